@@ -1,0 +1,1 @@
+"""Build-time generator: reads `schema/`, writes `generated/mcp_wire/`. Not part of the wheel."""

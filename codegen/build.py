@@ -1,0 +1,327 @@
+"""Normalised schema to intermediate model: fields, tags, unions, sections. Knows no Python text."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from codegen import ir
+from codegen.errors import CodegenError
+from codegen.load import Json, Source
+from codegen.methods import Messages, build_methods
+from codegen.names import module, snake
+from codegen.normalize import REF, Normalized
+from codegen.overlay import Overlay
+
+_SCALARS: dict[str, ir.Scalar] = {
+    "string": ir.Scalar("str"),
+    "integer": ir.Scalar("int"),
+    "number": ir.Scalar("number"),
+    "boolean": ir.Scalar("bool"),
+    "null": ir.Scalar("null"),
+}
+ANY = ir.Scalar("any")
+
+
+def build(source: Source, normalized: Normalized, overlay: Overlay) -> ir.Revision:
+    """The model of one revision.
+
+    Raises:
+        CodegenError: a union nobody can tell apart, an unresolved method, a fact that fits nothing.
+    """
+    return _Builder(source, normalized, overlay).run()
+
+
+class _Builder:
+    def __init__(self, source: Source, normalized: Normalized, overlay: Overlay) -> None:
+        self._source = source
+        self._revision = source.revision
+        self._defs = normalized.definitions
+        self._origins = normalized.origins
+        self._overlay = overlay
+        self._facts = source.facts
+        self._tags: dict[str, ir.Tag] = {}
+        self._markers: dict[str, str] = {}
+
+    def run(self) -> ir.Revision:
+        aliases = {n: self._alias(n) for n, schema in self._defs.items() if not _is_struct(schema)}
+        structs = {n: self._struct(n) for n, schema in self._defs.items() if _is_struct(schema)}
+        messages = Messages(self._source.revision, self._defs, structs, aliases, self._overlay)
+        return ir.Revision(
+            name=self._revision,
+            module=module(self._revision),
+            source=self._source.label,
+            sha256=self._source.sha256,
+            spec=str(self._facts.get("spec", "")),
+            sections=self._sections(structs),
+            scalars=self._in_order(a for a in aliases.values() if a.strategy == "scalar"),
+            unions=_after_their_arms(
+                self._in_order(a for a in aliases.values() if a.strategy != "scalar"), aliases
+            ),
+            methods=build_methods(messages),
+            enums=self._enums(aliases),
+            facts=self._stated_facts(),
+            errors=tuple(
+                ir.ErrorCode(name, row["code"], row["source"], row.get("http_status"))
+                for name, row in self._facts.get("errors", {}).items()
+            ),
+            structs=structs,
+            aliases=aliases,
+        )
+
+    # --- types ---
+
+    def _type(self, schema: Json, path: str) -> ir.Type:
+        if "$ref" in schema:
+            return ir.Ref(_name(schema))
+        if "anyOf" in schema:
+            return ir.OneOf(tuple(self._type(arm, path) for arm in schema["anyOf"]))
+        if "const" in schema:
+            return ir.Choice((schema["const"],))
+        if "enum" in schema:
+            return ir.Choice(self._enum_order(path, schema["enum"]))
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            return ir.OneOf(tuple(_SCALARS[one] for one in kind))
+        if kind == "array":
+            return ir.ListOf(self._type(schema["items"], f"{path}/items"))
+        if kind == "object":
+            return ir.MapOf(self._type(schema.get("additionalProperties", {}), f"{path}/values"))
+        return _SCALARS[kind] if kind else ANY
+
+    def _enum_order(self, path: str, values: list[Any]) -> tuple[Any, ...]:
+        declared = self._facts.get("enums", {}).get(path)
+        if declared is None:
+            return tuple(values)
+        if sorted(declared) != sorted(values):
+            raise self._stop(path, f"facts.toml [enums] lists {declared}, the schema has {values}")
+        return tuple(declared)
+
+    def _struct(self, name: str) -> ir.Struct:
+        schema, path = self._defs[name], self._origins[name]
+        properties: Json = schema["properties"]
+        tag = self._tags.get(name) or self._constant_tag(properties)
+        raw = tuple(
+            wire
+            for wire in properties
+            if self._overlay.one("raw", self._revision, "path", f"{name}/{wire}")
+        )
+        fields = [
+            self._field(name, wire, properties[wire], required=wire in schema["required"])
+            for wire in self._field_order(path, properties)
+            if tag is None or wire != tag.wire
+        ]
+        clash = {field.name for field in fields if [f.name for f in fields].count(field.name) > 1}
+        if clash:
+            raise self._stop(name, f"two properties want the Python name {', '.join(clash)}")
+        # Stable: required before optional, otherwise as the specification declares them.
+        fields.sort(key=lambda field: field.absent not in ("refused", "const", "always"))
+        return ir.Struct(
+            name, tuple(fields), tag, self._markers.get(name, ""), self._deprecated(name), raw
+        )
+
+    def _constant_tag(self, properties: Json) -> ir.Tag | None:
+        """A message's method, or a result's type, is its tag even where it stands alone."""
+        for wire in ("method", "resultType"):
+            if "const" in properties.get(wire, {}):
+                return ir.Tag(wire, snake(wire), properties[wire]["const"])
+        return None
+
+    def _field(self, owner: str, wire: str, schema: Json, *, required: bool) -> ir.Field:
+        type_ = self._type(schema, f"{self._origins[owner]}/{wire}")
+        absent: ir.Absent = "refused"
+        default: Any = None
+        lenient = self._lenient(owner, wire) if required else None
+        if required and "const" in schema:
+            absent, default = "const", schema["const"]
+        elif lenient is not None:
+            absent, default = "always", lenient["value"]
+        elif not required:
+            absent = "unset" if self._holds_null(type_) else "none"
+        return ir.Field(
+            wire, snake(wire), type_, absent, default, self._deprecated(f"{owner}.{wire}")
+        )
+
+    def _lenient(self, owner: str, wire: str) -> Any:
+        for path in (f"{owner}/{wire}", f"*/{wire}"):
+            row = self._overlay.one("lenient", self._revision, "path", path)
+            if row:
+                return row
+        return None
+
+    def _holds_null(self, type_: ir.Type) -> bool:
+        """Whether JSON null is data here, so that absent must be told apart from it."""
+        if isinstance(type_, ir.Ref) and type_.name in self._defs:
+            schema = self._defs[type_.name]
+            return not _is_struct(schema) and self._holds_null(self._type(schema, type_.name))
+        if isinstance(type_, ir.OneOf):
+            return any(self._holds_null(arm) for arm in type_.arms)
+        return isinstance(type_, ir.Scalar) and type_.name in ("any", "null")
+
+    def _field_order(self, path: str, properties: Json) -> list[str]:
+        declared: list[str] = self._facts.get("fields", {}).get(path, [])
+        unknown = [wire for wire in declared if wire not in properties]
+        if unknown:
+            raise self._stop(
+                path, f"facts.toml [fields] lists {', '.join(unknown)}, which the schema lacks"
+            )
+        return [*declared, *(wire for wire in properties if wire not in declared)]
+
+    def _deprecated(self, name: str) -> str:
+        row = self._facts.get("deprecated", {}).get(name)
+        return str(row["advice"]) if row else ""
+
+    # --- unions ---
+
+    def _alias(self, name: str) -> ir.Alias:
+        schema = self._defs[name]
+        type_ = self._type(schema, self._origins[name])
+        deprecated = self._deprecated(name)
+        typing_only = self._overlay.names("typing", self._revision, name)
+        unknown = self._overlay.names("unknown", self._revision, name)
+        if typing_only:
+            return ir.Alias(name, type_, "typing", deprecated=deprecated)
+        pick = self._overlay.one("pick", self._revision, "name", name)
+        if pick:
+            return self._pick(
+                name, type_, [ir.PickArm(a["type"], tuple(a["when"])) for a in pick["arms"]]
+            )
+        if isinstance(type_, ir.OneOf) and sum(self._is_struct_ref(arm) for arm in type_.arms) > 1:
+            self._tag(name, [arm.name for arm in type_.arms if isinstance(arm, ir.Ref)])
+            return ir.Alias(name, type_, "tag", keeps_unknown=unknown, deprecated=deprecated)
+        strategy: ir.Strategy = "alias" if self._mentions_a_struct(type_) else "scalar"
+        return ir.Alias(name, type_, strategy, deprecated=deprecated)
+
+    def _pick(self, name: str, type_: ir.Type, arms: list[ir.PickArm]) -> ir.Alias:
+        wanted = {arm.name for arm in cast("ir.OneOf", type_).arms if isinstance(arm, ir.Ref)}
+        if {arm.type for arm in arms} != wanted:
+            raise self._stop(
+                name, f"the [[pick]] row must have the arms {', '.join(sorted(wanted))}"
+            )
+        marker = f"{name}Arm"
+        for arm in wanted:
+            if self._markers.setdefault(arm, marker) != marker:
+                raise self._stop(name, f"{arm} is an arm of two picked unions")
+        return ir.Alias(name, type_, "pick", marker, tuple(arms))
+
+    def _tag(self, name: str, arms: list[str]) -> None:
+        """Find the property that is a different constant in every arm, and tag the arms with it."""
+        shared = set.intersection(*(set(self._constants(arm)) for arm in arms))
+        for wire in sorted(shared):
+            values = [self._constants(arm)[wire] for arm in arms]
+            if len(set(values)) == len(arms):
+                for arm, value in zip(arms, values, strict=True):
+                    tag = ir.Tag(wire, snake(wire), value)
+                    if self._tags.setdefault(arm, tag) != tag:
+                        raise self._stop(name, f"{arm} would need two tags")
+                return
+        raise self._stop(
+            name, f"nothing tells {', '.join(arms)} apart; add a [[pick]] row, or a [[typing]] row if it is "
+            "never decoded"
+        )  # fmt: skip
+
+    def _constants(self, name: str) -> dict[str, Any]:
+        properties = self._defs[name].get("properties", {})
+        return {wire: schema["const"] for wire, schema in properties.items() if "const" in schema}
+
+    def _is_struct_ref(self, type_: ir.Type) -> bool:
+        return isinstance(type_, ir.Ref) and _is_struct(self._defs[type_.name])
+
+    def _mentions_a_struct(self, type_: ir.Type) -> bool:
+        if isinstance(type_, ir.Ref):
+            schema = self._defs[type_.name]
+            return _is_struct(schema) or self._mentions_a_struct(self._type(schema, type_.name))
+        if isinstance(type_, ir.ListOf):
+            return self._mentions_a_struct(type_.item)
+        if isinstance(type_, ir.MapOf):
+            return self._mentions_a_struct(type_.value)
+        return isinstance(type_, ir.OneOf) and any(map(self._mentions_a_struct, type_.arms))
+
+    # --- facts ---
+
+    def _enums(self, aliases: dict[str, ir.Alias]) -> dict[str, tuple[str, ...]]:
+        return {
+            name: cast("tuple[str, ...]", alias.type.values)
+            for name, alias in sorted(aliases.items())
+            if isinstance(alias.type, ir.Choice)
+        }
+
+    def _stated_facts(self) -> tuple[ir.Fact, ...]:
+        return tuple(
+            ir.Fact(name, row.get("value"), row["source"])
+            for name, row in self._facts.get("facts", {}).items()
+        )
+
+    def _order(self) -> dict[str, tuple[int, int]]:
+        """Where each definition stands: its section, and its place there."""
+        order: dict[str, tuple[int, int]] = {}
+        for number, section in enumerate(self._facts.get("section", ())):
+            for place, name in enumerate(section["types"]):
+                if name in order:
+                    raise self._stop(name, "facts.toml lists it in two sections")
+                if name not in self._defs:
+                    raise self._stop(name, "facts.toml lists a definition that the schema lacks")
+                order[name] = (number, place)
+        return order
+
+    def _sections(self, structs: dict[str, ir.Struct]) -> tuple[ir.Section, ...]:
+        order = self._order()
+        titles = [section["title"] for section in self._facts.get("section", ())] + ["Other"]
+        members: list[list[tuple[tuple[int, int, str], ir.Struct]]] = [[] for _ in titles]
+        for name, struct in structs.items():
+            root = self._origins[name].partition("/")[0]
+            number, place = order.get(name) or order.get(root) or (len(titles) - 1, 0)
+            members[number].append(((place, 0 if name == root else 1, self._origins[name]), struct))
+        return tuple(
+            ir.Section(
+                title, tuple(struct for _, struct in sorted(found, key=lambda pair: pair[0]))
+            )
+            for title, found in zip(titles, members, strict=True)
+            if found
+        )
+
+    def _in_order(self, aliases: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
+        order = self._order()
+        return tuple(
+            sorted(aliases, key=lambda alias: (order.get(alias.name, (999, 0)), alias.name))
+        )
+
+    def _stop(self, path: str, what: str) -> CodegenError:
+        return CodegenError(f"{self._revision}: {path}: {what}")
+
+
+def _is_struct(schema: Json) -> bool:
+    return "properties" in schema
+
+
+def _name(schema: Json) -> str:
+    return str(schema["$ref"]).removeprefix(REF)
+
+
+def _after_their_arms(
+    ordered: tuple[ir.Alias, ...], aliases: dict[str, ir.Alias]
+) -> tuple[ir.Alias, ...]:
+    """Aliases are evaluated when the module is imported, so one that names another comes after it."""
+    done: dict[str, ir.Alias] = {}
+
+    def place(alias: ir.Alias) -> None:
+        if alias.name in done or alias.strategy == "scalar":
+            return
+        for name in _mentions(alias.type):
+            if name in aliases:
+                place(aliases[name])
+        done[alias.name] = alias
+
+    for alias in ordered:
+        place(alias)
+    return tuple(done.values())
+
+
+def _mentions(type_: ir.Type) -> Iterable[str]:
+    if isinstance(type_, ir.Ref):
+        yield type_.name
+    elif isinstance(type_, ir.ListOf):
+        yield from _mentions(type_.item)
+    elif isinstance(type_, ir.MapOf):
+        yield from _mentions(type_.value)
+    elif isinstance(type_, ir.OneOf):
+        for arm in type_.arms:
+            yield from _mentions(arm)

@@ -1,0 +1,159 @@
+"""The intermediate model: what one revision defines, free of JSON Schema and of Python text."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A JSON scalar, or `any`. `number` keeps its kind: 50 stays 50."""
+
+    name: Literal["str", "int", "number", "bool", "null", "any"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few literal values, in declaration order."""
+
+    values: tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class ListOf:
+    item: "Type"
+
+
+@dataclass(frozen=True)
+class MapOf:
+    value: "Type"
+
+
+@dataclass(frozen=True)
+class Ref:
+    name: str
+
+
+@dataclass(frozen=True)
+class OneOf:
+    arms: tuple["Type", ...]
+
+
+Type: TypeAlias = Scalar | Choice | ListOf | MapOf | Ref | OneOf
+
+Absent: TypeAlias = Literal["refused", "none", "unset", "const", "always"]
+"""What a missing value means: refused, None, UNSET, the constant, or a default that is always written."""
+
+
+@dataclass(frozen=True)
+class Field:
+    wire: str
+    name: str
+    type: Type
+    absent: Absent
+    default: Any = None
+    deprecated: str = ""
+
+
+@dataclass(frozen=True)
+class Tag:
+    wire: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Struct:
+    name: str
+    fields: tuple[Field, ...]
+    tag: Tag | None = None
+    marker: str = ""
+    deprecated: str = ""
+    raw: tuple[str, ...] = ()
+    """Fields that the dispatcher's twin of this struct leaves undecoded."""
+
+
+Strategy: TypeAlias = Literal["scalar", "alias", "tag", "pick", "typing"]
+
+
+@dataclass(frozen=True)
+class PickArm:
+    """One arm of a union without a tag, and the conditions on the object's keys that choose it."""
+
+    type: str
+    when: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Alias:
+    name: str
+    type: Type
+    strategy: Strategy
+    marker: str = ""
+    arms: tuple[PickArm, ...] = ()
+    keeps_unknown: bool = False
+    deprecated: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    structs: tuple[Struct, ...]
+
+
+Direction: TypeAlias = Literal["client_to_server", "server_to_client", "both", "embedded"]
+
+
+@dataclass(frozen=True)
+class Method:
+    wire: str
+    name: str
+    """The Python name of the call, from the definition: `CallToolRequest` is `call_tool`."""
+    kind: Literal["request", "notification"]
+    direction: Direction
+    message: str
+    params: str
+    params_required: bool
+    results: tuple[str, ...]
+    capability: str = ""
+    deprecated: str = ""
+
+    @property
+    def from_client(self) -> bool:
+        return self.direction in ("client_to_server", "both")
+
+    @property
+    def from_server(self) -> bool:
+        return self.direction in ("server_to_client", "both")
+
+
+@dataclass(frozen=True)
+class Fact:
+    name: str
+    value: str | int | bool | None
+    source: str
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    name: str
+    code: int
+    source: str
+    http_status: int | None = None
+
+
+@dataclass(frozen=True)
+class Revision:
+    name: str
+    module: str
+    source: str
+    sha256: str
+    spec: str
+    sections: tuple[Section, ...]
+    scalars: tuple[Alias, ...]
+    unions: tuple[Alias, ...]
+    methods: tuple[Method, ...]
+    enums: dict[str, tuple[str, ...]]
+    facts: tuple[Fact, ...]
+    errors: tuple[ErrorCode, ...]
+    structs: dict[str, Struct] = field(default_factory=dict)
+    aliases: dict[str, Alias] = field(default_factory=dict)

@@ -1,0 +1,156 @@
+"""Which messages a revision has: direction, params, results and capability of every method."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from codegen import ir
+from codegen.errors import CodegenError
+from codegen.load import Json
+from codegen.names import snake
+from codegen.overlay import Overlay
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What methods are resolved from."""
+
+    revision: str
+    definitions: Json
+    structs: dict[str, ir.Struct]
+    aliases: dict[str, ir.Alias]
+    overlay: Overlay
+
+
+def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
+    """Every method of the revision, requests first, in the order of their names.
+
+    Raises:
+        CodegenError: a direction, a result or a capability that cannot be resolved.
+    """
+    senders = {
+        union: _arms(messages, union)
+        for union in ("ClientRequest", "ServerRequest", "ClientNotification", "ServerNotification", "InputRequest")
+    }  # fmt: skip
+    found: dict[str, ir.Method] = {}
+    for struct in messages.structs.values():
+        if struct.tag is None or struct.tag.wire != "method":
+            continue
+        method = _method(messages, struct, struct.tag.value, senders)
+        if method.wire in found:
+            raise CodegenError(
+                f"{messages.revision}: {struct.name} and {found[method.wire].message} are both `{method.wire}`; "
+                "add an [[alias]] row for one of them"
+            )
+        found[method.wire] = method
+    return tuple(sorted(found.values(), key=lambda method: (method.kind != "request", method.wire)))
+
+
+def _method(
+    messages: Messages, struct: ir.Struct, wire: str, senders: dict[str, frozenset[str]]
+) -> ir.Method:
+    kind: Literal["request", "notification"] = (
+        "request" if struct.name.endswith("Request") else "notification"
+    )
+    stem = struct.name.removesuffix("Request").removesuffix("Notification")
+    params = next((field for field in struct.fields if field.wire == "params"), None)
+    if params is None or not isinstance(params.type, ir.Ref):
+        raise CodegenError(f"{messages.revision}: {struct.name}: expected params of a named type")
+    return ir.Method(
+        wire=wire,
+        name=snake(stem),
+        kind=kind,
+        direction=_direction(messages, struct.name, kind, senders),
+        message=struct.name,
+        params=params.type.name,
+        params_required=params.absent == "refused",
+        results=_results(messages, struct, stem, params.type.name) if kind == "request" else (),
+        capability=_capability(messages, wire) if kind == "request" else "",
+        deprecated=struct.deprecated,
+    )
+
+
+def _arms(messages: Messages, union: str) -> frozenset[str]:
+    alias = messages.aliases.get(union)
+    if alias is None:
+        return frozenset()
+    arms = alias.type.arms if isinstance(alias.type, ir.OneOf) else (alias.type,)
+    return frozenset(arm.name for arm in arms if isinstance(arm, ir.Ref))
+
+
+def _direction(
+    messages: Messages, name: str, kind: str, senders: dict[str, frozenset[str]]
+) -> ir.Direction:
+    suffix = kind.title()
+    by_client, by_server = name in senders[f"Client{suffix}"], name in senders[f"Server{suffix}"]
+    if by_client and by_server:
+        return "both"
+    if by_client or by_server:
+        return "client_to_server" if by_client else "server_to_client"
+    if name in senders["InputRequest"]:
+        return "embedded"
+    raise CodegenError(
+        f"{messages.revision}: {name}: no union of the schema says who sends it "
+        "(ClientRequest, ServerRequest, ClientNotification, ServerNotification, InputRequest)"
+    )
+
+
+def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> tuple[str, ...]:
+    """The types a request may be answered with; the complete one first."""
+    response = messages.structs.get(f"{stem}ResultResponse")
+    if response:
+        (result,) = (field.type for field in response.fields if field.wire == "result")
+        names = list(_flat(messages, result))
+        names.sort(key=lambda name: name != f"{stem}Result")
+    elif f"{stem}Result" in messages.definitions:
+        names = [f"{stem}Result"]
+    elif "EmptyResult" in messages.definitions:
+        names = ["EmptyResult"]
+    else:
+        raise CodegenError(
+            f"{messages.revision}: {struct.name}: no result type; expected {stem}Result"
+        )
+    augmented = messages.structs.get(params)
+    if (
+        augmented
+        and "CreateTaskResult" in messages.structs
+        and any(f.wire == "task" for f in augmented.fields)
+    ):
+        names.append("CreateTaskResult")
+    return tuple(names)
+
+
+def _flat(messages: Messages, type_: ir.Type) -> tuple[str, ...]:
+    if isinstance(type_, ir.OneOf):
+        return tuple(name for arm in type_.arms for name in _flat(messages, arm))
+    if not isinstance(type_, ir.Ref):
+        raise CodegenError(f"{messages.revision}: expected a result of a named type, got {type_}")
+    alias = messages.aliases.get(type_.name)
+    return _flat(messages, alias.type) if alias and alias.strategy == "tag" else (type_.name,)
+
+
+def _capability(messages: Messages, wire: str) -> str:
+    row = messages.overlay.one("capability", messages.revision, "method", wire)
+    if row is None:
+        raise CodegenError(
+            f"{messages.revision}: `{wire}`: which capability must be declared for it? "
+            'add a [[capability]] row (path = "" for none)'
+        )
+    path = str(row["path"])
+    if path and not any(
+        _declares(messages, owner, path) for owner in ("ServerCapabilities", "ClientCapabilities")
+    ):
+        raise CodegenError(f"{messages.revision}: `{wire}`: no capability `{path}`; correct {row}")
+    return path
+
+
+def _declares(messages: Messages, owner: str, path: str) -> bool:
+    struct: ir.Struct | None = messages.structs.get(owner)
+    steps = path.split(".")
+    for number, step in enumerate(steps, 1):
+        field = next((f for f in struct.fields if f.wire == step), None) if struct else None
+        if field is None:
+            return False
+        struct = messages.structs.get(field.type.name) if isinstance(field.type, ir.Ref) else None
+        if number == len(steps):
+            return True
+    return False

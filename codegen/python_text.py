@@ -1,0 +1,177 @@
+"""Model to Python text: annotations, field lines, signatures. The filters of the templates."""
+
+import textwrap
+from typing import Any
+
+from codegen import ir
+from codegen.names import camel, constant, snake
+
+_SCALARS = {
+    "str": "str",
+    "int": "int",
+    "number": "int | float",
+    "bool": "bool",
+    "null": "None",
+    "any": "Any",
+}
+
+_WIDTH = 100
+
+IRREGULAR = {"meta": "_meta", "schema": "$schema"}
+"""Python names whose wire name is not their camelCase, the same in every type."""
+
+
+def annotation(type_: ir.Type, prefix: str = "") -> str:
+    """The type as an annotation; `prefix` goes before every name of a definition."""
+    match type_:
+        case ir.Scalar(name):
+            return _SCALARS[name]
+        case ir.Choice(values):
+            return f"Literal[{', '.join(literal(value) for value in values)}]"
+        case ir.ListOf(item):
+            return f"list[{annotation(item, prefix)}]"
+        case ir.MapOf(value):
+            return f"dict[str, {annotation(value, prefix)}]"
+        case ir.Ref(name):
+            return prefix + name
+        case ir.OneOf(arms):
+            return " | ".join(annotation(arm, prefix) for arm in arms)
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def class_line(struct: ir.Struct, name: str = "") -> str:
+    bases = ["Wire", *([struct.marker] if struct.marker else [])]
+    if struct.tag:
+        bases += [f'tag_field="{struct.tag.wire}"', f'tag="{struct.tag.value}"']
+    return f"class {name or struct.name}({', '.join(bases)}):"
+
+
+def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
+    """One attribute of a struct, with its default and, where the rule does not give it, its wire name."""
+    if field.wire in raw:
+        return f"{field.name}: Raw | UnsetType = UNSET"
+    type_ = annotation(field.type)
+    named = (
+        None if IRREGULAR.get(field.name, camel(field.name)) == field.wire else literal(field.wire)
+    )
+    match field.absent:
+        case "refused":
+            return f"{field.name}: {type_}" + (f" = field(name={named})" if named else "")
+        case "none":
+            default = f"field(default=None, name={named})" if named else "None"
+            return f"{field.name}: {type_} | None = {default}"
+        case "unset":
+            default = f"field(default=UNSET, name={named})" if named else "UNSET"
+            return f"{field.name}: {type_} | UnsetType = {default}"
+        case "const" | "always":
+            return f"{field.name}: {type_} = {field.absent}({literal(field.default)})"
+
+
+def doc(text: str, indent: int = 4) -> str:
+    """A docstring, in one line if it fits into 100 columns."""
+    one = f'"""{text}"""'
+    if indent + len(one) <= _WIDTH:
+        return one
+    space = " " * indent
+    lines = textwrap.wrap(text, _WIDTH - indent - 6)
+    return '"""' + f"\n{space}".join(lines) + f'\n{space}"""'
+
+
+def condition(when: tuple[str, ...]) -> str:
+    """The conditions of an arm as an expression over `value`."""
+    return " and ".join(_one_condition(one) for one in when)
+
+
+def _one_condition(one: str) -> str:
+    key, _, wanted = one.partition("=")
+    if wanted:
+        return f"value.get({literal(key)}) == {literal(wanted)}"
+    steps = key.split(".")
+    if len(steps) == 1:
+        return f"{literal(key)} in value"
+    return f"has(value, {', '.join(map(literal, steps))})"
+
+
+def wanted(arms: tuple[ir.PickArm, ...]) -> str:
+    return " or ".join(f"`{' and '.join(arm.when)}`" for arm in arms)
+
+
+def resolved(name: str, revision: ir.Revision) -> str:
+    """The class a definition's values are instances of."""
+    alias = revision.aliases.get(name)
+    if alias is None:
+        return f"types.{name}"
+    if isinstance(alias.type, ir.Ref):
+        return resolved(alias.type.name, revision)
+    return "dict"
+
+
+def decoded_as(method: ir.Method, revision: ir.Revision) -> str:
+    """What a result is decoded as: the tagged union of all results, or the first of them."""
+    names = set(method.results)
+    for alias in revision.unions:
+        if alias.strategy == "tag" and isinstance(alias.type, ir.OneOf):
+            if {arm.name for arm in alias.type.arms if isinstance(arm, ir.Ref)} == names:
+                return f"types.{alias.name}"
+    return f"types.{method.results[0]}"
+
+
+def result_type(method: ir.Method, prefix: str) -> str:
+    return " | ".join(prefix + name for name in method.results) or "None"
+
+
+def flattens(method: ir.Method, revision: ir.Revision) -> bool:
+    """Whether the params are a struct, so that its fields can be keyword arguments."""
+    return method.params in revision.structs
+
+
+def arguments(method: ir.Method, revision: ir.Revision) -> str:
+    """The caller's parameters: the fields of the params, then `meta` and the time limit."""
+    struct = revision.structs.get(method.params)
+    if struct is None:
+        return f" params: types.{method.params}, *, timeout_s: float | None = None"
+    first, last = [], []
+    for field in struct.fields:
+        if field.absent in ("const", "always"):
+            continue
+        type_ = annotation(field.type, "types.")
+        none = field.absent == "none"
+        unset = " | UnsetType = UNSET" if field.absent == "unset" else ""
+        text = f"{field.name}: {type_}{' | None = None' if none else unset}"
+        (last if field.name == "meta" else first).append(text)
+    return " " + ", ".join([*first, "*", *last, "timeout_s: float | None = None"])
+
+
+def passed_on(method: ir.Method, revision: ir.Revision) -> str:
+    fields = revision.structs[method.params].fields
+    return ", ".join(f"{f.name}={f.name}" for f in fields if f.absent not in ("const", "always"))
+
+
+def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
+    struct = revision.structs.get(method.params)
+    return bool(struct and struct.raw)
+
+
+FILTERS = {
+    "py": annotation,
+    "literal": literal,
+    "doc": doc,
+    "constant": constant,
+    "snake": snake,
+    "class_line": class_line,
+    "field_line": field_line,
+    "conditions": condition,
+    "wanted": wanted,
+    "resolved": resolved,
+    "decoded_as": decoded_as,
+    "result_type": result_type,
+    "flattens": flattens,
+    "arguments": arguments,
+    "passed_on": passed_on,
+    "raw_twin": raw_twin,
+}

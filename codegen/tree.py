@@ -1,0 +1,64 @@
+"""Puts generated files in place, or shows how they differ from what is there."""
+
+import difflib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from codegen.format import format_tree
+
+PACKAGE = "mcp_wire"
+
+
+def write(files: dict[Path, str], out: Path) -> list[str]:
+    """Replace the package under `out`; what changed, one path each."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = _make(files, Path(folder))
+        changed = [path for path, _, _ in _differences(made, out / PACKAGE)]
+        if changed:
+            shutil.rmtree(out / PACKAGE, ignore_errors=True)
+            shutil.copytree(made, out / PACKAGE)
+    return changed
+
+
+def diff(files: dict[Path, str], out: Path) -> str:
+    """A unified diff from what is there to what would be written; empty when they agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = _make(files, Path(folder))
+        return "".join(
+            "".join(
+                difflib.unified_diff(
+                    old.splitlines(keepends=True),
+                    new.splitlines(keepends=True),
+                    f"a/{path}",
+                    f"b/{path}",
+                )
+            )
+            for path, old, new in _differences(made, out / PACKAGE)
+        )
+
+
+def _make(files: dict[Path, str], folder: Path) -> Path:
+    package = folder / PACKAGE
+    for path, text in files.items():
+        target = package / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+    format_tree(package)
+    return package
+
+
+def _differences(made: Path, there: Path) -> Iterator[tuple[str, str, str]]:
+    new, old = _texts(made), _texts(there)
+    for path in sorted(new.keys() | old.keys()):
+        if new.get(path) != old.get(path):
+            yield f"{PACKAGE}/{path}", old.get(path, ""), new.get(path, "")
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix in (".py", ".typed")
+    }
