@@ -10,7 +10,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
-    """Install dependency groups of pyproject.toml, and the project itself where a session needs it."""
+    """Install dependency groups of pyproject.toml and, where it is needed, the project itself."""
     packages = nox.project.dependency_groups(PYPROJECT, *groups) if groups else ()
     session.install(*packages, *(["-e", "."] if project else []))
 

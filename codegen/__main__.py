@@ -1,4 +1,4 @@
-"""`python -m codegen`: writes `generated/mcp_wire` from `schema/`, or checks that it is up to date."""
+"""`python -m codegen`: writes `generated/mcp_wire` from `schema/`, or shows what would change."""
 
 import argparse
 import sys
@@ -9,6 +9,7 @@ from codegen import tree
 from codegen.build import build
 from codegen.emit import emit
 from codegen.errors import CodegenError
+from codegen.facts import check_alike, check_facts
 from codegen.ir import Revision
 from codegen.load import load
 from codegen.normalize import normalize
@@ -56,6 +57,7 @@ def generate(root: Path) -> dict[Path, str]:
             f"no schema under {root / 'schema'}: run `nox -s schema -- REVISION` first"
         )
     revisions = [read(folder, overlay) for folder in folders]
+    check_alike(revisions)
     files = emit(revisions, overlay)
     overlay.check_used()
     return files
@@ -65,6 +67,7 @@ def read(folder: Path, overlay: Overlay) -> Revision:
     """One revision's model, from its folder."""
     label = f"schema/{folder.name}/schema.json"
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
+    check_facts(source.facts, source.definitions, source.revision)
     return build(source, normalize(source, overlay), overlay)
 
 

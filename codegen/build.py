@@ -1,11 +1,11 @@
 """Normalised schema to intermediate model: fields, tags, unions, sections. Knows no Python text."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from codegen import ir
 from codegen.errors import CodegenError
-from codegen.load import Json, Source
+from codegen.load import Object, Source
 from codegen.methods import Messages, build_methods
 from codegen.names import module, snake
 from codegen.normalize import REF, Normalized
@@ -19,6 +19,8 @@ _SCALARS: dict[str, ir.Scalar] = {
     "null": ir.Scalar("null"),
 }
 ANY = ir.Scalar("any")
+
+T = TypeVar("T")
 
 
 def build(source: Source, normalized: Normalized, overlay: Overlay) -> ir.Revision:
@@ -69,7 +71,7 @@ class _Builder:
 
     # --- types ---
 
-    def _type(self, schema: Json, path: str) -> ir.Type:
+    def _type(self, schema: Object, path: str) -> ir.Type:
         if "$ref" in schema:
             return ir.Ref(_name(schema))
         if "anyOf" in schema:
@@ -78,7 +80,7 @@ class _Builder:
             return ir.Choice((schema["const"],))
         if "enum" in schema:
             return ir.Choice(self._enum_order(path, schema["enum"]))
-        kind = schema.get("type")
+        kind: str | list[str] | None = schema.get("type")
         if isinstance(kind, list):
             return ir.OneOf(tuple(_SCALARS[one] for one in kind))
         if kind == "array":
@@ -88,16 +90,11 @@ class _Builder:
         return _SCALARS[kind] if kind else ANY
 
     def _enum_order(self, path: str, values: list[Any]) -> tuple[Any, ...]:
-        declared = self._facts.get("enums", {}).get(path)
-        if declared is None:
-            return tuple(values)
-        if sorted(declared) != sorted(values):
-            raise self._stop(path, f"facts.toml [enums] lists {declared}, the schema has {values}")
-        return tuple(declared)
+        return tuple(_ordered(values, self._facts.get("enums", {}).get(path, ())))
 
     def _struct(self, name: str) -> ir.Struct:
         schema, path = self._defs[name], self._origins[name]
-        properties: Json = schema["properties"]
+        properties: Object = schema["properties"]
         tag = self._tags.get(name) or self._constant_tag(properties)
         raw = tuple(
             wire
@@ -109,23 +106,32 @@ class _Builder:
             for wire in self._field_order(path, properties)
             if tag is None or wire != tag.wire
         ]
-        clash = {field.name for field in fields if [f.name for f in fields].count(field.name) > 1}
-        if clash:
-            raise self._stop(name, f"two properties want the Python name {', '.join(clash)}")
+        self._check_python_names(name, properties)
         # Stable: required before optional, otherwise as the specification declares them.
         fields.sort(key=lambda field: field.absent not in ("refused", "const", "always"))
         return ir.Struct(
             name, tuple(fields), tag, self._markers.get(name, ""), self._deprecated(name), raw
         )
 
-    def _constant_tag(self, properties: Json) -> ir.Tag | None:
+    def _check_python_names(self, name: str, properties: Object) -> None:
+        wires: dict[str, str] = {}
+        for wire in properties:
+            other = wires.setdefault(snake(wire), wire)
+            if other != wire:
+                raise self._stop(
+                    f"{name}/{wire}",
+                    f"wants the Python name `{snake(wire)}` as {name}/{other} does; "
+                    "tell them apart in codegen/names.py",
+                )
+
+    def _constant_tag(self, properties: Object) -> ir.Tag | None:
         """A message's method, or a result's type, is its tag even where it stands alone."""
         for wire in ("method", "resultType"):
             if "const" in properties.get(wire, {}):
                 return ir.Tag(wire, snake(wire), properties[wire]["const"])
         return None
 
-    def _field(self, owner: str, wire: str, schema: Json, *, required: bool) -> ir.Field:
+    def _field(self, owner: str, wire: str, schema: Object, *, required: bool) -> ir.Field:
         type_ = self._type(schema, f"{self._origins[owner]}/{wire}")
         absent: ir.Absent = "refused"
         default: Any = None
@@ -156,14 +162,8 @@ class _Builder:
             return any(self._holds_null(arm) for arm in type_.arms)
         return isinstance(type_, ir.Scalar) and type_.name in ("any", "null")
 
-    def _field_order(self, path: str, properties: Json) -> list[str]:
-        declared: list[str] = self._facts.get("fields", {}).get(path, [])
-        unknown = [wire for wire in declared if wire not in properties]
-        if unknown:
-            raise self._stop(
-                path, f"facts.toml [fields] lists {', '.join(unknown)}, which the schema lacks"
-            )
-        return [*declared, *(wire for wire in properties if wire not in declared)]
+    def _field_order(self, path: str, properties: Object) -> list[str]:
+        return _ordered(properties, self._facts.get("fields", {}).get(path, ()))
 
     def _deprecated(self, name: str) -> str:
         row = self._facts.get("deprecated", {}).get(name)
@@ -184,14 +184,15 @@ class _Builder:
             return self._pick(
                 name, type_, [ir.PickArm(a["type"], tuple(a["when"])) for a in pick["arms"]]
             )
-        if isinstance(type_, ir.OneOf) and sum(self._is_struct_ref(arm) for arm in type_.arms) > 1:
-            self._tag(name, [arm.name for arm in type_.arms if isinstance(arm, ir.Ref)])
+        arms = self._struct_arms(type_)
+        if len(arms) > 1:
+            self._tag(name, arms)
             return ir.Alias(name, type_, "tag", keeps_unknown=unknown, deprecated=deprecated)
         strategy: ir.Strategy = "alias" if self._mentions_a_struct(type_) else "scalar"
         return ir.Alias(name, type_, strategy, deprecated=deprecated)
 
     def _pick(self, name: str, type_: ir.Type, arms: list[ir.PickArm]) -> ir.Alias:
-        wanted = {arm.name for arm in cast("ir.OneOf", type_).arms if isinstance(arm, ir.Ref)}
+        wanted = set(ir.arm_names(type_))
         if {arm.type for arm in arms} != wanted:
             raise self._stop(
                 name, f"the [[pick]] row must have the arms {', '.join(sorted(wanted))}"
@@ -204,36 +205,43 @@ class _Builder:
 
     def _tag(self, name: str, arms: list[str]) -> None:
         """Find the property that is a different constant in every arm, and tag the arms with it."""
-        shared = set.intersection(*(set(self._constants(arm)) for arm in arms))
-        for wire in sorted(shared):
-            values = [self._constants(arm)[wire] for arm in arms]
-            if len(set(values)) == len(arms):
+        constants = [self._constants(arm) for arm in arms]
+        for wire in sorted(constants[0]):
+            values = [found.get(wire) for found in constants]
+            if None not in values and len(set(values)) == len(arms):
                 for arm, value in zip(arms, values, strict=True):
-                    tag = ir.Tag(wire, snake(wire), value)
+                    tag = ir.Tag(wire, snake(wire), str(value))
                     if self._tags.setdefault(arm, tag) != tag:
-                        raise self._stop(name, f"{arm} would need two tags")
+                        raise self._stop(name, f"{arm} would need two tags; add a [[pick]] row")
                 return
         raise self._stop(
-            name, f"nothing tells {', '.join(arms)} apart; add a [[pick]] row, or a [[typing]] row if it is "
-            "never decoded"
-        )  # fmt: skip
+            name,
+            f"nothing tells {', '.join(arms)} apart; add a [[pick]] row, or a [[typing]] row "
+            "if it is never decoded",
+        )
 
     def _constants(self, name: str) -> dict[str, Any]:
         properties = self._defs[name].get("properties", {})
         return {wire: schema["const"] for wire, schema in properties.items() if "const" in schema}
 
-    def _is_struct_ref(self, type_: ir.Type) -> bool:
-        return isinstance(type_, ir.Ref) and _is_struct(self._defs[type_.name])
+    def _struct_arms(self, type_: ir.Type) -> list[str]:
+        """The structs a union decodes to, those of a union inside it included."""
+        return [
+            struct
+            for name in ir.arm_names(type_)
+            for struct in (
+                [name]
+                if _is_struct(self._defs[name])
+                else self._struct_arms(self._type(self._defs[name], self._origins[name]))
+            )
+        ]
 
     def _mentions_a_struct(self, type_: ir.Type) -> bool:
-        if isinstance(type_, ir.Ref):
-            schema = self._defs[type_.name]
-            return _is_struct(schema) or self._mentions_a_struct(self._type(schema, type_.name))
-        if isinstance(type_, ir.ListOf):
-            return self._mentions_a_struct(type_.item)
-        if isinstance(type_, ir.MapOf):
-            return self._mentions_a_struct(type_.value)
-        return isinstance(type_, ir.OneOf) and any(map(self._mentions_a_struct, type_.arms))
+        return any(
+            _is_struct(self._defs[name])
+            or self._mentions_a_struct(self._type(self._defs[name], self._origins[name]))
+            for name in ir.mentions(type_)
+        )
 
     # --- facts ---
 
@@ -288,24 +296,30 @@ class _Builder:
         return CodegenError(f"{self._revision}: {path}: {what}")
 
 
-def _is_struct(schema: Json) -> bool:
+def _ordered(values: Iterable[T], declared: Iterable[T]) -> list[T]:
+    """The values in the order of their declaration; what is not declared comes last."""
+    places = list(declared)
+    return sorted(values, key=lambda value: places.index(value) if value in places else len(places))
+
+
+def _is_struct(schema: Object) -> bool:
     return "properties" in schema
 
 
-def _name(schema: Json) -> str:
+def _name(schema: Object) -> str:
     return str(schema["$ref"]).removeprefix(REF)
 
 
 def _after_their_arms(
     ordered: tuple[ir.Alias, ...], aliases: dict[str, ir.Alias]
 ) -> tuple[ir.Alias, ...]:
-    """Aliases are evaluated when the module is imported, so one that names another comes after it."""
+    """Aliases are evaluated on import, so one that names another comes after it."""
     done: dict[str, ir.Alias] = {}
 
     def place(alias: ir.Alias) -> None:
         if alias.name in done or alias.strategy == "scalar":
             return
-        for name in _mentions(alias.type):
+        for name in ir.mentions(alias.type):
             if name in aliases:
                 place(aliases[name])
         done[alias.name] = alias
@@ -313,15 +327,3 @@ def _after_their_arms(
     for alias in ordered:
         place(alias)
     return tuple(done.values())
-
-
-def _mentions(type_: ir.Type) -> Iterable[str]:
-    if isinstance(type_, ir.Ref):
-        yield type_.name
-    elif isinstance(type_, ir.ListOf):
-        yield from _mentions(type_.item)
-    elif isinstance(type_, ir.MapOf):
-        yield from _mentions(type_.value)
-    elif isinstance(type_, ir.OneOf):
-        for arm in type_.arms:
-            yield from _mentions(arm)

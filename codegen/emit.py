@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from codegen import ir
-from codegen.names import snake
+from codegen.names import constant, snake
 from codegen.overlay import Overlay
 from codegen.python_text import FILTERS, IRREGULAR, literal
 
@@ -72,13 +72,14 @@ class _Emitter:
             "revisions": [revision.name for revision in self._revisions],
             "modules": [revision.module for revision in self._revisions],
             "homes": [(revision.name, revision.module) for revision in self._revisions],
+            "lifecycles": self._by_revision("lifecycle"),
+            "version_keys": self._by_revision("protocol_version_key"),
             "latest": self._latest.name,
             "module": self._latest.module,
             "names": self._common_names(),
             "latest_names": _names(self._latest),
             "irregular": sorted(IRREGULAR.items()),
             "default_tags": self._default_tags(),
-            "default_tag": {"wire": self._default_tags()[0][0]},
             "server_requests": self._requests(by_client=True),
             "sides": [
                 ("ServerHandlers", "server", self._requests(by_client=True)),
@@ -115,6 +116,15 @@ class _Emitter:
             result=" | ".join(f"common.{one}" for one in results),
         )
 
+    def _by_revision(self, fact: str) -> list[tuple[str, str]]:
+        """One fact of every revision that states it."""
+        return [
+            (revision.name, str(row.value))
+            for revision in self._revisions
+            for row in revision.facts
+            if row.name == fact and row.value is not None
+        ]
+
     def _common_result(self, name: str) -> str:
         return next(one.result for one in self._requests(by_client=True) if one.name == name)
 
@@ -126,7 +136,7 @@ class _Emitter:
         return sorted(homes.items())
 
     def _default_tags(self) -> list[tuple[str, str]]:
-        """A `const` row for all but a few types: that value is meant when the property is absent."""
+        """What an absent property means: the value of a `const` row for all but a few types."""
         return sorted(
             {
                 (row["property"], row["value"])
@@ -137,7 +147,7 @@ class _Emitter:
         )
 
     def _fact_types(self) -> list[tuple[str, str]]:
-        """The facts of the profile with their types, read off the values they have over the dates."""
+        """The facts of the profile, with types read off the values they have over the dates."""
         names = list(dict.fromkeys(fact.name for r in self._revisions for fact in r.facts))
         values = {
             name: [fact.value for r in self._revisions for fact in r.facts if fact.name == name]
@@ -146,15 +156,11 @@ class _Emitter:
         return [(name, _fact_type(found)) for name, found in values.items()]
 
     def _error_types(self) -> list[tuple[str, str]]:
-        names = list(dict.fromkeys(error.name for r in self._revisions for error in r.errors))
+        names = [error.name for revision in self._revisions for error in revision.errors]
+        everywhere = len(self._revisions)
         return [
-            (
-                name.lower(),
-                "int"
-                if all(name in {e.name for e in r.errors} for r in self._revisions)
-                else "int | None",
-            )
-            for name in names
+            (name.lower(), "int" if names.count(name) == everywhere else "int | None")
+            for name in dict.fromkeys(names)
         ]
 
     def _role_names(self) -> list[str]:
@@ -186,7 +192,7 @@ class _Emitter:
         for row in self._overlay.rows("role", revision.name):
             if any(method.wire == row["method"] for method in revision.methods):
                 row.use("the row")
-                made[row["name"]] = FILTERS["constant"](row["method"])
+                made[row["name"]] = constant(row["method"])
         return list(made.items())
 
 

@@ -15,13 +15,10 @@ def format_tree(folder: Path) -> None:
     Raises:
         CodegenError: what ruff found wrong.
     """
+    ruff = [sys.executable, "-m", "ruff"]
+    where = [f"--config={_ROOT / 'pyproject.toml'}", str(folder)]
     for command in (["check", "--fix-only", "--select=F401,I,RUF022,RUF023,UP"], ["format"]):
-        ran = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, f"--config={_ROOT / 'pyproject.toml'}", str(folder)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
+        ran = subprocess.run([*ruff, *command, *where], capture_output=True, text=True, check=False)
         if ran.returncode:
             raise CodegenError(
                 f"ruff {command[0]} refused the generated code:\n{ran.stdout}{ran.stderr}"

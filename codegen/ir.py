@@ -1,6 +1,7 @@
 """The intermediate model: what one revision defines, free of JSON Schema and of Python text."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 
@@ -40,8 +41,29 @@ class OneOf:
 
 Type: TypeAlias = Scalar | Choice | ListOf | MapOf | Ref | OneOf
 
+
+def mentions(type_: Type) -> Iterator[str]:
+    """The definitions that a type names, at any depth of lists, maps and unions."""
+    match type_:
+        case Ref(name):
+            yield name
+        case ListOf(inner) | MapOf(inner):
+            yield from mentions(inner)
+        case OneOf(arms):
+            for arm in arms:
+                yield from mentions(arm)
+        case Scalar() | Choice():
+            return
+
+
+def arm_names(type_: Type) -> tuple[str, ...]:
+    """The definitions that are arms of a union; of any other type the one it refers to."""
+    arms = type_.arms if isinstance(type_, OneOf) else (type_,)
+    return tuple(arm.name for arm in arms if isinstance(arm, Ref))
+
+
 Absent: TypeAlias = Literal["refused", "none", "unset", "const", "always"]
-"""What a missing value means: refused, None, UNSET, the constant, or a default that is always written."""
+"""What a missing value means; `always` is a default that is written even so."""
 
 
 @dataclass(frozen=True)
@@ -155,5 +177,5 @@ class Revision:
     enums: dict[str, tuple[str, ...]]
     facts: tuple[Fact, ...]
     errors: tuple[ErrorCode, ...]
-    structs: dict[str, Struct] = field(default_factory=dict)
-    aliases: dict[str, Alias] = field(default_factory=dict)
+    structs: dict[str, Struct]
+    aliases: dict[str, Alias]

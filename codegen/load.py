@@ -4,12 +4,13 @@ import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, TypeGuard
 
 from codegen.errors import CodegenError
 from codegen.structure import definitions, parse_schema, without_prose
 
-Json = dict[str, Any]
+Object: TypeAlias = dict[str, Any]
+"""A JSON object: a schema, or a table of schemas or facts."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,30 @@ class Source:
     revision: str
     label: str
     sha256: str
-    definitions: Json
-    facts: Json
+    definitions: Object
+    facts: Object
+
+
+def is_object(value: Any) -> TypeGuard[Object]:
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def read_toml(path: Path) -> Object:
+    """What a TOML file says.
+
+    Raises:
+        CodegenError: there is no such file, or it is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise CodegenError(f"{path}: no such file; write it after another revision's") from error
+    except tomllib.TOMLDecodeError as error:
+        raise CodegenError(f"{path}: {error}") from error
 
 
 def load(schema: Path, facts: Path | None, revision: str, label: str) -> Source:
@@ -31,9 +54,9 @@ def load(schema: Path, facts: Path | None, revision: str, label: str) -> Source:
     """
     data = schema.read_bytes()
     try:
-        document = cast("dict[str, Any]", without_prose(cast("Any", parse_schema(data))))
+        document: Any = without_prose(parse_schema(data))
     except CodegenError as error:
         raise CodegenError(f"{label}: {error}") from error
-    stated = tomllib.loads(facts.read_text("utf-8")) if facts else {}
+    stated = read_toml(facts) if facts else {}
     sha256 = hashlib.sha256(data).hexdigest()
     return Source(revision, label, sha256, definitions(document), stated)

@@ -5,9 +5,17 @@ from typing import Literal
 
 from codegen import ir
 from codegen.errors import CodegenError
-from codegen.load import Json
+from codegen.load import Object
 from codegen.names import snake
 from codegen.overlay import Overlay
+
+_SENDERS = (
+    "ClientRequest",
+    "ServerRequest",
+    "ClientNotification",
+    "ServerNotification",
+    "InputRequest",
+)
 
 
 @dataclass(frozen=True)
@@ -15,7 +23,7 @@ class Messages:
     """What methods are resolved from."""
 
     revision: str
-    definitions: Json
+    definitions: Object
     structs: dict[str, ir.Struct]
     aliases: dict[str, ir.Alias]
     overlay: Overlay
@@ -27,10 +35,7 @@ def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
     Raises:
         CodegenError: a direction, a result or a capability that cannot be resolved.
     """
-    senders = {
-        union: _arms(messages, union)
-        for union in ("ClientRequest", "ServerRequest", "ClientNotification", "ServerNotification", "InputRequest")
-    }  # fmt: skip
+    senders = {union: _arms(messages, union) for union in _SENDERS}
     found: dict[str, ir.Method] = {}
     for struct in messages.structs.values():
         if struct.tag is None or struct.tag.wire != "method":
@@ -38,8 +43,8 @@ def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
         method = _method(messages, struct, struct.tag.value, senders)
         if method.wire in found:
             raise CodegenError(
-                f"{messages.revision}: {struct.name} and {found[method.wire].message} are both `{method.wire}`; "
-                "add an [[alias]] row for one of them"
+                f"{messages.revision}: {struct.name} and {found[method.wire].message} are both "
+                f"`{method.wire}`; add an [[alias]] row for one of them"
             )
         found[method.wire] = method
     return tuple(sorted(found.values(), key=lambda method: (method.kind != "request", method.wire)))
@@ -71,10 +76,7 @@ def _method(
 
 def _arms(messages: Messages, union: str) -> frozenset[str]:
     alias = messages.aliases.get(union)
-    if alias is None:
-        return frozenset()
-    arms = alias.type.arms if isinstance(alias.type, ir.OneOf) else (alias.type,)
-    return frozenset(arm.name for arm in arms if isinstance(arm, ir.Ref))
+    return frozenset(ir.arm_names(alias.type)) if alias else frozenset()
 
 
 def _direction(
@@ -90,7 +92,7 @@ def _direction(
         return "embedded"
     raise CodegenError(
         f"{messages.revision}: {name}: no union of the schema says who sends it "
-        "(ClientRequest, ServerRequest, ClientNotification, ServerNotification, InputRequest)"
+        f"({', '.join(_SENDERS)}); add it to one with a [[patch]] row"
     )
 
 
@@ -107,7 +109,8 @@ def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> t
         names = ["EmptyResult"]
     else:
         raise CodegenError(
-            f"{messages.revision}: {struct.name}: no result type; expected {stem}Result"
+            f"{messages.revision}: {struct.name}: no result type; "
+            f"expected a definition {stem}ResultResponse, {stem}Result or EmptyResult"
         )
     augmented = messages.structs.get(params)
     if (

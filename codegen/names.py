@@ -7,7 +7,7 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 
 
 def snake(name: str) -> str:
-    """`structuredContent` to `structured_content`, `_meta` to `meta`, `io.x/logLevel` to `log_level`."""
+    """`mimeType` to `mime_type`, `_meta` to `meta`, `io.x/logLevel` to `log_level`."""
     last = name.rsplit("/", 1)[-1]
     words: list[str] = _WORD.findall(last)
     made = "_".join(word.lower() for word in words)

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from codegen.errors import CodegenError
-from codegen.load import Json, Source
+from codegen.load import Object, Source, is_array, is_object
 from codegen.overlay import Overlay
 
 REF = "#/$defs/"
-ANYTHING: Json = {"type": "object", "additionalProperties": {}}
+ANYTHING: Object = {"type": "object", "additionalProperties": {}}
 
 
 @dataclass(frozen=True)
 class Normalized:
     """Definitions of one revision, and for each the path in the published schema where it stood."""
 
-    definitions: Json
+    definitions: Object
     origins: dict[str, str]
 
 
@@ -37,8 +37,8 @@ class _Normalizer:
     def __init__(self, source: Source, overlay: Overlay) -> None:
         self._revision = source.revision
         self._overlay = overlay
-        self._given: Json = _rebase(copy.deepcopy(source.definitions))
-        self._made: Json = {}
+        self._given: Object = _rebase(copy.deepcopy(source.definitions))
+        self._made: Object = {}
         self._origin: dict[str, str] = {}
 
     def run(self) -> Normalized:
@@ -61,17 +61,19 @@ class _Normalizer:
             target: Any = self._given
             try:
                 for step in parents:
-                    target = target[int(step) if isinstance(target, list) else step]
-                found = target[last]
-            except (KeyError, IndexError, ValueError) as error:
-                raise self._stop(row["pointer"], f"{row} points at nothing here") from error
+                    target = target[_key(target, step)]
+                found = target[_key(target, last)]
+            except (LookupError, TypeError, ValueError) as error:
+                raise self._stop(
+                    row["pointer"], f"{row} points at nothing here; correct or remove it"
+                ) from error
             if found != row["old"]:
                 raise self._stop(
                     row["pointer"],
-                    f"{row} expects the old value {json.dumps(row['old'])}, found {json.dumps(found)}; "
-                    "check whether the patch is still wanted",
+                    f"{row} expects the old value {json.dumps(row['old'])}, "
+                    f"found {json.dumps(found)}; check whether the patch is still wanted",
                 )
-            target[last] = row["new"]
+            target[_key(target, last)] = row["new"]
             row.use("the row")
 
     def _alias(self) -> None:
@@ -80,7 +82,7 @@ class _Normalizer:
                 row.use("the row")
                 self._given[row["name"]] = {"$ref": REF + row["target"]}
 
-    def _fix_constants(self, name: str, schema: Json) -> None:
+    def _fix_constants(self, name: str, schema: Object) -> None:
         for row in self._overlay.rows("const", self._revision):
             only, but = row.values.get("only"), row.values.get("but", ())
             if (only is not None and name not in only) or name in but:
@@ -89,7 +91,7 @@ class _Normalizer:
                 schema["properties"][row["property"]] = {"const": row["value"], "type": "string"}
                 row.use("the row")
 
-    def _inject(self, name: str, schema: Json) -> None:
+    def _inject(self, name: str, schema: Object) -> None:
         params = schema.get("properties", {}).get("params", {})
         if params.get("type") != "object" or "method" not in schema["properties"]:
             return
@@ -104,15 +106,15 @@ class _Normalizer:
 
     def _fold(self, schema: Any) -> Any:
         """Merge every `allOf` into one object."""
-        if isinstance(schema, list):
+        if is_array(schema):
             return [self._fold(item) for item in schema]
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return schema
         folded = {key: self._fold(value) for key, value in schema.items()}
         arms = folded.pop("allOf", None)
-        if not isinstance(arms, list):  # a property that is called allOf is a schema, not a list
+        if not is_array(arms):  # a property that is called allOf is a schema, not a list
             return folded if arms is None else {**folded, "allOf": arms}
-        merged: Json = {"type": "object", "properties": {}, "required": []}
+        merged: Object = {"type": "object", "properties": {}, "required": []}
         for arm in [*arms, folded]:
             while "$ref" in arm:
                 arm = self._fold(self._given[_name(arm)])
@@ -122,7 +124,7 @@ class _Normalizer:
             ]
         return merged
 
-    def _shape(self, schema: Json, path: str, *, top: bool = False) -> Json:
+    def _shape(self, schema: Object, path: str, *, top: bool = False) -> Object:
         if self._overlay.match("open", self._revision, path):
             return copy.deepcopy(ANYTHING)
         if "$ref" in schema:
@@ -135,24 +137,24 @@ class _Normalizer:
             return schema
         if not schema.get("properties"):
             values = schema.get("additionalProperties")
-            keep = isinstance(values, dict) and values
-            shaped = self._shape(values, f"{path}/values") if keep else {}
+            shaped = self._shape(values, f"{path}/values") if is_object(values) else {}
             return {"type": "object", "additionalProperties": shaped}
         return self._object(schema, path, top=top)
 
-    def _object(self, schema: Json, path: str, *, top: bool) -> Json:
+    def _object(self, schema: Object, path: str, *, top: bool) -> Object:
         extras = schema.get("additionalProperties")
         if extras not in (None, False) and not self._overlay.match("closed", self._revision, path):
             raise self._stop(
-                path, "an object with properties and additionalProperties; say with an [[open]] row that it "
-                "stays a map, or with a [[closed]] row that unknown keys may be dropped"
-            )  # fmt: skip
+                path,
+                "an object with properties and additionalProperties; say with an [[open]] row "
+                "that it stays a map, or with a [[closed]] row that unknown keys may be dropped",
+            )
         properties = {
             name: self._shape(value, f"{path}/{name}")
             for name, value in schema["properties"].items()
         }
         required = [name for name in properties if name in schema.get("required", ())]
-        shaped: Json = {"type": "object", "properties": properties, "required": required}
+        shaped: Object = {"type": "object", "properties": properties, "required": required}
         return shaped if top else self._hoist(self._object_name(path), shaped, path)
 
     def _object_name(self, path: str) -> str:
@@ -164,7 +166,7 @@ class _Normalizer:
             return f"{owner}Params"
         raise self._stop(path, "an object without a name; add a [[name]] row")
 
-    def _union(self, schema: Json, path: str, *, top: bool) -> Json:
+    def _union(self, schema: Object, path: str, *, top: bool) -> Object:
         arms = [self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema["anyOf"])]
         refs = [_name(arm) for arm in arms if "$ref" in arm]
         if top or len(refs) < 2:
@@ -179,7 +181,7 @@ class _Normalizer:
                 )
             name = str(row["name"])
             self._hoist(name, {"anyOf": [{"$ref": REF + ref} for ref in refs]}, path)
-        union: Json = {"$ref": REF + name}
+        union: Object = {"$ref": REF + name}
         return {"anyOf": [union, *others]} if others else union
 
     def _named_union(self, refs: list[str]) -> str | None:
@@ -190,17 +192,18 @@ class _Normalizer:
                 return name
         return None
 
-    def _hoist(self, name: str, schema: Json, path: str) -> Json:
+    def _hoist(self, name: str, schema: Object, path: str) -> Object:
         if name in self._given:
             raise self._stop(path, f"the name {name} is already a definition; choose another")
         self._define(name, schema, path)
         return {"$ref": REF + name}
 
-    def _define(self, name: str, schema: Json, path: str) -> None:
+    def _define(self, name: str, schema: Object, path: str) -> None:
         if name in self._made and self._made[name] != schema:
             raise self._stop(
                 path,
-                f"two different shapes want the name {name} (the other at {self._origin[name]})",
+                f"another shape has the name {name} already, at {self._origin[name]}; "
+                "give each a [[name]] row of its own",
             )
         self._made.setdefault(name, schema)
         self._origin.setdefault(name, path)
@@ -209,15 +212,19 @@ class _Normalizer:
         return CodegenError(f"{self._revision}: {path}: {what}")
 
 
-def _name(schema: Json) -> str:
+def _key(container: Any, step: str) -> Any:
+    return int(step) if isinstance(container, list) else step
+
+
+def _name(schema: Object) -> str:
     return str(schema["$ref"]).removeprefix(REF)
 
 
 def _rebase(schema: Any) -> Any:
     """Point every `$ref` at one container, whatever the dialect calls it."""
-    if isinstance(schema, dict):
+    if is_object(schema):
         ref = schema.get("$ref")
         if isinstance(ref, str):
             return {**schema, "$ref": REF + ref.rpartition("/")[2]}
         return {key: _rebase(value) for key, value in schema.items()}
-    return [_rebase(item) for item in schema] if isinstance(schema, list) else schema
+    return [_rebase(item) for item in schema] if is_array(schema) else schema

@@ -1,13 +1,13 @@
-"""The overlay: deliberate deviations and names, each a row of data with its reason, each used or refused."""
+"""The overlay: deliberate deviations and names, each a row with its reason, used or refused."""
 
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import CodegenError
+from codegen.load import read_toml
 
 _KEYS: dict[str, frozenset[str]] = {
     "patch": frozenset({"pointer", "old", "new"}),
@@ -25,6 +25,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),
 }
+_OPTIONAL = frozenset({"only", "but"})
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Row:
     number: int
     values: dict[str, Any]
     revisions: frozenset[str]
-    unused: set[str] = field(default_factory=set)
+    unused: set[str]
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -51,12 +52,12 @@ class Row:
 
 
 class Overlay:
-    """All rows of one overlay file. `check_used` fails on a row, or a part of one, that matched nothing."""
+    """All rows of one overlay file, and which of them, or parts of them, have matched so far."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._rows: dict[str, list[Row]] = {kind: [] for kind in _KEYS}
-        for kind, tables in tomllib.loads(path.read_text("utf-8")).items():
+        for kind, tables in read_toml(path).items():
             if kind not in _KEYS:
                 raise CodegenError(
                     f"{path.name}: unknown kind [[{kind}]]; known: {', '.join(_KEYS)}"
@@ -68,7 +69,13 @@ class Overlay:
         where = f"{self.path.name}: [[{kind}]] row {number}"
         unknown = table.keys() - _KEYS[kind] - {"reason", "revisions"}
         if unknown:
-            raise CodegenError(f"{where}: unknown key {', '.join(sorted(unknown))}")
+            raise CodegenError(
+                f"{where}: unknown key {', '.join(sorted(unknown))}; "
+                f"known: {', '.join(sorted(_KEYS[kind]))}, reason, revisions"
+            )
+        missing = _KEYS[kind] - _OPTIONAL - table.keys()
+        if missing:
+            raise CodegenError(f"{where}: add {', '.join(sorted(missing))}")
         if not table.get("reason"):
             raise CodegenError(f"{where}: add `reason`; every deviation says why")
         parts = table.get("paths") or table.get("names") or ["the row"]
@@ -107,7 +114,7 @@ class Overlay:
         for rows in self._rows.values():
             for row in rows:
                 if row.unused:
-                    parts = ", ".join(sorted(row.unused))
                     raise CodegenError(
-                        f"{self.path.name}: {row} matched nothing in any revision ({parts}); remove it"
+                        f"{self.path.name}: {row}: {', '.join(sorted(row.unused))} matched nothing "
+                        "in any revision; remove it"
                     )

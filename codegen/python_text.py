@@ -1,6 +1,7 @@
 """Model to Python text: annotations, field lines, signatures. The filters of the templates."""
 
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from codegen import ir
@@ -52,7 +53,7 @@ def class_line(struct: ir.Struct, name: str = "") -> str:
 
 
 def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
-    """One attribute of a struct, with its default and, where the rule does not give it, its wire name."""
+    """One attribute of a struct, with its default, and its wire name where no rule gives it."""
     if field.wire in raw:
         return f"{field.name}: Raw | UnsetType = UNSET"
     type_ = annotation(field.type)
@@ -115,9 +116,8 @@ def decoded_as(method: ir.Method, revision: ir.Revision) -> str:
     """What a result is decoded as: the tagged union of all results, or the first of them."""
     names = set(method.results)
     for alias in revision.unions:
-        if alias.strategy == "tag" and isinstance(alias.type, ir.OneOf):
-            if {arm.name for arm in alias.type.arms if isinstance(arm, ir.Ref)} == names:
-                return f"types.{alias.name}"
+        if alias.strategy == "tag" and set(ir.arm_names(alias.type)) == names:
+            return f"types.{alias.name}"
     return f"types.{method.results[0]}"
 
 
@@ -135,7 +135,8 @@ def arguments(method: ir.Method, revision: ir.Revision) -> str:
     struct = revision.structs.get(method.params)
     if struct is None:
         return f" params: types.{method.params}, *, timeout_s: float | None = None"
-    first, last = [], []
+    first: list[str] = []
+    last: list[str] = []
     for field in struct.fields:
         if field.absent in ("const", "always"):
             continue
@@ -157,7 +158,7 @@ def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
     return bool(struct and struct.raw)
 
 
-FILTERS = {
+FILTERS: dict[str, Callable[..., Any]] = {
     "py": annotation,
     "literal": literal,
     "doc": doc,

@@ -44,7 +44,7 @@ def _make(files: dict[Path, str], folder: Path) -> Path:
     for path, text in files.items():
         target = package / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8")
+        target.write_bytes(text.encode())
     format_tree(package)
     return package
 
@@ -57,8 +57,9 @@ def _differences(made: Path, there: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _texts(folder: Path) -> dict[str, str]:
+    # Not read_text, which would hide a changed line ending.
     return {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8")
+        path.relative_to(folder).as_posix(): path.read_bytes().decode(errors="replace")
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix in (".py", ".typed")
+        if path.is_file() and path.suffix != ".pyc"
     }

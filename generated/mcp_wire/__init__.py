@@ -6,17 +6,19 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_wire.base import UNSET, UnknownContent, Wire, decode, decoder, encode
 
-if TYPE_CHECKING:
-    from mcp_wire.profile import Profile
+# Imported here and now: loaded later, the module would take the name of the function below.
+from mcp_wire.profile import Profile
 
 __all__ = [
     "LATEST",
+    "LIFECYCLES",
     "REVISIONS",
     "UNSET",
+    "VERSION_KEYS",
     "UnknownContent",
     "Wire",
     "decode",
@@ -37,6 +39,20 @@ REVISIONS: Final = (
 
 LATEST: Final = "2026-07-28"
 """The newest of them."""
+
+LIFECYCLES: Final = {
+    "2024-11-05": "initialize",
+    "2025-03-26": "initialize",
+    "2025-06-18": "initialize",
+    "2025-11-25": "initialize",
+    "2026-07-28": "per_request",
+}
+"""How a connection of each revision begins; `Profile.lifecycle` without importing the revision."""
+
+VERSION_KEYS: Final = {
+    "2026-07-28": "io.modelcontextprotocol/protocolVersion",
+}
+"""The `_meta` key in which a request names its revision, where the revision has no handshake."""
 
 _MODULES: Final = {
     "2024-11-05": "v2024_11_05",

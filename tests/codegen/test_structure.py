@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from codegen.errors import CodegenError
 from codegen.structure import Json, print_schema, without_prose
-from tests.codegen.instances import Schema, instance, mutations
+from tests.instances import Schema, instance, mutations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

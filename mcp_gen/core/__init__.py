@@ -1,0 +1,1 @@
+"""The protocol without I/O: frames, a connection's state, errors, projection."""

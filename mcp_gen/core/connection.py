@@ -1,0 +1,163 @@
+"""One peer's protocol state, without I/O: bytes in, events out; requests in flight both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from msgspec import UNSET, Struct
+
+from mcp_gen.core import envelope
+from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from mcp_gen.core.envelope import RequestId
+    from mcp_wire.profile import Profile
+
+__all__ = ["Answered", "Batch", "Connection", "Event", "Failed", "Noticed", "Refused", "Requested"]
+
+W = TypeVar("W")
+
+
+class Batch:
+    """Collects the answers to one array of frames, which is answered with one array."""
+
+    __slots__ = ("answers", "open")
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.answers: list[bytes] = []
+
+    def add(self, answer: bytes | None) -> bytes | None:
+        """Take one answer (None: this entry gets none); the whole array once it was the last."""
+        self.open -= 1
+        if answer is not None:
+            self.answers.append(answer)
+        if self.open or not self.answers:
+            return None
+        return b"[" + b",".join(self.answers) + b"]"
+
+
+class Requested(Struct, gc=False):
+    """The peer asks something."""
+
+    id: RequestId
+    method: str
+    params: Raw
+    batch: Batch | None = None
+
+
+class Noticed(Struct, gc=False):
+    """The peer tells something."""
+
+    method: str
+    params: Raw
+
+
+class Answered(Struct, Generic[W], gc=False):
+    """The peer answered; `waiter` is what the request was opened with."""
+
+    waiter: W
+    result: Raw
+
+
+class Failed(Struct, Generic[W], gc=False):
+    """The peer answered with an error."""
+
+    waiter: W
+    error: McpError
+
+
+class Refused(Struct, gc=False):
+    """A message that is none, or has no place here. `answer` goes back to the peer as it is."""
+
+    error: ProtocolError
+    answer: bytes | None
+    batch: Batch | None = None
+
+
+Event: TypeAlias = Requested | Noticed | Answered[Any] | Failed[Any] | Refused
+
+
+class Connection(Generic[W]):
+    """The state of one connection. `profile` is None until the peers have agreed on a revision.
+
+    `W` is whatever the driver wants back with an answer: a future, say.
+    """
+
+    __slots__ = ("_next_id", "_waiters", "in_flight", "profile")
+
+    def __init__(self, profile: Profile | None = None) -> None:
+        self.profile = profile
+        self.in_flight: dict[RequestId, Any] = {}
+        """The peer's requests that are being answered, with what the driver keeps for each."""
+        self._waiters: dict[RequestId, W] = {}
+        self._next_id = 0
+
+    def receive(self, data: bytes) -> list[Event]:
+        """Decode one transport message and return what it means, in wire order.
+
+        `data` is one whole JSON text in UTF-8. The list has one event, or one per entry where the
+        profile allows batches. Nothing is raised for what a peer sent: see `Refused`.
+        """
+        if data.lstrip()[:1] == b"[":
+            return self._receive_batch(data)
+        return [self._event(data, None)]
+
+    def _receive_batch(self, data: bytes) -> list[Event]:
+        batch = Batch()
+        try:
+            entries = envelope.read_batch(data)
+            if self.profile is None or not self.profile.allows_batches:
+                spoken = self.profile.revision if self.profile else "a connection that is not open"
+                raise InvalidRequest(f"expected one message, got an array: {spoken} has no batches")
+        except ProtocolError as error:
+            return [_refused(error, None)]
+        events = [self._event(entry, batch) for entry in entries]
+        batch.open = sum(isinstance(event, Requested | Refused) for event in events)
+        return events
+
+    def _event(self, data: bytes | Raw, batch: Batch | None) -> Event:
+        try:
+            frame = envelope.read(data)
+            if frame.method is UNSET:
+                return self._answer(frame)
+            if frame.id is UNSET or frame.id is None:
+                return Noticed(frame.method, frame.params)
+            if frame.id in self.in_flight:
+                raise InvalidRequest("this id belongs to a request that is still open", frame.id)
+        except ProtocolError as error:
+            return _refused(error, batch)
+        return Requested(frame.id, frame.method, frame.params, batch)
+
+    def _answer(self, frame: envelope.Envelope) -> Event:
+        known = isinstance(frame.id, int | str) and frame.id in self._waiters
+        if not known or not isinstance(frame.id, int | str):
+            # An answer is never answered, or two confused peers would talk for ever.
+            return Refused(InvalidRequest(f"an answer to no open request: id {frame.id!r}"), None)
+        waiter = self._waiters.pop(frame.id)
+        if frame.error:
+            return Failed(waiter, envelope.read_error(frame.error))
+        return Answered(waiter, frame.result)
+
+    def open_request(self, waiter: W) -> RequestId:
+        """Reserve the id of a request to the peer."""
+        self._next_id += 1
+        self._waiters[self._next_id] = waiter
+        return self._next_id
+
+    def forget_request(self, id: RequestId) -> None:
+        """Stop waiting: an answer that still comes is refused as unknown."""
+        self._waiters.pop(id, None)
+
+    def abandon(self) -> list[W]:
+        """Everything that is still waited for; the connection has ended."""
+        waiters = list(self._waiters.values())
+        self._waiters.clear()
+        return waiters
+
+
+def _refused(error: ProtocolError, batch: Batch | None) -> Refused:
+    id = error.request_id if isinstance(error, InvalidRequest) else None
+    return Refused(error, envelope.failure(id, envelope.error_object(error)), batch)

@@ -1,0 +1,167 @@
+"""JSON-RPC frames: ids, batches and raw params. Knows no MCP method."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_wire.base import encode
+
+__all__ = [
+    "Envelope",
+    "ErrorObject",
+    "RequestId",
+    "error_object",
+    "failure",
+    "notification",
+    "read",
+    "read_batch",
+    "request",
+    "response",
+]
+
+RequestId: TypeAlias = int | str
+
+NOTHING = Raw(b"")
+
+
+class Envelope(Struct, gc=False):
+    """One frame as it came; params and result are not looked into yet. Empty `Raw` means absent."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw = NOTHING
+    result: Raw = NOTHING
+    error: Raw = NOTHING
+
+
+class ErrorObject(Struct, omit_defaults=True):
+    """The error member of a response. https://www.jsonrpc.org/specification#error_object"""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+
+class _Request(Struct, omit_defaults=True):
+    id: RequestId
+    method: str
+    params: Any = UNSET
+    jsonrpc: str = msgspec.field(default_factory=lambda: "2.0")
+
+
+class _Notification(Struct, omit_defaults=True):
+    method: str
+    params: Any = UNSET
+    jsonrpc: str = msgspec.field(default_factory=lambda: "2.0")
+
+
+class _Response(Struct):
+    id: RequestId
+    result: Any
+    jsonrpc: str = "2.0"
+
+
+class _Failure(Struct):
+    error: ErrorObject
+    id: RequestId | UnsetType = UNSET
+    jsonrpc: str = "2.0"
+
+
+_envelope = msgspec.json.Decoder(Envelope)
+_array = msgspec.json.Decoder(list[Raw])
+_object = msgspec.json.Decoder(dict[str, Raw])
+_id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(int | str)
+_error = msgspec.json.Decoder(ErrorObject)
+
+
+def read(data: bytes | Raw) -> Envelope:
+    """Decode one frame.
+
+    Raises:
+        ParseError: not JSON, or nested too deeply to read.
+        InvalidRequest: JSON, but no JSON-RPC frame; with the id where one could be read.
+    """
+    try:
+        frame = _envelope.decode(data)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"no JSON-RPC message: {error}", _readable_id(data)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ParseError(f"not JSON: {_why(error)}") from None
+    if frame.method is UNSET and not frame.result and not frame.error:
+        raise InvalidRequest(
+            "no JSON-RPC message: expected `method`, `result` or `error`",
+            frame.id if isinstance(frame.id, int | str) else None,
+        )
+    if frame.method is not UNSET and frame.id is None:
+        raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
+    return frame
+
+
+def read_batch(data: bytes) -> list[Raw]:
+    """Split an array of frames.
+
+    Raises:
+        ParseError: not JSON.
+        InvalidRequest: an empty array.
+    """
+    try:
+        entries = _array.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ParseError(f"not JSON: {_why(error)}") from None
+    if not entries:
+        raise InvalidRequest("an empty batch")
+    return entries
+
+
+def request(id: RequestId, method: str, params: Any) -> bytes:
+    """The bytes of a request. `params` may be UNSET."""
+    return encode(_Request(id, method, params))
+
+
+def notification(method: str, params: Any) -> bytes:
+    """The bytes of a notification. `params` may be UNSET."""
+    return encode(_Notification(method, params))
+
+
+def response(id: RequestId, result: Any) -> bytes:
+    """The bytes of an answer."""
+    return encode(_Response(id, result))
+
+
+def failure(id: RequestId | None, error: ErrorObject) -> bytes:
+    """The bytes of an error. Without an id the member is left out: null is nowhere allowed."""
+    return encode(_Failure(error, UNSET if id is None else id))
+
+
+def error_object(error: McpError | ProtocolError) -> ErrorObject:
+    """What a peer is told of an error."""
+    if isinstance(error, McpError):
+        return ErrorObject(error.code, error.message, UNSET if error.data is None else error.data)
+    return ErrorObject(error.code, str(error))
+
+
+def read_error(data: Raw) -> McpError:
+    """The peer's error as an exception; what it got wrong about the error itself is made good."""
+    try:
+        found = _error.decode(data)
+    except msgspec.DecodeError:
+        return McpError(ProtocolError.code, "an error without a code and a message")
+    return McpError(found.code, found.message, None if found.data is UNSET else found.data)
+
+
+def _readable_id(data: bytes | Raw) -> RequestId | None:
+    try:
+        return _id.decode(_object.decode(data)["id"])
+    except (msgspec.DecodeError, KeyError):
+        return None
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -1,0 +1,112 @@
+"""All errors of this package, as one tree.
+
+McpGenError
+├── ProtocolError          the peer broke the protocol; `code` is what it is answered with
+│   ├── ParseError         not JSON
+│   ├── InvalidRequest     JSON, but no JSON-RPC message, or one that is out of place
+│   ├── MethodNotFound     a method that is not offered here
+│   └── InvalidParams      params or a result of the wrong shape
+├── McpError               a JSON-RPC error that a peer sent, or that is to be sent
+├── ToolError              a tool's result says that it failed
+├── TransportError         messages cannot be moved
+│   └── SessionLost        the connection ended while something was waited for
+├── RequestTimeout         no answer in time
+├── ProjectionError        a value that another revision cannot hold
+└── UsageError             ours to fix: a call that makes no sense as written
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = [
+    "InvalidParams",
+    "InvalidRequest",
+    "McpError",
+    "McpGenError",
+    "MethodNotFound",
+    "ParseError",
+    "ProjectionError",
+    "ProtocolError",
+    "RequestTimeout",
+    "SessionLost",
+    "ToolError",
+    "TransportError",
+    "UsageError",
+]
+
+
+class McpGenError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ProtocolError(McpGenError):
+    """The peer broke the protocol."""
+
+    code: ClassVar[int] = -32603
+    """The JSON-RPC error code that says so (https://www.jsonrpc.org/specification#error_object)."""
+
+
+class ParseError(ProtocolError):
+    """Not JSON, or not UTF-8."""
+
+    code = -32700
+
+
+class InvalidRequest(ProtocolError):
+    """JSON, but no JSON-RPC message, or one out of place. `request_id` if it was readable."""
+
+    code = -32600
+
+    def __init__(self, message: str, request_id: int | str | None = None) -> None:
+        super().__init__(message)
+        self.request_id = request_id
+
+
+class MethodNotFound(ProtocolError):
+    """A method that the revision lacks, or that this peer does not offer."""
+
+    code = -32601
+
+
+class InvalidParams(ProtocolError):
+    """Params or a result of the wrong shape; the message ends in the path."""
+
+    code = -32602
+
+
+class McpError(McpGenError):
+    """A JSON-RPC error: raised in a handler it is sent, raised by a call it came from the peer."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.code})"
+
+
+class ToolError(McpGenError):
+    """Raised in a tool: its result is an error for the model to read."""
+
+
+class TransportError(McpGenError):
+    """Messages cannot be moved: a command that does not start, a pipe that is closed."""
+
+
+class SessionLost(TransportError):
+    """The connection ended while an answer was waited for."""
+
+
+class RequestTimeout(McpGenError):
+    """No answer came in time. The request has been cancelled."""
+
+
+class ProjectionError(McpGenError):
+    """A value that the other revision cannot hold; the message ends in the path."""
+
+
+class UsageError(McpGenError):
+    """A call that makes no sense as written. The message says what to write instead."""

@@ -1,0 +1,1 @@
+"""Connections being driven: tasks, time limits and transports around the core."""

@@ -1,0 +1,248 @@
+"""Answers one request at one revision: route, params, hooks, handler, result, bytes.
+
+Both transport shapes end here. The kernel holds no connection: who asks comes in as a `Caller`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+import mcp_wire
+from mcp_gen.core import envelope
+from mcp_gen.core.errors import InvalidParams, McpError, McpGenError, MethodNotFound, ProtocolError
+from mcp_gen.core.project import project
+from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of
+from mcp_wire import encode
+
+if TYPE_CHECKING:
+    from mcp_gen.core.connection import Connection
+    from mcp_gen.core.envelope import RequestId
+    from mcp_wire.handlers import ServerHandlers
+    from mcp_wire.hooks import ServerHooks
+    from mcp_wire.method import Route
+    from mcp_wire.profile import Profile
+
+__all__ = ["Binding", "Call", "Kernel"]
+
+C = TypeVar("C")
+_log = logging.getLogger("mcp_gen.server")
+
+
+class Binding(Generic[C]):
+    """One server at one revision: its routes and its way of beginning, made once."""
+
+    __slots__ = ("lifecycle", "profile", "routes", "tail")
+
+    def __init__(
+        self,
+        profile: Profile,
+        routes: dict[str, Route[C]],
+        lifecycle: Lifecycle,
+        tail: bytes,
+    ) -> None:
+        self.profile = profile
+        self.routes = routes
+        self.lifecycle = lifecycle
+        self.tail = tail
+        """What ends every result: the server's identity in `_meta`, where the revision wants it."""
+
+
+class Call(Struct, Generic[C], gc=False):
+    """One request, ready to be run."""
+
+    id: RequestId
+    route: Route[C]
+    params: Any
+    ctx: C
+    caller: Caller
+    binding: Binding[C]
+
+
+class Kernel(Generic[C]):
+    """A server without its transports.
+
+    `offered` are the capabilities' names a method may ask for; `changed` forgets the bindings, when
+    hooks or features are added.
+    """
+
+    def __init__(
+        self,
+        *,
+        handlers: ServerHandlers[C],
+        hooks: ServerHooks,
+        revisions: Sequence[str],
+        context: Callable[[RequestId, Caller, dict[str, Any] | None], C],
+        offered: Callable[[], frozenset[str]],
+        server_info: Any,
+    ) -> None:
+        self.revisions = tuple(revision for revision in mcp_wire.REVISIONS if revision in revisions)
+        self.handshakes = self._with_lifecycle("initialize")
+        self.per_request = self._with_lifecycle("per_request")
+        self._handlers = handlers
+        self._hooks = hooks
+        self._context = context
+        self._offered = offered
+        self._server_info = server_info
+        self._bindings: dict[str, Binding[C]] = {}
+        keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
+        # Searched for in undecoded params: most requests of a connection with a handshake lack it.
+        self._names_revision = re.compile("|".join(map(re.escape, keys)).encode()) if keys else None
+        self._version_keys = keys
+
+    def _with_lifecycle(self, name: str) -> tuple[str, ...]:
+        return tuple(r for r in self.revisions if mcp_wire.LIFECYCLES[r] == name)
+
+    def changed(self) -> None:
+        """Hooks or features were added: make routes anew when they are next asked for."""
+        self._bindings.clear()
+
+    def binding(self, revision: str) -> Binding[C]:
+        """This server at one revision."""
+        found = self._bindings.get(revision)
+        if found is None:
+            found = self._bindings[revision] = self._bind(mcp_wire.profile(revision))
+        return found
+
+    def _bind(self, profile: Profile) -> Binding[C]:
+        dispatch = import_module(f"{profile.module}.dispatch")
+        routes: dict[str, Route[C]] = dispatch.ServerDispatcher(
+            self._handlers, self._hooks
+        ).routes()
+        offered = self._offered()
+        visible = {
+            name: route
+            for name, route in routes.items()
+            if not route.method.capability or route.method.capability in offered
+        }
+        tail = b""
+        if profile.server_info_key:
+            info = project(self._server_info, profile.revision).value
+            tail = b',"_meta":' + encode({profile.server_info_key: info}) + b"}"
+        return Binding(profile, visible, lifecycle_of(profile, self.per_request), tail)
+
+    def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
+        """The revision to answer a request at: the one it names itself, or its connection's."""
+        if self._names_revision and self._names_revision.search(params):
+            return self.binding(self._named(params))
+        if connection is not None and connection.profile is not None:
+            return self.binding(connection.profile.revision)
+        return self.binding((self.handshakes or self.per_request)[-1])
+
+    def _named(self, params: Raw) -> str:
+        """The revision that a request names, or the newest that may be named so."""
+        *older, newest = self.per_request
+        meta = (_loose_meta(params) if older else None) or {}
+        named = (meta.get(key) for key in self._version_keys)
+        return next((revision for revision in named if revision in older), newest)
+
+    def prepare(
+        self,
+        binding: Binding[C],
+        id: RequestId,
+        method: str,
+        params: Raw,
+        caller: Caller,
+    ) -> Call[C]:
+        """Find the route, decode the params, check that the request may be made.
+
+        Raises:
+            ProtocolError, McpError: what the peer is to be told.
+        """
+        route = binding.routes.get(method)
+        if route is None:
+            binding.lifecycle.admit(caller, method, _loose_meta(params))
+            raise MethodNotFound(f"{binding.profile.revision}: no method `{method}` here")
+        try:
+            decoded = route.decode(params)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            binding.lifecycle.admit(caller, method, _loose_meta(params))
+            raise _bad_params(method, error) from None
+        meta: dict[str, Any] | None = getattr(decoded, "meta", None)
+        binding.lifecycle.admit(caller, method, meta)
+        return Call(id, route, decoded, self._context(id, caller, meta), caller, binding)
+
+    async def run(self, call: Call[C]) -> bytes:
+        """Await the handler between its hooks, and return the bytes of the answer.
+
+        Only cancellation is raised: every other error is the answer.
+        """
+        try:
+            result = await call.route.call(call.ctx, call.params)
+            return self._answer(call, result)
+        except (McpError, ProtocolError) as error:
+            return envelope.failure(call.id, envelope.error_object(error))
+        except McpGenError as error:
+            _log.exception("%s failed", call.route.method.name)
+            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
+        except Exception:
+            # Details stay here: they may hold what no peer should see.
+            _log.exception("%s failed", call.route.method.name)
+            return internal_error(call.id)
+
+    def _answer(self, call: Call[C], result: Any) -> bytes:
+        # The handshake decides the profile while it runs, so it is asked for only now.
+        profile = call.caller.profile
+        if (
+            not isinstance(result, Raw) and type(result) not in call.route.results
+        ) or profile is not call.binding.profile:
+            result = project(result, profile.revision).value
+        if not call.binding.tail:
+            return envelope.response(call.id, result)
+        return self._with_identity(call, result)
+
+    def _with_identity(self, call: Call[C], result: Any) -> bytes:
+        """The answer with the server's identity in `_meta`, written behind what is there."""
+        tail = call.binding.tail
+        meta: dict[str, Any] | None = getattr(result, "meta", None)
+        if meta is not None:
+            info = msgspec.json.decode(tail[len(b',"_meta":') : -1])
+            result = msgspec.structs.replace(result, meta={**info, **meta})
+            return envelope.response(call.id, result)
+        # Every result of these revisions begins with its type, so there is a member to follow.
+        body = encode(result)[:-1] + tail
+        return b'{"jsonrpc":"2.0","id":' + encode(call.id) + b',"result":' + body + b"}"
+
+
+def internal_error(id: RequestId) -> bytes:
+    """The answer to a request whose handler failed in a way that is nobody else's business."""
+    return envelope.failure(id, envelope.ErrorObject(ProtocolError.code, "internal error"))
+
+
+async def settle(tasks: Sequence[asyncio.Task[Any]], grace_s: float) -> None:
+    """Wait for tasks to end by themselves, then cancel the rest and wait for that."""
+    if not tasks:
+        return
+    _, late = await asyncio.wait(tasks, timeout=grace_s)
+    for task in late:
+        task.cancel()
+    if late:
+        await asyncio.wait(late)
+
+
+def _loose_meta(params: Raw) -> dict[str, Any] | None:
+    """`_meta` of params that may be of any shape."""
+    try:
+        decoded: Any = msgspec.json.decode(params)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    members = as_object(decoded)
+    return as_object(members.get("_meta")) if members else None
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """The value if it is a JSON object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _bad_params(method: str, error: Exception) -> ProtocolError:
+    if isinstance(error, RecursionError):
+        return InvalidParams(f"{method}: nested too deeply")
+    return InvalidParams(f"{method}: {error}")

@@ -1,0 +1,126 @@
+"""How a peer comes to be asked anything: after a handshake, or with every request.
+
+Two strategies, picked from the profile once. Whether there is a third revision, or a tenth, nothing
+below asks again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_wire.profile import Profile
+
+__all__ = [
+    "Caller",
+    "HandshakeLifecycle",
+    "Lifecycle",
+    "PerRequestLifecycle",
+    "header_mismatch",
+    "lifecycle_of",
+]
+
+
+class Caller:
+    """Who asks: the revision, what the client declared, and the session where there is one."""
+
+    __slots__ = (
+        "capabilities",
+        "client_info",
+        "headers",
+        "profile",
+        "ready",
+        "session",
+        "stated_revision",
+    )
+
+    def __init__(self, profile: Profile, session: Any = None) -> None:
+        self.profile = profile
+        self.session = session
+        self.capabilities: Any = None
+        """ClientCapabilities, as a wire type or as plain JSON."""
+        self.client_info: Any = None
+        self.headers: Any = None
+        self.ready = False
+        self.stated_revision: str | None = None
+        """The revision that the transport named beside the message, where it does."""
+
+
+class Lifecycle(Protocol):
+    """Decides whether a request may be made now, and by whom it is made."""
+
+    def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
+        """Complete the caller from the request.
+
+        Raises:
+            ProtocolError, McpError: the request has no place here.
+        """
+        ...
+
+
+class HandshakeLifecycle:
+    """What the client is was said in the handshake: until 2025-11-25."""
+
+    def __init__(self, profile: Profile) -> None:
+        early = (profile.handshake, profile.alive)
+        self._early = frozenset(method.name for method in early if method)
+        self._handshake = profile.handshake.name if profile.handshake else ""
+
+    def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
+        """Refuse what comes before the handshake, or a second one."""
+        if caller.ready and method == self._handshake:
+            raise InvalidRequest(f"`{method}` came twice on one connection")
+        if not caller.ready and method not in self._early:
+            raise InvalidRequest(f"expected `{self._handshake}` first, got `{method}`")
+
+
+class PerRequestLifecycle:
+    """What the client is stands in the `_meta` of every request: from 2026-07-28."""
+
+    def __init__(self, profile: Profile, spoken: Sequence[str]) -> None:
+        self._profile = profile
+        self._spoken = list(spoken)
+        self._version = profile.protocol_version_key or ""
+        self._capabilities = profile.client_capabilities_key or ""
+        self._info = profile.client_info_key or ""
+
+    def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
+        """Read who asks; refuse a request that does not say so, or names another revision."""
+        if meta is None:
+            raise InvalidParams(f"{method}: expected an object - at `$.params._meta`")
+        version: Any = meta.get(self._version)
+        capabilities: Any = meta.get(self._capabilities)
+        if type(version) is not str:
+            where = f"$.params._meta.{self._version}"
+            raise InvalidParams(f"{method}: expected a string - at `{where}`")
+        if caller.stated_revision not in (None, version):
+            raise header_mismatch(self._profile, "headers and body name different revisions")
+        if version != self._profile.revision:
+            code = self._profile.errors.unsupported_protocol_version
+            raise McpError(
+                code or InvalidRequest.code,
+                f"unsupported protocol version {version!r}",
+                {"supported": self._spoken, "requested": version},
+            )
+        if type(capabilities) is not dict:
+            where = f"$.params._meta.{self._capabilities}"
+            raise InvalidParams(f"{method}: expected an object - at `{where}`")
+        caller.capabilities = capabilities
+        caller.client_info = meta.get(self._info)
+        caller.ready = True
+
+
+def header_mismatch(profile: Profile, what: str) -> McpError:
+    """The error where headers and body do not agree."""
+    return McpError(profile.errors.header_mismatch or InvalidRequest.code, what)
+
+
+def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:
+    """The strategy of a revision; `spoken` are the revisions of its kind that are offered."""
+    if profile.lifecycle == "initialize":
+        return HandshakeLifecycle(profile)
+    return PerRequestLifecycle(profile, spoken)

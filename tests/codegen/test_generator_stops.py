@@ -1,0 +1,384 @@
+"""What the generator does not guess: it stops, names the place, and says what to add."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codegen.__main__ import generate, main
+from tests.codegen.tiny import (
+    CAPABILITY,
+    FACTS,
+    STRING,
+    checkout,
+    const,
+    ref,
+    stopped,
+    struct,
+    union,
+)
+
+
+def test_the_schema_that_these_tests_change_is_accepted(tmp_path: Path) -> None:
+    assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path))
+
+
+def test_what_stopped_the_run_is_one_line_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["--root", str(checkout(tmp_path, {"Odd": {"oneOf": []}})), "--check"])
+    shown = capsys.readouterr()
+    assert (code, shown.out, shown.err.count("\n")) == (1, "", 1)
+
+
+# --- the schema ---
+
+
+def test_an_unknown_keyword_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"Odd": {"type": "string", "pattern": "a+"}}))
+    assert message == (
+        "schema/2030-01-01/schema.json: unknown keyword `pattern` at `#/$defs/Odd`; "
+        "add it to codegen/structure.py"
+    )
+
+
+def test_an_object_without_a_name_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"Box": struct(lid=struct(color=STRING))}))
+    assert message == "2030-01-01: Box/lid: an object without a name; add a [[name]] row"
+
+
+def test_an_object_with_properties_and_others_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"Box": {**struct(a=STRING), "additionalProperties": {}}}))
+    assert message == (
+        "2030-01-01: Box: an object with properties and additionalProperties; say with an [[open]] "
+        "row that it stays a map, or with a [[closed]] row that unknown keys may be dropped"
+    )
+
+
+def test_a_union_of_structs_without_a_name_stops(tmp_path: Path) -> None:
+    box = struct(lid=union("EchoRequest", "EchoResult"))
+    message = stopped(checkout(tmp_path, {"Box": box}))
+    assert message == (
+        "2030-01-01: Box/lid: a union of EchoRequest, EchoResult without a name; add a [[name]] row"
+    )
+
+
+def test_a_union_nobody_can_tell_apart_stops(tmp_path: Path) -> None:
+    either = union("EchoRequestParams", "EchoResult")
+    message = stopped(checkout(tmp_path, {"Either": either}))
+    assert message == (
+        "2030-01-01: Either: nothing tells EchoRequestParams, EchoResult apart; "
+        "add a [[pick]] row, or a [[typing]] row if it is never decoded"
+    )
+
+
+def test_a_union_inside_a_union_that_nobody_can_tell_apart_stops(tmp_path: Path) -> None:
+    definitions = {
+        "Red": struct(kind=const("red")),
+        "Blue": struct(kind=const("blue")),
+        "Color": union("Red", "Blue"),
+        "Either": union("Color", "EchoResult"),
+    }
+    message = stopped(checkout(tmp_path, definitions))
+    assert message == (
+        "2030-01-01: Either: nothing tells Red, Blue, EchoResult apart; add a [[pick]] row, "
+        "or a [[typing]] row if it is never decoded"
+    )
+
+
+def test_a_struct_that_would_need_two_tags_stops(tmp_path: Path) -> None:
+    definitions = {
+        "Both": struct(kind=const("both"), sort=const("both")),
+        "Kind": struct(kind=const("kind")),
+        "Sort": struct(sort=const("sort")),
+        "ByKind": union("Both", "Kind"),
+        "BySort": union("Both", "Sort"),
+    }
+    message = stopped(checkout(tmp_path, definitions))
+    assert message == "2030-01-01: BySort: Both would need two tags; add a [[pick]] row"
+
+
+# --- names ---
+
+
+def named(path: str, name: str) -> str:
+    return f'{CAPABILITY}\n[[name]]\npaths = ["{path}"]\nname = "{name}"\nreason = "a test"\n'
+
+
+def test_a_name_that_is_already_a_definition_stops(tmp_path: Path) -> None:
+    box = struct(lid=struct(color=STRING))
+    message = stopped(checkout(tmp_path, {"Box": box}, overlay=named("Box/lid", "EchoResult")))
+    assert message == (
+        "2030-01-01: Box/lid: the name EchoResult is already a definition; choose another"
+    )
+
+
+def test_two_shapes_that_want_one_name_stop(tmp_path: Path) -> None:
+    boxes = {"Box": struct(lid=struct(a=STRING)), "Chest": struct(lid=struct(b=STRING))}
+    message = stopped(checkout(tmp_path, boxes, overlay=named("*/lid", "Lid")))
+    assert message == (
+        "2030-01-01: Chest/lid: another shape has the name Lid already, at Box/lid; "
+        "give each a [[name]] row of its own"
+    )
+
+
+def test_two_properties_that_want_one_python_name_stop(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"Box": struct(meta=STRING, _meta=STRING)}))
+    assert message == (
+        "2030-01-01: Box/_meta: wants the Python name `meta` as Box/meta does; "
+        "tell them apart in codegen/names.py"
+    )
+
+
+def test_a_property_that_wants_the_python_name_of_the_tag_stops(tmp_path: Path) -> None:
+    one, other = struct(kind=const("one"), Kind=STRING), struct(kind=const("other"))
+    definitions = {"One": one, "Other": other, "Either": union("One", "Other")}
+    message = stopped(checkout(tmp_path, definitions))
+    assert message == (
+        "2030-01-01: One/Kind: wants the Python name `kind` as One/kind does; "
+        "tell them apart in codegen/names.py"
+    )
+
+
+# --- the overlay's rows ---
+
+
+def test_a_row_that_matches_nothing_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, overlay=named("Gone/lid", "Lid")))
+    assert message == (
+        "overlay.toml: [[name]] row 1: Gone/lid matched nothing in any revision; remove it"
+    )
+
+
+def test_a_path_that_matches_nothing_stops_in_a_row_where_others_match(tmp_path: Path) -> None:
+    overlay = named("Box/lid", "Lid").replace('"Box/lid"', '"Box/lid", "Gone/lid"')
+    message = stopped(checkout(tmp_path, {"Box": struct(lid=struct(a=STRING))}, overlay=overlay))
+    assert message == (
+        "overlay.toml: [[name]] row 1: Gone/lid matched nothing in any revision; remove it"
+    )
+
+
+def test_a_row_that_matches_in_one_of_two_revisions_is_used(tmp_path: Path) -> None:
+    overlay = named("Box/lid", "Lid")
+    checkout(tmp_path, {"Box": struct(lid=struct(a=STRING))}, overlay=overlay)
+    checkout(tmp_path, overlay=overlay, revision="2031-01-01")
+    assert generate(tmp_path)
+
+
+def patch(pointer: str, old: str, new: str) -> str:
+    row = f'pointer = "{pointer}"\nold = "{old}"\nnew = "{new}"\nreason = "a test"\n'
+    return f"{CAPABILITY}\n[[patch]]\n{row}"
+
+
+def test_a_patch_that_expects_another_value_stops(tmp_path: Path) -> None:
+    pointer = "/EchoResult/properties/text/type"
+    message = stopped(checkout(tmp_path, overlay=patch(pointer, "integer", "number")))
+    assert message == (
+        f"2030-01-01: {pointer}: [[patch]] row 1 expects the old value "
+        '"integer", found "string"; check whether the patch is still wanted'
+    )
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        "/Gone",
+        "/EchoResult/properties/gone/type",
+        "/EchoResult/required/7",
+        "/EchoResult/required/text",
+        "/EchoResult/type/deeper",
+    ],
+)
+def test_a_patch_that_points_at_nothing_stops(tmp_path: Path, pointer: str) -> None:
+    message = stopped(checkout(tmp_path, overlay=patch(pointer, "integer", "number")))
+    assert message == (
+        f"2030-01-01: {pointer}: [[patch]] row 1 points at nothing here; correct or remove it"
+    )
+
+
+def test_a_patch_may_point_into_an_array(tmp_path: Path) -> None:
+    overlay = patch("/EchoResult/required/0", "text", "text")
+    assert generate(checkout(tmp_path, overlay=overlay))
+
+
+def pick(*arms: str) -> str:
+    rows = ", ".join(f'{{ type = "{arm}", when = ["{arm}"] }}' for arm in arms)
+    return f'{CAPABILITY}\n[[pick]]\nname = "Either"\narms = [{rows}]\nreason = "a test"\n'
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [["EchoResult"], ["EchoResult", "EchoRequestParams", "EchoRequest"]],
+    ids=["few", "many"],
+)
+def test_a_pick_row_with_the_wrong_arms_stops(tmp_path: Path, arms: list[str]) -> None:
+    definitions = {"Either": union("EchoRequestParams", "EchoResult")}
+    message = stopped(checkout(tmp_path, definitions, overlay=pick(*arms)))
+    assert message == (
+        "2030-01-01: Either: the [[pick]] row must have the arms EchoRequestParams, EchoResult"
+    )
+
+
+def test_an_arm_of_two_picked_unions_stops(tmp_path: Path) -> None:
+    definitions = {
+        "Either": union("EchoRequestParams", "EchoResult"),
+        "Or": union("EchoRequestParams", "EchoResult"),
+    }
+    both = pick("EchoRequestParams", "EchoResult")
+    overlay = both + both.removeprefix(CAPABILITY).replace("Either", "Or")
+    message = stopped(checkout(tmp_path, definitions, overlay=overlay))
+    assert "is an arm of two picked unions" in message
+
+
+def test_an_unknown_kind_of_row_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, overlay='[[rename]]\nreason = "a test"\n'))
+    assert message.startswith("overlay.toml: unknown kind [[rename]]; known: patch, name, open, ")
+
+
+def test_an_unknown_key_stops(tmp_path: Path) -> None:
+    overlay = CAPABILITY.replace("reason", 'since = "today"\nreason')
+    message = stopped(checkout(tmp_path, overlay=overlay))
+    assert message == (
+        "overlay.toml: [[capability]] row 1: unknown key since; "
+        "known: method, path, reason, revisions"
+    )
+
+
+def test_a_missing_key_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, overlay=CAPABILITY.replace('path = "echo"', "")))
+    assert message == "overlay.toml: [[capability]] row 1: add path"
+
+
+@pytest.mark.parametrize("reason", ["", 'reason = ""'], ids=["missing", "empty"])
+def test_a_row_without_a_reason_stops(tmp_path: Path, reason: str) -> None:
+    overlay = CAPABILITY.replace('reason = "a test"', reason)
+    message = stopped(checkout(tmp_path, overlay=overlay))
+    assert message == ("overlay.toml: [[capability]] row 1: add `reason`; every deviation says why")
+
+
+def test_an_overlay_that_is_not_toml_stops(tmp_path: Path) -> None:
+    assert "overlay.toml: Expected" in stopped(checkout(tmp_path, overlay="[[name]\n"))
+
+
+# --- methods ---
+
+
+def test_a_request_that_no_union_names_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"ClientRequest": None}))
+    assert message == (
+        "2030-01-01: EchoRequest: no union of the schema says who sends it (ClientRequest, "
+        "ServerRequest, ClientNotification, ServerNotification, InputRequest); "
+        "add it to one with a [[patch]] row"
+    )
+
+
+def test_a_request_without_a_result_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"EchoResult": None}))
+    assert message == (
+        "2030-01-01: EchoRequest: no result type; "
+        "expected a definition EchoResultResponse, EchoResult or EmptyResult"
+    )
+
+
+def test_a_request_with_params_of_no_named_type_stops(tmp_path: Path) -> None:
+    request = struct(method=const("echo"), params=STRING)
+    message = stopped(checkout(tmp_path, {"EchoRequest": request}))
+    assert message == "2030-01-01: EchoRequest: expected params of a named type"
+
+
+def test_two_requests_with_one_method_stop(tmp_path: Path) -> None:
+    definitions = {
+        "AgainRequest": struct(method=const("echo"), params=ref("EchoRequestParams")),
+        "AgainResult": struct(text=STRING),
+        "ServerRequest": union("AgainRequest"),
+    }
+    message = stopped(checkout(tmp_path, definitions))
+    assert message == (
+        "2030-01-01: AgainRequest and EchoRequest are both `echo`; "
+        "add an [[alias]] row for one of them"
+    )
+
+
+def test_a_request_without_a_capability_row_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, overlay=""))
+    assert message == (
+        "2030-01-01: `echo`: which capability must be declared for it? "
+        'add a [[capability]] row (path = "" for none)'
+    )
+
+
+@pytest.mark.parametrize("path", ["gone", "echo.gone"])
+def test_a_capability_that_nobody_can_declare_stops(tmp_path: Path, path: str) -> None:
+    overlay = CAPABILITY.replace('path = "echo"', f'path = "{path}"')
+    message = stopped(checkout(tmp_path, overlay=overlay))
+    assert message == (f"2030-01-01: `echo`: no capability `{path}`; correct [[capability]] row 1")
+
+
+# --- facts.toml ---
+
+SECTION = '[[section]]\ntitle = "One"\ntypes = ["{}"]\n'
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("[fields]\nGone = []", "[fields] Gone: the schema has no such object"),
+        ('[fields]\nEchoResult = ["gone"]', "[fields] EchoResult: the schema has no gone"),
+        ('[enums]\nGone = ["one"]', "[enums] Gone: the schema has no such enum"),
+        ('[enums]\nEchoResult = ["one"]', "[enums] EchoResult: the schema has no such enum"),
+        (
+            '[enums]\nSize = ["small", "huge"]',
+            "[enums] Size: ['small', 'huge'] are listed, the schema has ['large', 'small']",
+        ),
+        (
+            '[enums]\nSize = ["small"]',
+            "[enums] Size: ['small'] are listed, the schema has ['large', 'small']",
+        ),
+        ("[deprecated]\nGone = {}", "[deprecated] Gone: the schema has no such type or field"),
+        (
+            '[deprecated]\n"EchoResult.gone" = {}',
+            "[deprecated] EchoResult.gone: the schema has no such type or field",
+        ),
+    ],
+)
+def test_facts_about_what_the_schema_lacks_stop(tmp_path: Path, row: str, problem: str) -> None:
+    size = {"Size": {"enum": ["large", "small"], "type": "string"}}
+    message = stopped(checkout(tmp_path, size, facts=FACTS + row))
+    assert message == f"2030-01-01: facts.toml {problem}; correct the row"
+
+
+def test_facts_that_list_a_type_the_schema_lacks_stop(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, facts=FACTS + SECTION.format("Gone")))
+    assert message == "2030-01-01: Gone: facts.toml lists a definition that the schema lacks"
+
+
+def test_facts_that_list_a_type_twice_stop(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, facts=FACTS + SECTION.format("EchoResult") * 2))
+    assert message == "2030-01-01: EchoResult: facts.toml lists it in two sections"
+
+
+def test_a_fact_that_only_one_revision_states_stops(tmp_path: Path) -> None:
+    fact = f'{FACTS}[facts.batches]\nvalue = true\nsource = "https://example.com"\n'
+    checkout(tmp_path, facts=fact)
+    message = stopped(checkout(tmp_path, revision="2031-01-01"))
+    assert message == (
+        "2031-01-01: facts.toml lacks batches, which other revisions state; add a [facts] row, "
+        "without `value` if it is absent at this date"
+    )
+
+
+def test_a_revision_without_facts_stops(tmp_path: Path) -> None:
+    checkout(tmp_path)
+    facts = tmp_path / "schema" / "2030-01-01" / "facts.toml"
+    facts.unlink()
+    assert stopped(tmp_path) == f"{facts}: no such file; write it after another revision's"
+
+
+def test_a_folder_without_schemas_stops(tmp_path: Path) -> None:
+    checkout(tmp_path)
+    (tmp_path / "schema" / "2030-01-01" / "schema.json").unlink()
+    message = stopped(tmp_path)
+    assert message == (
+        f"no schema under {tmp_path / 'schema'}: run `nox -s schema -- REVISION` first"
+    )

@@ -1,0 +1,146 @@
+"""Regeneration: the same bytes every time, and a diff where the tree says something else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codegen.__main__ import main
+
+REPOSITORY = Path(__file__).parents[2]
+GENERATED = REPOSITORY / "generated" / "mcp_wire"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every generated file below a folder, by its path there."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".py", ".typed")
+    }
+
+
+def copied(out: Path) -> Path:
+    """Copy the generated package below `out` and return the copy."""
+    return shutil.copytree(
+        GENERATED, out / "mcp_wire", ignore=shutil.ignore_patterns("__pycache__")
+    )
+
+
+def regenerate(out: Path, *more: str, root: Path = REPOSITORY) -> int:
+    return main(["--root", str(root), "--out", str(out), *more])
+
+
+def test_the_checkout_is_up_to_date() -> None:
+    command = [sys.executable, "-m", "codegen", "--check"]
+    ran = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_check_shows_a_changed_byte_as_a_unified_diff(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    types = copied(tmp_path) / "v2024_11_05" / "types.py"
+    types.write_text(types.read_text().replace("class Tool(Wire):", "class Tool(Wird):"))
+    code = regenerate(tmp_path, "--check")
+    changed = [line for line in capsys.readouterr().out.splitlines() if line[0] in "+-"]
+    assert (code, changed) == (
+        1,
+        [
+            "--- a/mcp_wire/v2024_11_05/types.py",
+            "+++ b/mcp_wire/v2024_11_05/types.py",
+            "-class Tool(Wird):",
+            "+class Tool(Wire):",
+        ],
+    )
+
+
+def test_check_says_how_to_bring_the_tree_up_to_date(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied(tmp_path) / "latest.py").unlink()
+    regenerate(tmp_path, "--check")
+    assert capsys.readouterr().err == "generated/ is out of date: run `nox -s regen`\n"
+
+
+def test_check_sees_a_changed_line_ending(tmp_path: Path) -> None:
+    latest = copied(tmp_path) / "latest.py"
+    latest.write_bytes(latest.read_bytes().replace(b"\n", b"\r\n", 1))
+    assert regenerate(tmp_path, "--check") == 1
+
+
+def test_check_sees_a_file_that_nothing_generates(tmp_path: Path) -> None:
+    (copied(tmp_path) / "extra.py").write_text("EXTRA = 1\n")
+    assert regenerate(tmp_path, "--check") == 1
+
+
+def test_check_changes_nothing(tmp_path: Path) -> None:
+    (copied(tmp_path) / "latest.py").unlink()
+    before = contents(tmp_path)
+    regenerate(tmp_path, "--check")
+    assert contents(tmp_path) == before
+
+
+def test_a_deleted_package_comes_back_identical(tmp_path: Path) -> None:
+    regenerate(tmp_path)
+    assert contents(tmp_path / "mcp_wire") == contents(GENERATED)
+
+
+def test_a_file_that_nothing_generates_is_removed(tmp_path: Path) -> None:
+    (copied(tmp_path) / "extra.py").write_text("EXTRA = 1\n")
+    regenerate(tmp_path)
+    assert contents(tmp_path / "mcp_wire") == contents(GENERATED)
+
+
+def test_an_up_to_date_package_is_not_written_again(tmp_path: Path) -> None:
+    latest = copied(tmp_path) / "latest.py"
+    before = latest.stat()
+    regenerate(tmp_path)
+    assert (latest.stat().st_ino, latest.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "12345"])
+def test_the_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path, seed: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "codegen", "--out", str(tmp_path)],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    assert contents(tmp_path / "mcp_wire") == contents(GENERATED)
+
+
+def with_another_revision(root: Path, revision: str) -> None:
+    """Copy `schema/` below `root`, with the newest revision once more under a later date."""
+    shutil.copytree(REPOSITORY / "schema", root / "schema")
+    newest = max(path.parent for path in (root / "schema").glob("*/schema.json"))
+    later = shutil.copytree(newest, root / "schema" / revision)
+    overlay = root / "schema" / "overlay.toml"
+    overlay.write_text(
+        overlay.read_text().replace(f'"{newest.name}"]', f'"{newest.name}", "{revision}"]')
+    )
+    facts = later / "facts.toml"
+    facts.write_text(facts.read_text().replace(newest.name, revision))
+
+
+def test_a_new_revision_changes_no_old_package(tmp_path: Path) -> None:
+    with_another_revision(tmp_path, "2031-01-01")
+    regenerate(tmp_path / "out", root=tmp_path)
+    made = contents(tmp_path / "out" / "mcp_wire")
+    old = {path: text for path, text in contents(GENERATED).items() if path.startswith("v20")}
+    assert {path: text for path, text in made.items() if path in old} == old
+
+
+def test_a_new_revision_gets_a_package_of_its_own(tmp_path: Path) -> None:
+    with_another_revision(tmp_path, "2031-01-01")
+    regenerate(tmp_path / "out", root=tmp_path)
+    package = tmp_path / "out" / "mcp_wire" / "v2031_01_01"
+    assert sorted(path.name for path in package.iterdir()) == sorted(
+        path.name for path in (GENERATED / "v2024_11_05").glob("*.py")
+    )
