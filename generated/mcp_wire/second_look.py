@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar, cast
 import msgspec
 from msgspec import Raw, inspect
 
-from mcp_wire.base import UnknownContent, decoder, encode
+from mcp_wire.base import Arm, UnknownContent, decoder, encode
 
 T = TypeVar("T")
 
@@ -56,8 +56,7 @@ class _Plan:
 
 
 class _Fields(_Plan):
-    def __init__(self, tag: tuple[str, str] | None) -> None:
-        self.tag = tag
+    def __init__(self) -> None:
         self.plans: list[tuple[str, str, _Plan]] = []
 
     def patch(
@@ -183,6 +182,30 @@ class _Tagged(_Plan):
         return arm.restore(value, places, found) if arm else value
 
 
+class _Picked(_Plan):
+    """A union without a tag: the keys say which arm an object is."""
+
+    def __init__(self, kind: type[Arm], arms: dict[type, _Plan]) -> None:
+        self.kind = kind
+        self.arms = arms
+
+    def patch(
+        self, raw: Raw, places: Iterator[int], found: dict[int, UnknownContent]
+    ) -> Raw | None:
+        value = _read(msgspec.json.decode, raw)
+        if not isinstance(value, dict):
+            return None
+        try:
+            arm = self.kind.pick(cast("dict[str, Any]", value))
+        except ValueError:
+            return None
+        return self.arms[arm].patch(raw, places, found) if arm in self.arms else None
+
+    def restore(self, value: Any, places: Iterator[int], found: dict[int, UnknownContent]) -> Any:
+        arm = self.arms.get(value.__class__)
+        return arm.restore(value, places, found) if arm else value
+
+
 def _is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
@@ -218,11 +241,22 @@ class _Planner:
             return _Values(value) if value else None
         if isinstance(info, inspect.UnionType):
             return self._union(info)
+        if isinstance(info, inspect.CustomType) and issubclass(info.cls, Arm):
+            return self._picked(info.cls)
         return None
+
+    def _picked(self, kind: type[Arm]) -> _Picked | None:
+        plans = {arm: self.plan(inspect.type_info(arm)) for arm in kind.__subclasses__()}
+        arms = {arm: plan for arm, plan in plans.items() if plan}
+        return _Picked(kind, arms) if arms else None
 
     def _union(self, info: inspect.UnionType) -> _Plan | None:
         structs = [arm for arm in info.types if isinstance(arm, inspect.StructType)]
-        others = [plan for plan in map(self.plan, info.types) if isinstance(plan, _Items | _Values)]
+        others = [
+            plan
+            for plan in map(self.plan, info.types)
+            if isinstance(plan, _Items | _Values | _Picked)
+        ]
         if len(structs) < 2:
             plans = [plan for plan in map(self._fields, structs) if plan]
             return next(iter([*plans, *others]), None)
@@ -238,7 +272,7 @@ class _Planner:
     def _fields(self, info: inspect.StructType) -> _Fields | None:
         if info.cls in self._structs:
             return self._structs[info.cls]
-        made = self._structs[info.cls] = _Fields(None)
+        made = self._structs[info.cls] = _Fields()
         for field in info.fields:
             plan = self.plan(field.type)
             if plan is not None:

@@ -47,29 +47,29 @@ class ErrorObject(Struct, omit_defaults=True):
     data: Any = UNSET
 
 
-class _Request(Struct, omit_defaults=True):
+class _Request(Struct, kw_only=True, gc=False):
+    jsonrpc: str = "2.0"
     id: RequestId
     method: str
     params: Any = UNSET
-    jsonrpc: str = msgspec.field(default_factory=lambda: "2.0")
 
 
-class _Notification(Struct, omit_defaults=True):
+class _Notification(Struct, kw_only=True, gc=False):
+    jsonrpc: str = "2.0"
     method: str
     params: Any = UNSET
-    jsonrpc: str = msgspec.field(default_factory=lambda: "2.0")
 
 
-class _Response(Struct):
+class _Response(Struct, kw_only=True, gc=False):
+    jsonrpc: str = "2.0"
     id: RequestId
     result: Any
+
+
+class _Failure(Struct, kw_only=True, gc=False):
     jsonrpc: str = "2.0"
-
-
-class _Failure(Struct):
-    error: ErrorObject
     id: RequestId | UnsetType = UNSET
-    jsonrpc: str = "2.0"
+    error: ErrorObject
 
 
 _envelope = msgspec.json.Decoder(Envelope)
@@ -120,22 +120,22 @@ def read_batch(data: bytes) -> list[Raw]:
 
 def request(id: RequestId, method: str, params: Any) -> bytes:
     """The bytes of a request. `params` may be UNSET."""
-    return encode(_Request(id, method, params))
+    return encode(_Request(id=id, method=method, params=params))
 
 
 def notification(method: str, params: Any) -> bytes:
     """The bytes of a notification. `params` may be UNSET."""
-    return encode(_Notification(method, params))
+    return encode(_Notification(method=method, params=params))
 
 
 def response(id: RequestId, result: Any) -> bytes:
     """The bytes of an answer."""
-    return encode(_Response(id, result))
+    return encode(_Response(id=id, result=result))
 
 
 def failure(id: RequestId | None, error: ErrorObject) -> bytes:
     """The bytes of an error. Without an id the member is left out: null is nowhere allowed."""
-    return encode(_Failure(error, UNSET if id is None else id))
+    return encode(_Failure(id=UNSET if id is None else id, error=error))
 
 
 def error_object(error: McpError | ProtocolError) -> ErrorObject:

@@ -87,7 +87,7 @@ class Kernel(Generic[C]):
         self.handshakes = self._with_lifecycle("initialize")
         self.per_request = self._with_lifecycle("per_request")
         self._handlers = handlers
-        self._hooks = hooks
+        self.hooks = hooks
         self._context = context
         self._offered = offered
         self._server_info = server_info
@@ -113,9 +113,7 @@ class Kernel(Generic[C]):
 
     def _bind(self, profile: Profile) -> Binding[C]:
         dispatch = import_module(f"{profile.module}.dispatch")
-        routes: dict[str, Route[C]] = dispatch.ServerDispatcher(
-            self._handlers, self._hooks
-        ).routes()
+        routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self._handlers, self.hooks).routes()
         offered = self._offered()
         visible = {
             name: route
@@ -216,15 +214,16 @@ def internal_error(id: RequestId) -> bytes:
     return envelope.failure(id, envelope.ErrorObject(ProtocolError.code, "internal error"))
 
 
-async def settle(tasks: Sequence[asyncio.Task[Any]], grace_s: float) -> None:
-    """Wait for tasks to end by themselves, then cancel the rest and wait for that."""
-    if not tasks:
-        return
-    _, late = await asyncio.wait(tasks, timeout=grace_s)
-    for task in late:
-        task.cancel()
-    if late:
-        await asyncio.wait(late)
+async def settle(tasks: Callable[[], list[asyncio.Task[Any]]], grace_s: float) -> None:
+    """Wait until there are no tasks; after `grace_s` cancel those there are, and wait for that."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + grace_s
+    while running := tasks():
+        _, late = await asyncio.wait(running, timeout=max(0.0, deadline - loop.time()))
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
 
 
 def _loose_meta(params: Raw) -> dict[str, Any] | None:

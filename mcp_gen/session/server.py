@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
@@ -36,6 +37,8 @@ class ServerSession(Generic[C]):
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[None] = Connection()
         self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._held: list[bytes] | None = None
+        """Messages that wait for the handshake before them; None while no handshake is on."""
         self.caller: Caller | None = None
         """The client, once it has shaken hands."""
 
@@ -56,9 +59,9 @@ class ServerSession(Generic[C]):
         await self._transport.start(self)
         try:
             await self._ended
-            await settle(self._tasks(), GRACE_S)
+            await settle(self._tasks, GRACE_S)
         finally:
-            await settle(self._tasks(), 0)
+            await settle(self._tasks, 0)
             await self._transport.close()
 
     def _tasks(self) -> list[asyncio.Task[None]]:
@@ -68,6 +71,9 @@ class ServerSession(Generic[C]):
 
     def receive(self, message: bytes) -> None:
         """One message came: start what it asks for."""
+        if self._held is not None:
+            self._held.append(message)
+            return
         for event in self._connection.receive(message):
             self._handle(event)
 
@@ -102,7 +108,19 @@ class ServerSession(Generic[C]):
             self._send(refusal, event.batch)
             return
         run = self._run(call, event.batch)
+        if call.route.method is call.binding.profile.handshake:
+            # What it agrees on decides how everything behind it is read.
+            self._held = []
+            run = self._shake_hands(run)
         self._connection.in_flight[event.id] = self._loop.create_task(run)
+
+    async def _shake_hands(self, run: Coroutine[Any, Any, None]) -> None:
+        try:
+            await run
+        finally:
+            held, self._held = self._held or [], None
+            for message in held:
+                self.receive(message)
 
     def _prepare(self, event: Requested) -> Call[C]:
         binding = self._kernel.choose(self._connection, event.params)

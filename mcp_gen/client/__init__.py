@@ -1,0 +1,1 @@
+"""Clients: programs that use MCP servers."""

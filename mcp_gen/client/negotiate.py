@@ -1,0 +1,144 @@
+"""Agreeing on a revision: ask without a handshake first, fall back to the handshake.
+
+https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import mcp_wire
+from mcp_gen.client.session import ClientSession
+from mcp_gen.core.errors import McpError, ProtocolError, RequestTimeout
+from mcp_gen.core.project import project
+from mcp_wire import latest
+from mcp_wire.handlers import ClientHandlers
+
+if TYPE_CHECKING:
+    from mcp_gen.session.client import ClientLink
+    from mcp_wire import common
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["Identity", "negotiate"]
+
+
+class Identity:
+    """Who the client is, at any revision."""
+
+    def __init__(
+        self, info: latest.Implementation, capabilities: latest.ClientCapabilities
+    ) -> None:
+        self.info = info
+        self.capabilities = capabilities
+
+    def at(self, revision: str) -> tuple[Any, Any]:
+        """Implementation and ClientCapabilities of a revision."""
+        return project(self.info, revision).value, project(self.capabilities, revision).value
+
+
+class _Handlers(ClientHandlers[None]):
+    async def ping(self, ctx: None, params: common.RequestParams) -> common.EmptyResult:
+        return latest.EmptyResult()
+
+
+async def negotiate(
+    link: ClientLink,
+    identity: Identity,
+    *,
+    revision: str | None,
+    probe_timeout_s: float,
+    timeout_s: float,
+) -> ClientSession:
+    """Open the session at `revision`, or at the newest that both sides speak.
+
+    Raises:
+        ProtocolError: there is none.
+        McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+    """
+    opener = _Opener(link, identity, timeout_s)
+    if revision is not None:
+        return await opener.open(revision, pinned=True)
+    handshake = _newest("initialize")
+    try:
+        return await opener.open(_newest("per_request"), timeout_s=probe_timeout_s)
+    except McpError as error:
+        named = _mutual(error)
+        if named is not None:
+            return await opener.open(named)
+    except RequestTimeout:
+        pass  # a server that waits for a handshake may well say nothing before it
+    return await opener.open(handshake)
+
+
+class _Opener:
+    def __init__(self, link: ClientLink, identity: Identity, timeout_s: float) -> None:
+        self._link = link
+        self._identity = identity
+        self._timeout_s = timeout_s
+
+    async def open(
+        self, revision: str, *, pinned: bool = False, timeout_s: float | None = None
+    ) -> ClientSession:
+        profile = mcp_wire.profile(revision)
+        shake = self._discover if profile.handshake is None else self._shake_hands
+        spoken, opening, meta = await shake(profile, timeout_s or self._timeout_s)
+        if pinned and spoken.revision != revision:
+            raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
+        dispatch = import_module(f"{spoken.module}.dispatch")
+        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers()).routes())
+        if spoken.ready:
+            self._link.notify(spoken.ready)
+        results_at = revision if pinned else mcp_wire.LATEST
+        return ClientSession(self._link, spoken, results_at=results_at, meta=meta, opening=opening)
+
+    async def _discover(
+        self, profile: Profile, timeout_s: float
+    ) -> tuple[Profile, Any, dict[str, Any] | None]:
+        info, capabilities = self._identity.at(profile.revision)
+        meta = {
+            profile.protocol_version_key or "": profile.revision,
+            profile.client_info_key or "": info,
+            profile.client_capabilities_key or "": capabilities,
+        }
+        opening = await self._to_server(profile).discover(meta=meta, timeout_s=timeout_s)
+        return profile, opening, meta
+
+    async def _shake_hands(
+        self, profile: Profile, timeout_s: float
+    ) -> tuple[Profile, Any, dict[str, Any] | None]:
+        info, capabilities = self._identity.at(profile.revision)
+        opening = await self._to_server(profile).initialize(
+            protocol_version=profile.revision,
+            client_info=info,
+            capabilities=capabilities,
+            timeout_s=timeout_s,
+        )
+        if opening.protocol_version not in mcp_wire.REVISIONS:
+            raise ProtocolError(
+                f"the server wants to speak {opening.protocol_version!r}; "
+                f"this client knows {', '.join(mcp_wire.REVISIONS)}"
+            )
+        return mcp_wire.profile(opening.protocol_version), opening, None
+
+    def _to_server(self, profile: Profile) -> Any:
+        async def call(
+            method: Method[Any, Any], params: Any, *, timeout_s: float | None = None
+        ) -> Any:
+            return method.decode_result(
+                await self._link.request(method, params, timeout_s=timeout_s)
+            )
+
+        return import_module(f"{profile.module}.requests").ToServer(call)
+
+
+def _newest(lifecycle: str) -> str:
+    return [r for r in mcp_wire.REVISIONS if mcp_wire.LIFECYCLES[r] == lifecycle][-1]
+
+
+def _mutual(error: McpError) -> str | None:
+    """The newest revision that a server's refusal lists and we speak; None if it lists none."""
+    data: Any = error.data if error.data.__class__ is dict else {}
+    listed = data.get("supported") or ()
+    return next((revision for revision in reversed(mcp_wire.REVISIONS) if revision in listed), None)

@@ -1,0 +1,1 @@
+"""Servers: what a program offers to MCP clients."""

@@ -1,0 +1,188 @@
+"""Tools made from functions: schema from hints, arguments decoded once into types of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.core.project import project
+from mcp_gen.server.signature import Signature, json_schema
+from mcp_wire import UnknownContent, Wire, encode, latest
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context import Context
+    from mcp_wire import common
+
+__all__ = ["FunctionTool", "ToolBox"]
+
+CallParams: TypeAlias = "common.CallToolRequestParams | common.RawCallToolRequestParams"
+
+_log = logging.getLogger("mcp_gen.server")
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+_BLOCKS: tuple[type[Any], ...] = (*get_args(latest.ContentBlock), UnknownContent)
+
+
+class FunctionTool:
+    """One tool and the function behind it."""
+
+    def __init__(self, function: Callable[..., Any], name: str | None, **described: Any) -> None:
+        self.signature = Signature(function)
+        self.name = name or self.signature.name
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"tool {self.name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`"
+            )
+        self._described = described
+        self._function = function
+        self._structured = _is_data(self.signature.returns)
+
+    @cached_property
+    def tool(self) -> latest.Tool:
+        """What clients see."""
+        output = json_schema(self.signature.returns) if self._structured else UNSET
+        return latest.Tool(
+            name=self.name,
+            input_schema=self.signature.input_schema,
+            output_schema=None if output is UNSET else output,
+            **self._described,
+        )
+
+    def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        """The function's arguments from the call's.
+
+        Raises:
+            msgspec.ValidationError: they are not what the function takes.
+        """
+        if isinstance(arguments, Raw):
+            return self.signature.decode(arguments)
+        return msgspec.convert(arguments or {}, self.signature.struct)
+
+    async def call(self, ctx: Context, arguments: Any) -> Any:
+        """Call the function; one that is not async runs in a thread, so that it may block."""
+        named = self.signature.arguments(arguments, ctx)
+        if self.signature.is_async:
+            return await self._function(**named)
+        run = partial(contextvars.copy_context().run, self._function, **named)
+        return await asyncio.get_running_loop().run_in_executor(None, run)
+
+    def result(self, value: Any) -> common.CallToolResult:
+        """What the function returned, as a result."""
+        if _is_result(value):
+            return value
+        if value is None:
+            return latest.CallToolResult(content=[])
+        if _is_block(value):
+            return latest.CallToolResult(content=[value])
+        if self._structured:
+            text = latest.TextContent(text=_as_text(value))
+            return latest.CallToolResult(content=[text], structured_content=value)
+        values: list[Any] = value if value.__class__ is list else [value]
+        return latest.CallToolResult(content=[_block(item) for item in values])
+
+
+class ToolBox:
+    """The tools of a server, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, FunctionTool] = {}
+        self._lists: dict[str, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __iter__(self) -> Iterator[FunctionTool]:
+        return iter(self._tools.values())
+
+    def add(self, tool: FunctionTool) -> None:
+        """Add a tool.
+
+        Raises:
+            UsageError: there is one of that name.
+        """
+        if tool.name in self._tools:
+            raise UsageError(f"tool {tool.name!r} is there already; give one of them another name")
+        self._tools[tool.name] = tool
+        self._lists.clear()
+
+    def listed(self, revision: str) -> list[Any]:
+        """All tools as a revision has them."""
+        found = self._lists.get(revision)
+        if found is None:
+            found = [project(tool.tool, revision).value for tool in self]
+            self._lists[revision] = found
+        return found
+
+    async def call(self, ctx: Context, params: CallParams) -> common.CallToolResult:
+        """Call the tool that is named.
+
+        Raises:
+            InvalidParams: no such tool, or arguments that it does not take where the revision
+                answers them with a protocol error.
+            McpError: raised by the tool.
+        """
+        tool = self._tools.get(params.name)
+        if tool is None:
+            raise InvalidParams(f"unknown tool: {params.name}")
+        given: Any = params.arguments
+        try:
+            arguments = tool.decode(None if given is UNSET else given)
+        except msgspec.ValidationError as error:
+            return _bad_arguments(ctx, tool, error)
+        try:
+            return tool.result(await tool.call(ctx, arguments))
+        except McpError:
+            raise
+        except ToolError as error:
+            return _failed(str(error))
+        except Exception as error:
+            _log.exception("tool %s failed", tool.name)
+            return _failed(str(error) or type(error).__name__)
+
+
+def _bad_arguments(
+    ctx: Context, tool: FunctionTool, error: msgspec.ValidationError
+) -> common.CallToolResult:
+    where = str(error) if "`$" in str(error) else f"{error} - at `$`"
+    message = f"{tool.name}: {where.replace('`$', '`$.arguments')}"
+    if ctx.profile.bad_arguments == "protocol_error":
+        raise InvalidParams(message)
+    return _failed(message)
+
+
+def _failed(message: str) -> common.CallToolResult:
+    return latest.CallToolResult(content=[latest.TextContent(text=message)], is_error=True)
+
+
+def _is_data(returns: Any) -> bool:
+    """Whether what the function returns is data, which clients get as structured content too."""
+    if get_origin(returns) is list:
+        return all(_is_data(item) for item in get_args(returns))
+    if returns in (str, None, type(None), Any) or returns is Signature.UNANNOTATED:
+        return False
+    return not (isinstance(returns, type) and issubclass(returns, (Wire, UnknownContent)))
+
+
+def _block(value: Any) -> latest.ContentBlock:
+    return value if _is_block(value) else latest.TextContent(text=_as_text(value))
+
+
+def _is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
+    return isinstance(value, _BLOCKS)
+
+
+def _is_result(value: Any) -> TypeGuard[common.CallToolResult]:
+    """A result of any revision: the tool has made its own."""
+    return isinstance(value, Wire) and type(value).__name__ == latest.CallToolResult.__name__
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value).decode()

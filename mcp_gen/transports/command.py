@@ -1,0 +1,159 @@
+"""A server that is a command: started as a child process, spoken to over its stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from typing import TYPE_CHECKING, cast
+
+from mcp_gen.core.errors import TransportError
+from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_gen.core.transport import Receiver
+
+__all__ = ["CommandTransport"]
+
+CLOSE_STDIN_WAIT_S = 2.0
+TERMINATE_WAIT_S = 3.0
+EXIT_STATUS_WAIT_S = 0.5
+
+
+class CommandTransport:
+    """Lines to and from a child process. Its stderr is ours.
+
+    Ending follows https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown:
+    close its stdin, wait 2 s, SIGTERM, wait 3 s, SIGKILL; signals go to its whole process group.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+    ) -> None:
+        self._command = list(command)
+        self._env = {**os.environ, **env} if env is not None else None
+        self._cwd = cwd
+        self._max = max_message_bytes
+        self._process: asyncio.SubprocessTransport | None = None
+        self._protocol: _ChildProtocol | None = None
+        self._writer: LineWriter | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The child's process id, once it has been started."""
+        return self._process.get_pid() if self._process else None
+
+    async def start(self, receiver: Receiver) -> None:
+        """Start the command, and begin to deliver.
+
+        Raises:
+            TransportError: there is no such command, or it may not be run.
+        """
+        loop = asyncio.get_running_loop()
+        self._writer = writer = LineWriter(loop)
+        self._protocol = protocol = _ChildProtocol(receiver, writer, self._max)
+        try:
+            transport, _ = await loop.subprocess_exec(
+                lambda: protocol,
+                *self._command,
+                stderr=None,
+                env=self._env,
+                cwd=self._cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._writer = self._protocol = None
+            why = error.strerror or str(error)
+            raise TransportError(f"cannot start `{' '.join(self._command)}`: {why}") from error
+        self._process = transport
+        writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
+
+    def send(self, message: bytes) -> None:
+        """Queue one message; all of one turn of the loop goes out in one write."""
+        if self._writer:
+            self._writer.send(message)
+
+    async def drain(self) -> None:
+        """Wait until the child has read enough."""
+        if self._writer:
+            await self._writer.drain()
+
+    async def close(self) -> None:
+        """End the child, politely first."""
+        process, protocol, writer = self._process, self._protocol, self._writer
+        if process is None or protocol is None or writer is None:
+            return
+        self._process = self._writer = None
+        writer.flush()
+        stdin = process.get_pipe_transport(0)
+        if stdin is not None:
+            stdin.close()
+        if not await protocol.exited_within(CLOSE_STDIN_WAIT_S):
+            _signal_group(process.get_pid(), signal.SIGTERM)
+            if not await protocol.exited_within(TERMINATE_WAIT_S):
+                _signal_group(process.get_pid(), signal.SIGKILL)
+                await protocol.exited.wait()
+        process.close()
+
+
+class _ChildProtocol(asyncio.SubprocessProtocol):
+    def __init__(self, receiver: Receiver, writer: LineWriter, max_message_bytes: int) -> None:
+        self._receiver = receiver
+        self._writer = writer
+        self._lines = LineReader(receiver, max_message_bytes)
+        self._open = True
+        self._loop = asyncio.get_running_loop()
+        self._process: asyncio.SubprocessTransport | None = None
+        self.exited = asyncio.Event()
+
+    async def exited_within(self, wait_s: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.exited.wait(), wait_s)
+        return self.exited.is_set()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._lines.feed(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 0:
+            self._writer.connection_lost(exc)
+        elif fd == 1:
+            self._lines.end()
+            # Its exit status follows, and says more than the end of a pipe does.
+            self._loop.call_later(EXIT_STATUS_WAIT_S, self._hang_up, exc)
+
+    def pause_writing(self) -> None:
+        self._writer.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._writer.resume_writing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._process = cast("asyncio.SubprocessTransport", transport)
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        status = self._process.get_returncode() if self._process else None
+        ended = TransportError(f"the command ended with exit status {status}") if status else None
+        self._hang_up(exc or ended)
+
+    def _hang_up(self, error: BaseException | None) -> None:
+        if self._open:
+            self._open = False
+            self._receiver.closed(error)
+
+
+def _signal_group(process_id: int, number: signal.Signals) -> None:
+    # The child leads a group of its own, so its children get the signal too.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process_id, number)

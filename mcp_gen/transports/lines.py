@@ -1,0 +1,129 @@
+"""Messages as lines: one JSON text, one newline. Shared by everything that is a stream of bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from mcp_gen.core.transport import Receiver
+
+__all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink"]
+
+DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+
+class LineReader:
+    """Cuts a stream into lines and hands them on. Memory is bounded by one message."""
+
+    __slots__ = ("_max", "_parts", "_receiver", "_size", "_skipping")
+
+    def __init__(self, receiver: Receiver, max_message_bytes: int) -> None:
+        self._receiver = receiver
+        self._max = max_message_bytes
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> None:
+        """Take what the stream brought."""
+        first, *others = data.split(b"\n")
+        if not others:
+            self._hold(first)
+            return
+        self._hold(first)
+        self._flush()
+        last = others.pop()
+        for line in others:
+            self._deliver(line)
+        self._hold(last)
+
+    def end(self) -> None:
+        """The stream has ended: a last line without a newline is a message too, or a broken one."""
+        if self._parts:
+            self._flush()
+
+    def _hold(self, part: bytes) -> None:
+        if self._skipping or not part:
+            return
+        self._size += len(part)
+        if self._size > self._max:
+            self._skipping = True
+            self._parts.clear()
+            self._receiver.oversized(self._max)
+            return
+        self._parts.append(part)
+
+    def _flush(self) -> None:
+        line, skipped = b"".join(self._parts), self._skipping
+        self._parts.clear()
+        self._size, self._skipping = 0, False
+        if not skipped:
+            self._deliver(line)
+
+    def _deliver(self, line: bytes) -> None:
+        if len(line) > self._max:
+            self._receiver.oversized(self._max)
+        elif line and not line.isspace():
+            self._receiver.receive(line)
+
+
+class Sink(Protocol):
+    """Where lines are written: an asyncio write transport, or what looks like one."""
+
+    def write(self, data: bytes) -> None: ...
+
+
+class LineWriter(asyncio.BaseProtocol):
+    """Writes messages as lines: all that is sent in one turn of the loop goes out in one write.
+
+    It is also the protocol of the write side, so that the transport can tell it to pause.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._sink: Sink | None = None
+        self._queued: list[bytes] = []
+        self._resumed = asyncio.Event()
+        self._resumed.set()
+        self.on_pause: Any = None
+        """Called with True when the peer reads too slowly, and with False when it has caught up."""
+
+    def attach(self, sink: Sink) -> None:
+        """Begin to write."""
+        self._sink = sink
+
+    def send(self, message: bytes) -> None:
+        """Queue one message."""
+        if not self._queued:
+            self._loop.call_soon(self.flush)
+        self._queued.append(message)
+
+    def flush(self) -> None:
+        """Write what is queued now."""
+        if self._queued and self._sink is not None:
+            self._queued.append(b"")
+            data = b"\n".join(self._queued)
+            self._queued.clear()
+            self._sink.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the peer has caught up."""
+        await self._resumed.wait()
+
+    def pause_writing(self) -> None:
+        """asyncio: the buffer is full."""
+        self._resumed.clear()
+        if self.on_pause:
+            self.on_pause(True)
+
+    def resume_writing(self) -> None:
+        """asyncio: the buffer has drained."""
+        self._resumed.set()
+        if self.on_pause:
+            self.on_pause(False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """asyncio: nobody reads any more."""
+        self._sink = None
+        self._resumed.set()

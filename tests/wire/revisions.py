@@ -1,0 +1,134 @@
+"""The five revisions as the tests see them: kept schema, generator's model, generated module."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import mcp_wire
+from codegen import ir
+from codegen.__main__ import read
+from codegen.load import load
+from codegen.normalize import normalize
+from codegen.overlay import Overlay
+from tests.instances import Choose, instance
+
+SCHEMAS = Path(__file__).parents[2] / "schema"
+
+every_revision = pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
+
+
+@cache
+def overlay_rows(kind: str) -> list[dict[str, Any]]:
+    """The rows of one kind, as they stand in the overlay."""
+    rows: list[dict[str, Any]] = tomllib.loads((SCHEMAS / "overlay.toml").read_text("utf-8"))[kind]
+    return rows
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One revision's inputs and output."""
+
+    revision: str
+
+    @property
+    def folder(self) -> Path:
+        return SCHEMAS / self.revision
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return tomllib.loads((self.folder / "facts.toml").read_text("utf-8"))
+
+    @cached_property
+    def definitions(self) -> dict[str, Any]:
+        """The definitions of the kept schema, with what the overlay says we read otherwise."""
+        document = json.loads((self.folder / "schema.json").read_bytes())
+        found: dict[str, Any] = document.get("$defs") or document["definitions"]
+        for name, schema in found.items():
+            self._close(schema, name)
+            self._fix(schema, name)
+        return found
+
+    @cached_property
+    def model(self) -> ir.Revision:
+        return read(self.folder, Overlay(SCHEMAS / "overlay.toml"))
+
+    @cached_property
+    def normalized(self) -> dict[str, Any]:
+        """Definitions after normalisation: the types that the overlay names are here too."""
+        overlay = Overlay(SCHEMAS / "overlay.toml")
+        source = load(self.folder / "schema.json", None, self.revision, self.revision)
+        return normalize(source, overlay).definitions
+
+    @property
+    def types(self) -> ModuleType:
+        return import_module(f"{mcp_wire.types(self.revision).__name__}.types")
+
+    @property
+    def methods(self) -> ModuleType:
+        return import_module(f"{mcp_wire.types(self.revision).__name__}.methods")
+
+    def named(self, name: str) -> Any:
+        return getattr(self.types, name)
+
+    def listed(self, kind: str) -> set[str]:
+        """The names that the rows of one kind list for this revision."""
+        return {name for row in self.rows(kind) for name in row["names"]}
+
+    def instance(self, name: str, choose: Choose) -> Any:
+        """An instance of a definition of the kept schema."""
+        document = {"$defs": self.definitions, "definitions": self.definitions}
+        return instance(document, self.definitions[name], choose)
+
+    def minimal(self, name: str) -> Any:
+        """The smallest instance of any struct or scalar, those included that the overlay names."""
+        return instance({"$defs": self.normalized}, self.normalized[name], smallest)
+
+    def rows(self, kind: str) -> list[dict[str, Any]]:
+        here = self.revision
+        return [row for row in overlay_rows(kind) if here in row.get("revisions", [here])]
+
+    def _close(self, schema: Any, path: str) -> None:
+        """Leave out unknown keys where a [[closed]] row says that they are dropped."""
+        patterns = [pattern for row in self.rows("closed") for pattern in row["paths"]]
+        if "properties" in schema and any(fnmatchcase(path, pattern) for pattern in patterns):
+            schema.pop("additionalProperties", None)
+        for name, inner in schema.get("properties", {}).items():
+            self._close(inner, f"{path}/{name}")
+        for arm in schema.get("allOf", ()):
+            self._close(arm, path)
+
+    def _fix(self, schema: Any, name: str) -> None:
+        """Write what a [[const]] or [[lenient]] row says is written always."""
+        properties = schema.get("properties", {})
+        for row in self.rows("const"):
+            applies = name in row["only"] if "only" in row else name not in row["but"]
+            if applies and row["property"] in properties:
+                properties[row["property"]] = {"const": row["value"]}
+
+
+@cache
+def kept(revision: str) -> Kept:
+    return Kept(revision)
+
+
+def smallest(choices: Any) -> Any:
+    return choices[0]
+
+
+def fullest(choices: Any) -> Any:
+    return choices[-1]
+
+
+def text(value: Any) -> str:
+    """JSON text in one spelling: unlike Python's, its equality tells 1 from 1.0 and from true."""
+    return json.dumps(value, sort_keys=True)

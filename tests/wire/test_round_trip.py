@@ -1,0 +1,403 @@
+"""What is decoded is encoded as it was: equal JSON, or a deviation that the overlay names."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+import mcp_wire
+from codegen import ir
+from mcp_wire import UnknownContent, decode, encode
+from tests.instances import Choose, instance
+from tests.wire.revisions import Kept, every_revision, fullest, kept, overlay_rows, smallest, text
+
+EVERY_DEFINITION = [
+    (revision, name)
+    for revision in mcp_wire.REVISIONS
+    for name in kept(revision).definitions
+    if name not in kept(revision).types.NOT_DECODED
+]
+LATEST = kept(mcp_wire.LATEST)
+
+
+def there_and_back(kind: Any, value: Any) -> str:
+    """The value as JSON text, after it has been decoded and encoded again."""
+    return text(json.loads(encode(decode(kind, json.dumps(value).encode()))))
+
+
+# --- Instances of the kept schemas ---
+
+
+@pytest.mark.parametrize("choose", [smallest, fullest], ids=["smallest", "fullest"])
+@pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
+def test_an_instance_of_a_definition_comes_back_equal(
+    revision: str, name: str, choose: Choose
+) -> None:
+    value = kept(revision).instance(name, choose)
+    assert there_and_back(kept(revision).named(name), value) == text(value)
+
+
+@pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
+def test_a_random_instance_of_a_definition_comes_back_equal(revision: str, name: str) -> None:
+    value = kept(revision).instance(name, random.Random(f"{revision} {name}").choice)
+    assert there_and_back(kept(revision).named(name), value) == text(value)
+
+
+# --- Open maps ---
+
+STRANGE = {
+    "": None,
+    "$ref": "#/nowhere",
+    'com.example/ü\u2028"': [[], {}, [{"a": [None, True, 1, 1.0, -0.5, 1e300, 2**60]}]],
+    "type": {"resultType": "neither"},
+    "_meta": {"_meta": None},
+}
+
+
+def open_maps(there: Kept, type_: ir.Type) -> Iterator[Any]:
+    """A value of the type with `STRANGE` inside, if the type is an open map, or a map of them."""
+    resolved = behind_aliases(there, type_)
+    if isinstance(resolved, ir.MapOf):
+        if behind_aliases(there, resolved.value) == ir.Scalar("any"):
+            yield STRANGE
+        for inner in open_maps(there, resolved.value):
+            yield {"com.example/ü": inner}
+
+
+def behind_aliases(there: Kept, type_: ir.Type) -> ir.Type:
+    while isinstance(type_, ir.Ref) and type_.name in there.model.aliases:
+        type_ = there.model.aliases[type_.name].type
+    return type_
+
+
+def with_open_maps(there: Kept) -> dict[str, Any]:
+    """For each field that is an open map, by `Type/field`: an instance with `STRANGE` in it."""
+    return {
+        f"{struct.name}/{field.wire}": {**there.minimal(struct.name), field.wire: value}
+        for struct in there.model.structs.values()
+        for field in struct.fields
+        for value in open_maps(there, field.type)
+    }
+
+
+@every_revision
+def test_open_maps_keep_whatever_a_peer_put_there(revision: str) -> None:
+    there = kept(revision)
+    lost = [
+        place
+        for place, value in with_open_maps(there).items()
+        if there_and_back(there.named(place.partition("/")[0]), value) != text(value)
+    ]
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "CallToolResult/_meta",
+        "Tool/inputSchema",
+        "Tool/outputSchema",
+        "ClientCapabilities/experimental",
+        "ClientCapabilities/extensions",
+        "ServerCapabilities/extensions",
+        "CallToolRequestParams/arguments",
+    ],
+)
+def test_a_place_of_metadata_or_extensions_is_an_open_map(place: str) -> None:
+    assert place in with_open_maps(LATEST)
+
+
+# --- null ---
+
+
+@every_revision
+def test_an_optional_null_is_accepted_and_left_out(revision: str) -> None:
+    there = kept(revision)
+    wrong = []
+    for struct in there.model.structs.values():
+        for field in struct.fields:
+            if field.absent == "none":
+                value = there.minimal(struct.name)
+                if there_and_back(there.named(struct.name), {**value, field.wire: None}) != text(
+                    value
+                ):
+                    wrong.append(f"{struct.name}/{field.wire}")
+    assert wrong == []
+
+
+@every_revision
+def test_null_is_kept_where_it_is_data(revision: str) -> None:
+    there = kept(revision)
+    for struct in there.model.structs.values():
+        for field in struct.fields:
+            if field.absent == "unset":
+                value = {**there.minimal(struct.name), field.wire: None}
+                assert there_and_back(there.named(struct.name), value) == text(value)
+
+
+def test_logged_data_of_an_error_may_be_null() -> None:
+    value = {"code": 1, "message": "", "data": None}
+    assert there_and_back(LATEST.named("Error"), value) == text(value)
+
+
+# --- Unions ---
+
+
+def unions() -> Iterator[tuple[str, str, str]]:
+    """Revision, union and arm, of every union that is told apart by a tag or by its keys."""
+    for revision in mcp_wire.REVISIONS:
+        for alias in kept(revision).model.unions:
+            if alias.strategy in ("tag", "pick"):
+                for arm in ir.arm_names(alias.type):
+                    yield revision, alias.name, arm
+
+
+@pytest.mark.parametrize(("revision", "union", "arm"), [*unions()])
+def test_the_smallest_instance_of_an_arm_picks_that_arm(
+    revision: str, union: str, arm: str
+) -> None:
+    there = kept(revision)
+    value = {**telling(there, union, arm), **there.minimal(arm)}
+    decoded = decode(there.named(union), json.dumps(value).encode())
+    assert type(decoded) is there.named(arm)
+
+
+def telling(there: Kept, union: str, arm: str) -> dict[str, Any]:
+    """The keys that a [[pick]] row looks for, should they be optional in the arm."""
+    picks = [row["arms"] for row in there.rows("pick") if row["name"] == union]
+    keys = [key for arms in picks for one in arms if one["type"] == arm for key in one["when"]]
+    properties = there.normalized[arm]["properties"]
+    return {
+        key: instance({"$defs": there.normalized}, properties[key], smallest)
+        for key in keys
+        if key in properties
+    }
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_an_enum_without_titles_is_the_untitled_one(revision: str) -> None:
+    there = kept(revision)
+    data = b'{"type": "string", "enum": ["one"]}'
+    decoded = decode(there.named("PrimitiveSchemaDefinition"), data)
+    assert type(decoded) is there.named("UntitledSingleSelectEnumSchema")
+
+
+# --- Content of kinds that a revision lacks ---
+
+BLOCK = rb'{ "x" : [1 , 2.50,"\u00e9\/"], "type": "hologram","type2":null, "text" : 1e2 }'
+HERE = "the unknown block stands here"
+
+
+def around(there: Kept, type_: ir.Type, passed: tuple[str, ...] = ()) -> Iterator[Any]:
+    """JSON values of the type with `HERE` in one place of a block, each place once."""
+    match type_:
+        case ir.ListOf(item):
+            for inner in around(there, item, passed):
+                yield [inner]
+                yield [inner, inner]
+        case ir.MapOf(item):
+            yield from ({"key": inner} for inner in around(there, item, passed))
+        case ir.OneOf(arms):
+            for arm in arms:
+                yield from around(there, arm, passed)
+        case ir.Ref(name) if name in there.model.aliases:
+            alias = there.model.aliases[name]
+            if alias.keeps_unknown:
+                yield HERE
+            yield from around(there, alias.type, passed)
+        case ir.Ref(name) if name not in passed:
+            for field in there.model.structs[name].fields:
+                for inner in around(there, field.type, (*passed, name)):
+                    yield {**there.minimal(name), **tag_of(there, name), field.wire: inner}
+        case _:
+            return
+
+
+def tag_of(there: Kept, name: str) -> dict[str, str]:
+    tag = there.model.structs[name].tag
+    return {tag.wire: tag.value} if tag else {}
+
+
+def places(there: Kept) -> Iterator[tuple[str, bytes]]:
+    """Type and JSON of every place below a type, with an unknown block standing there."""
+    for name in there.model.structs:
+        for value in around(there, ir.Ref(name)):
+            written = json.dumps(value).replace(json.dumps(HERE), BLOCK.decode())
+            yield name, written.encode()
+
+
+@every_revision
+def test_an_unknown_block_comes_back_byte_for_byte_wherever_it_stands(revision: str) -> None:
+    there = kept(revision)
+    for name, data in places(there):
+        again = encode(decode(there.named(name), data))
+        assert again.count(BLOCK) == data.count(BLOCK), f"{name}: {again!r}"
+
+
+@every_revision
+def test_what_stands_around_an_unknown_block_comes_back_equal(revision: str) -> None:
+    there = kept(revision)
+    for name, data in places(there):
+        again = encode(decode(there.named(name), data))
+        assert text(json.loads(again)) == text(json.loads(data)), name
+
+
+@pytest.mark.parametrize(
+    ("revision", "types"),
+    [
+        ("2024-11-05", {"CallToolResult", "PromptMessage", "SamplingMessage"}),
+        ("2025-11-25", {"CallToolResult", "PromptMessage", "SamplingMessage", "ToolResultContent"}),
+        (
+            "2026-07-28",
+            {"CallToolResult", "PromptMessage", "SamplingMessage", "InputRequiredResult"},
+        ),
+    ],
+)
+def test_the_places_of_blocks_are_found(revision: str, types: set[str]) -> None:
+    assert types - {name for name, _ in places(kept(revision))} == set()
+
+
+@every_revision
+def test_an_unknown_block_says_its_kind_and_content(revision: str) -> None:
+    result = kept(revision).named("CallToolResult")
+    (block,) = decode(result, b'{"content": [{"type": "hologram", "x": 1}]}').content
+    assert (type(block), block.type, block.as_dict()) == (
+        UnknownContent,
+        "hologram",
+        {"type": "hologram", "x": 1},
+    )
+
+
+@every_revision
+@pytest.mark.parametrize(
+    ("beside", "problem"),
+    [
+        ({"type": "text"}, "Object missing required field `text` - at `$.content[1]`"),
+        ({"type": "text", "text": 1}, "Expected `str`, got `int` - at `$.content[1].text`"),
+        ({"type": 1}, "Expected `str` - at `$.content[1].type`"),
+        ({}, "Object missing required field `type` - at `$.content[1]`"),
+        ("text", "Expected `object`, got `str` - at `$.content[1]`"),
+    ],
+)
+def test_an_error_beside_an_unknown_block_is_refused_with_its_path(
+    revision: str, beside: Any, problem: str
+) -> None:
+    value = {"content": [{"type": "hologram"}, beside]}
+    with pytest.raises(msgspec.ValidationError) as caught:
+        decode(kept(revision).named("CallToolResult"), json.dumps(value).encode())
+    assert str(caught.value) == problem
+
+
+@every_revision
+def test_a_union_that_is_not_content_refuses_unknown_kinds(revision: str) -> None:
+    there = kept(revision)
+    with pytest.raises(msgspec.ValidationError, match="Invalid value 'ref/other'"):
+        decode(there.named("CompletionReference"), b'{"type": "ref/other", "uri": "", "name": ""}')
+
+
+# --- Results that say what they are ---
+
+RESULTS = [
+    name
+    for name, struct in LATEST.model.structs.items()
+    if struct.tag == ir.Tag("resultType", "result_type", "complete")
+]
+ANY_RESULTS = [
+    alias.name
+    for alias in LATEST.model.unions
+    if alias.strategy == "tag" and "InputRequiredResult" in ir.arm_names(alias.type)
+]
+
+
+def complete(name: str) -> tuple[dict[str, Any], str]:
+    """The smallest complete result of a type or union, and the type that it is of."""
+    alias = LATEST.model.aliases.get(name)
+    arms = ir.arm_names(alias.type) if alias else [name]
+    (arm,) = set(arms) - {"InputRequiredResult"}
+    return LATEST.minimal(arm), arm
+
+
+@pytest.mark.parametrize("name", [*RESULTS, *ANY_RESULTS])
+def test_a_missing_result_type_means_complete(name: str) -> None:
+    value, arm = complete(name)
+    without = {key: one for key, one in value.items() if key != "resultType"}
+    decoded = decode(LATEST.named(name), json.dumps(without).encode())
+    assert (type(decoded), text(json.loads(encode(decoded)))) == (LATEST.named(arm), text(value))
+
+
+@pytest.mark.parametrize("name", [*RESULTS, *ANY_RESULTS])
+@pytest.mark.parametrize("other", ["later", "", None, 1, {}])
+def test_another_result_type_is_refused(name: str, other: Any) -> None:
+    value, _ = complete(name)
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.resultType"):
+        decode(LATEST.named(name), json.dumps({**value, "resultType": other}).encode())
+
+
+def test_a_missing_result_type_beside_an_unknown_block_means_complete() -> None:
+    decoded = decode(LATEST.named("AnyCallToolResult"), b'{"content": [' + BLOCK + b"]}")
+    assert encode(decoded) == b'{"resultType":"complete","content":[' + BLOCK + b"]}"
+
+
+@pytest.mark.parametrize(
+    "name", ["AnyCallToolResult", "AnyGetPromptResult", "AnyReadResourceResult"]
+)
+def test_a_result_may_ask_for_input(name: str) -> None:
+    assert name in ANY_RESULTS
+
+
+# --- What is assumed when absent, and written always ---
+
+
+def lenient() -> Iterator[tuple[str, str, Any]]:
+    for row in overlay_rows("lenient"):
+        for struct in LATEST.model.structs.values():
+            for field in struct.fields:
+                if field.wire == row["path"].rpartition("/")[2] and field.absent == "always":
+                    yield struct.name, field.wire, row["value"]
+
+
+@pytest.mark.parametrize(("name", "wire", "assumed"), [*lenient()])
+def test_what_an_older_server_leaves_out_is_assumed_and_written(
+    name: str, wire: str, assumed: Any
+) -> None:
+    value = {**LATEST.minimal(name), wire: assumed}
+    without = {key: one for key, one in value.items() if key != wire}
+    assert there_and_back(LATEST.named(name), without) == text(value)
+
+
+# --- Ids and numbers ---
+
+
+@every_revision
+@pytest.mark.parametrize("value", ["1", "", 1, 0, -1, 2**53])
+def test_an_id_keeps_its_json_type(revision: str, value: Any) -> None:
+    assert there_and_back(kept(revision).named("RequestId"), value) == text(value)
+
+
+@every_revision
+@pytest.mark.parametrize("name", ["RequestId", "ProgressToken"])
+@pytest.mark.parametrize("value", [True, False, None, 1.5, [], {}])
+def test_what_is_neither_string_nor_integer_is_no_id(revision: str, name: str, value: Any) -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"^Expected `int \| str`, got `"):
+        decode(kept(revision).named(name), json.dumps(value).encode())
+
+
+@every_revision
+@pytest.mark.parametrize("number", ["50", "0.5", "50.0", "-1", "0", "9007199254740993"])
+def test_a_number_keeps_its_kind(revision: str, number: str) -> None:
+    data = f'{{"progressToken":1,"progress":{number}}}'
+    decoded = decode(kept(revision).named("ProgressNotificationParams"), data.encode())
+    assert f'"progress":{number}' in encode(decoded).decode()
+
+
+@pytest.mark.parametrize("number", ["50", "0.5", "50.0"])
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_a_number_in_a_form_keeps_its_kind(revision: str, number: str) -> None:
+    data = f'{{"action":"accept","content":{{"size":{number}}}}}'
+    decoded = decode(kept(revision).named("ElicitResult"), data.encode())
+    assert f'"size":{number}' in encode(decoded).decode()
