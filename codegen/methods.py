@@ -101,7 +101,7 @@ def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> t
     response = messages.structs.get(f"{stem}ResultResponse")
     if response:
         (result,) = (field.type for field in response.fields if field.wire == "result")
-        names = list(_flat(messages, result))
+        names = list(_flat(messages, response.name, result))
         names.sort(key=lambda name: name != f"{stem}Result")
     elif f"{stem}Result" in messages.definitions:
         names = [f"{stem}Result"]
@@ -122,13 +122,20 @@ def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> t
     return tuple(names)
 
 
-def _flat(messages: Messages, type_: ir.Type) -> tuple[str, ...]:
+def _flat(messages: Messages, response: str, type_: ir.Type) -> tuple[str, ...]:
     if isinstance(type_, ir.OneOf):
-        return tuple(name for arm in type_.arms for name in _flat(messages, arm))
+        return tuple(name for arm in type_.arms for name in _flat(messages, response, arm))
     if not isinstance(type_, ir.Ref):
-        raise CodegenError(f"{messages.revision}: expected a result of a named type, got {type_}")
+        raise CodegenError(
+            f"{messages.revision}: {response}: expected a result of a named type; "
+            "move it to a definition of its own"
+        )
     alias = messages.aliases.get(type_.name)
-    return _flat(messages, alias.type) if alias and alias.strategy == "tag" else (type_.name,)
+    return (
+        _flat(messages, response, alias.type)
+        if alias and alias.strategy == "tag"
+        else (type_.name,)
+    )
 
 
 def _capability(messages: Messages, wire: str) -> str:

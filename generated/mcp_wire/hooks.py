@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     MaybeAwaitable: TypeAlias = Awaitable[T] | T
 
     CallToolParams: TypeAlias = common.CallToolRequestParams
-    CallToolResult: TypeAlias = (
+    CallToolResults: TypeAlias = (
         common.CallToolResult | common.CreateTaskResult | common.InputRequiredResult
     )
     _BeforeCallTool = TypeVar(
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     _AfterCallTool = TypeVar(
         "_AfterCallTool",
         bound=Callable[
-            [Any, CallToolParams, CallToolResult],
-            MaybeAwaitable[CallToolResult | None],
+            [Any, CallToolParams, CallToolResults],
+            MaybeAwaitable[CallToolResults | None],
         ],
     )
     _ErrorCallTool = TypeVar(
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     )
 
     CancelTaskParams: TypeAlias = common.CancelTaskRequestParams
-    CancelTaskResult: TypeAlias = common.CancelTaskResult
+    CancelTaskResults: TypeAlias = common.CancelTaskResult
     _BeforeCancelTask = TypeVar(
         "_BeforeCancelTask",
         bound=Callable[[Any, CancelTaskParams], MaybeAwaitable[CancelTaskParams | None]],
@@ -99,8 +99,8 @@ if TYPE_CHECKING:
     _AfterCancelTask = TypeVar(
         "_AfterCancelTask",
         bound=Callable[
-            [Any, CancelTaskParams, CancelTaskResult],
-            MaybeAwaitable[CancelTaskResult | None],
+            [Any, CancelTaskParams, CancelTaskResults],
+            MaybeAwaitable[CancelTaskResults | None],
         ],
     )
     _ErrorCancelTask = TypeVar(
@@ -109,7 +109,7 @@ if TYPE_CHECKING:
     )
 
     CompleteParams: TypeAlias = common.CompleteRequestParams
-    CompleteResult: TypeAlias = common.CompleteResult
+    CompleteResults: TypeAlias = common.CompleteResult
     _BeforeComplete = TypeVar(
         "_BeforeComplete",
         bound=Callable[[Any, CompleteParams], MaybeAwaitable[CompleteParams | None]],
@@ -117,8 +117,8 @@ if TYPE_CHECKING:
     _AfterComplete = TypeVar(
         "_AfterComplete",
         bound=Callable[
-            [Any, CompleteParams, CompleteResult],
-            MaybeAwaitable[CompleteResult | None],
+            [Any, CompleteParams, CompleteResults],
+            MaybeAwaitable[CompleteResults | None],
         ],
     )
     _ErrorComplete = TypeVar(
@@ -127,7 +127,7 @@ if TYPE_CHECKING:
     )
 
     DiscoverParams: TypeAlias = common.RequestParams
-    DiscoverResult: TypeAlias = common.DiscoverResult
+    DiscoverResults: TypeAlias = common.DiscoverResult
     _BeforeDiscover = TypeVar(
         "_BeforeDiscover",
         bound=Callable[[Any, DiscoverParams], MaybeAwaitable[DiscoverParams | None]],
@@ -135,8 +135,8 @@ if TYPE_CHECKING:
     _AfterDiscover = TypeVar(
         "_AfterDiscover",
         bound=Callable[
-            [Any, DiscoverParams, DiscoverResult],
-            MaybeAwaitable[DiscoverResult | None],
+            [Any, DiscoverParams, DiscoverResults],
+            MaybeAwaitable[DiscoverResults | None],
         ],
     )
     _ErrorDiscover = TypeVar(
@@ -145,7 +145,7 @@ if TYPE_CHECKING:
     )
 
     GetPromptParams: TypeAlias = common.GetPromptRequestParams
-    GetPromptResult: TypeAlias = common.GetPromptResult | common.InputRequiredResult
+    GetPromptResults: TypeAlias = common.GetPromptResult | common.InputRequiredResult
     _BeforeGetPrompt = TypeVar(
         "_BeforeGetPrompt",
         bound=Callable[[Any, GetPromptParams], MaybeAwaitable[GetPromptParams | None]],
@@ -153,8 +153,8 @@ if TYPE_CHECKING:
     _AfterGetPrompt = TypeVar(
         "_AfterGetPrompt",
         bound=Callable[
-            [Any, GetPromptParams, GetPromptResult],
-            MaybeAwaitable[GetPromptResult | None],
+            [Any, GetPromptParams, GetPromptResults],
+            MaybeAwaitable[GetPromptResults | None],
         ],
     )
     _ErrorGetPrompt = TypeVar(
@@ -163,7 +163,7 @@ if TYPE_CHECKING:
     )
 
     GetTaskParams: TypeAlias = common.GetTaskRequestParams
-    GetTaskResult: TypeAlias = common.GetTaskResult
+    GetTaskResults: TypeAlias = common.GetTaskResult
     _BeforeGetTask = TypeVar(
         "_BeforeGetTask",
         bound=Callable[[Any, GetTaskParams], MaybeAwaitable[GetTaskParams | None]],
@@ -171,8 +171,8 @@ if TYPE_CHECKING:
     _AfterGetTask = TypeVar(
         "_AfterGetTask",
         bound=Callable[
-            [Any, GetTaskParams, GetTaskResult],
-            MaybeAwaitable[GetTaskResult | None],
+            [Any, GetTaskParams, GetTaskResults],
+            MaybeAwaitable[GetTaskResults | None],
         ],
     )
     _ErrorGetTask = TypeVar(
@@ -181,7 +181,7 @@ if TYPE_CHECKING:
     )
 
     GetTaskPayloadParams: TypeAlias = common.GetTaskPayloadRequestParams
-    GetTaskPayloadResult: TypeAlias = common.GetTaskPayloadResult
+    GetTaskPayloadResults: TypeAlias = common.GetTaskPayloadResult
     _BeforeGetTaskPayload = TypeVar(
         "_BeforeGetTaskPayload",
         bound=Callable[[Any, GetTaskPayloadParams], MaybeAwaitable[GetTaskPayloadParams | None]],
@@ -189,8 +189,8 @@ if TYPE_CHECKING:
     _AfterGetTaskPayload = TypeVar(
         "_AfterGetTaskPayload",
         bound=Callable[
-            [Any, GetTaskPayloadParams, GetTaskPayloadResult],
-            MaybeAwaitable[GetTaskPayloadResult | None],
+            [Any, GetTaskPayloadParams, GetTaskPayloadResults],
+            MaybeAwaitable[GetTaskPayloadResults | None],
         ],
     )
     _ErrorGetTaskPayload = TypeVar(
@@ -199,7 +199,7 @@ if TYPE_CHECKING:
     )
 
     InitializeParams: TypeAlias = common.InitializeRequestParams
-    InitializeResult: TypeAlias = common.InitializeResult
+    InitializeResults: TypeAlias = common.InitializeResult
     _BeforeInitialize = TypeVar(
         "_BeforeInitialize",
         bound=Callable[[Any, InitializeParams], MaybeAwaitable[InitializeParams | None]],
@@ -207,8 +207,8 @@ if TYPE_CHECKING:
     _AfterInitialize = TypeVar(
         "_AfterInitialize",
         bound=Callable[
-            [Any, InitializeParams, InitializeResult],
-            MaybeAwaitable[InitializeResult | None],
+            [Any, InitializeParams, InitializeResults],
+            MaybeAwaitable[InitializeResults | None],
         ],
     )
     _ErrorInitialize = TypeVar(
@@ -217,7 +217,7 @@ if TYPE_CHECKING:
     )
 
     ListPromptsParams: TypeAlias = common.PaginatedRequestParams
-    ListPromptsResult: TypeAlias = common.ListPromptsResult
+    ListPromptsResults: TypeAlias = common.ListPromptsResult
     _BeforeListPrompts = TypeVar(
         "_BeforeListPrompts",
         bound=Callable[[Any, ListPromptsParams], MaybeAwaitable[ListPromptsParams | None]],
@@ -225,8 +225,8 @@ if TYPE_CHECKING:
     _AfterListPrompts = TypeVar(
         "_AfterListPrompts",
         bound=Callable[
-            [Any, ListPromptsParams, ListPromptsResult],
-            MaybeAwaitable[ListPromptsResult | None],
+            [Any, ListPromptsParams, ListPromptsResults],
+            MaybeAwaitable[ListPromptsResults | None],
         ],
     )
     _ErrorListPrompts = TypeVar(
@@ -235,7 +235,7 @@ if TYPE_CHECKING:
     )
 
     ListResourceTemplatesParams: TypeAlias = common.PaginatedRequestParams
-    ListResourceTemplatesResult: TypeAlias = common.ListResourceTemplatesResult
+    ListResourceTemplatesResults: TypeAlias = common.ListResourceTemplatesResult
     _BeforeListResourceTemplates = TypeVar(
         "_BeforeListResourceTemplates",
         bound=Callable[
@@ -245,8 +245,8 @@ if TYPE_CHECKING:
     _AfterListResourceTemplates = TypeVar(
         "_AfterListResourceTemplates",
         bound=Callable[
-            [Any, ListResourceTemplatesParams, ListResourceTemplatesResult],
-            MaybeAwaitable[ListResourceTemplatesResult | None],
+            [Any, ListResourceTemplatesParams, ListResourceTemplatesResults],
+            MaybeAwaitable[ListResourceTemplatesResults | None],
         ],
     )
     _ErrorListResourceTemplates = TypeVar(
@@ -255,7 +255,7 @@ if TYPE_CHECKING:
     )
 
     ListResourcesParams: TypeAlias = common.PaginatedRequestParams
-    ListResourcesResult: TypeAlias = common.ListResourcesResult
+    ListResourcesResults: TypeAlias = common.ListResourcesResult
     _BeforeListResources = TypeVar(
         "_BeforeListResources",
         bound=Callable[[Any, ListResourcesParams], MaybeAwaitable[ListResourcesParams | None]],
@@ -263,8 +263,8 @@ if TYPE_CHECKING:
     _AfterListResources = TypeVar(
         "_AfterListResources",
         bound=Callable[
-            [Any, ListResourcesParams, ListResourcesResult],
-            MaybeAwaitable[ListResourcesResult | None],
+            [Any, ListResourcesParams, ListResourcesResults],
+            MaybeAwaitable[ListResourcesResults | None],
         ],
     )
     _ErrorListResources = TypeVar(
@@ -273,7 +273,7 @@ if TYPE_CHECKING:
     )
 
     ListTasksParams: TypeAlias = common.PaginatedRequestParams
-    ListTasksResult: TypeAlias = common.ListTasksResult
+    ListTasksResults: TypeAlias = common.ListTasksResult
     _BeforeListTasks = TypeVar(
         "_BeforeListTasks",
         bound=Callable[[Any, ListTasksParams], MaybeAwaitable[ListTasksParams | None]],
@@ -281,8 +281,8 @@ if TYPE_CHECKING:
     _AfterListTasks = TypeVar(
         "_AfterListTasks",
         bound=Callable[
-            [Any, ListTasksParams, ListTasksResult],
-            MaybeAwaitable[ListTasksResult | None],
+            [Any, ListTasksParams, ListTasksResults],
+            MaybeAwaitable[ListTasksResults | None],
         ],
     )
     _ErrorListTasks = TypeVar(
@@ -291,7 +291,7 @@ if TYPE_CHECKING:
     )
 
     ListToolsParams: TypeAlias = common.PaginatedRequestParams
-    ListToolsResult: TypeAlias = common.ListToolsResult
+    ListToolsResults: TypeAlias = common.ListToolsResult
     _BeforeListTools = TypeVar(
         "_BeforeListTools",
         bound=Callable[[Any, ListToolsParams], MaybeAwaitable[ListToolsParams | None]],
@@ -299,8 +299,8 @@ if TYPE_CHECKING:
     _AfterListTools = TypeVar(
         "_AfterListTools",
         bound=Callable[
-            [Any, ListToolsParams, ListToolsResult],
-            MaybeAwaitable[ListToolsResult | None],
+            [Any, ListToolsParams, ListToolsResults],
+            MaybeAwaitable[ListToolsResults | None],
         ],
     )
     _ErrorListTools = TypeVar(
@@ -309,7 +309,7 @@ if TYPE_CHECKING:
     )
 
     PingParams: TypeAlias = common.RequestParams
-    PingResult: TypeAlias = common.EmptyResult
+    PingResults: TypeAlias = common.EmptyResult
     _BeforePing = TypeVar(
         "_BeforePing",
         bound=Callable[[Any, PingParams], MaybeAwaitable[PingParams | None]],
@@ -317,8 +317,8 @@ if TYPE_CHECKING:
     _AfterPing = TypeVar(
         "_AfterPing",
         bound=Callable[
-            [Any, PingParams, PingResult],
-            MaybeAwaitable[PingResult | None],
+            [Any, PingParams, PingResults],
+            MaybeAwaitable[PingResults | None],
         ],
     )
     _ErrorPing = TypeVar(
@@ -327,7 +327,7 @@ if TYPE_CHECKING:
     )
 
     ReadResourceParams: TypeAlias = common.ReadResourceRequestParams
-    ReadResourceResult: TypeAlias = common.ReadResourceResult | common.InputRequiredResult
+    ReadResourceResults: TypeAlias = common.ReadResourceResult | common.InputRequiredResult
     _BeforeReadResource = TypeVar(
         "_BeforeReadResource",
         bound=Callable[[Any, ReadResourceParams], MaybeAwaitable[ReadResourceParams | None]],
@@ -335,8 +335,8 @@ if TYPE_CHECKING:
     _AfterReadResource = TypeVar(
         "_AfterReadResource",
         bound=Callable[
-            [Any, ReadResourceParams, ReadResourceResult],
-            MaybeAwaitable[ReadResourceResult | None],
+            [Any, ReadResourceParams, ReadResourceResults],
+            MaybeAwaitable[ReadResourceResults | None],
         ],
     )
     _ErrorReadResource = TypeVar(
@@ -345,7 +345,7 @@ if TYPE_CHECKING:
     )
 
     SetLevelParams: TypeAlias = common.SetLevelRequestParams
-    SetLevelResult: TypeAlias = common.EmptyResult
+    SetLevelResults: TypeAlias = common.EmptyResult
     _BeforeSetLevel = TypeVar(
         "_BeforeSetLevel",
         bound=Callable[[Any, SetLevelParams], MaybeAwaitable[SetLevelParams | None]],
@@ -353,8 +353,8 @@ if TYPE_CHECKING:
     _AfterSetLevel = TypeVar(
         "_AfterSetLevel",
         bound=Callable[
-            [Any, SetLevelParams, SetLevelResult],
-            MaybeAwaitable[SetLevelResult | None],
+            [Any, SetLevelParams, SetLevelResults],
+            MaybeAwaitable[SetLevelResults | None],
         ],
     )
     _ErrorSetLevel = TypeVar(
@@ -363,7 +363,7 @@ if TYPE_CHECKING:
     )
 
     SubscribeParams: TypeAlias = common.SubscribeRequestParams
-    SubscribeResult: TypeAlias = common.EmptyResult
+    SubscribeResults: TypeAlias = common.EmptyResult
     _BeforeSubscribe = TypeVar(
         "_BeforeSubscribe",
         bound=Callable[[Any, SubscribeParams], MaybeAwaitable[SubscribeParams | None]],
@@ -371,8 +371,8 @@ if TYPE_CHECKING:
     _AfterSubscribe = TypeVar(
         "_AfterSubscribe",
         bound=Callable[
-            [Any, SubscribeParams, SubscribeResult],
-            MaybeAwaitable[SubscribeResult | None],
+            [Any, SubscribeParams, SubscribeResults],
+            MaybeAwaitable[SubscribeResults | None],
         ],
     )
     _ErrorSubscribe = TypeVar(
@@ -381,7 +381,7 @@ if TYPE_CHECKING:
     )
 
     SubscriptionsListenParams: TypeAlias = common.SubscriptionsListenRequestParams
-    SubscriptionsListenResult: TypeAlias = common.SubscriptionsListenResult
+    SubscriptionsListenResults: TypeAlias = common.SubscriptionsListenResult
     _BeforeSubscriptionsListen = TypeVar(
         "_BeforeSubscriptionsListen",
         bound=Callable[
@@ -391,8 +391,8 @@ if TYPE_CHECKING:
     _AfterSubscriptionsListen = TypeVar(
         "_AfterSubscriptionsListen",
         bound=Callable[
-            [Any, SubscriptionsListenParams, SubscriptionsListenResult],
-            MaybeAwaitable[SubscriptionsListenResult | None],
+            [Any, SubscriptionsListenParams, SubscriptionsListenResults],
+            MaybeAwaitable[SubscriptionsListenResults | None],
         ],
     )
     _ErrorSubscriptionsListen = TypeVar(
@@ -401,7 +401,7 @@ if TYPE_CHECKING:
     )
 
     UnsubscribeParams: TypeAlias = common.UnsubscribeRequestParams
-    UnsubscribeResult: TypeAlias = common.EmptyResult
+    UnsubscribeResults: TypeAlias = common.EmptyResult
     _BeforeUnsubscribe = TypeVar(
         "_BeforeUnsubscribe",
         bound=Callable[[Any, UnsubscribeParams], MaybeAwaitable[UnsubscribeParams | None]],
@@ -409,8 +409,8 @@ if TYPE_CHECKING:
     _AfterUnsubscribe = TypeVar(
         "_AfterUnsubscribe",
         bound=Callable[
-            [Any, UnsubscribeParams, UnsubscribeResult],
-            MaybeAwaitable[UnsubscribeResult | None],
+            [Any, UnsubscribeParams, UnsubscribeResults],
+            MaybeAwaitable[UnsubscribeResults | None],
         ],
     )
     _ErrorUnsubscribe = TypeVar(
@@ -447,29 +447,29 @@ class ServerHooks:
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self.changed = changed
-        self.call_tool: HookPoint[CallToolParams, CallToolResult] = HookPoint()
-        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResult] = HookPoint()
-        self.complete: HookPoint[CompleteParams, CompleteResult] = HookPoint()
-        self.discover: HookPoint[DiscoverParams, DiscoverResult] = HookPoint()
-        self.get_prompt: HookPoint[GetPromptParams, GetPromptResult] = HookPoint()
-        self.get_task: HookPoint[GetTaskParams, GetTaskResult] = HookPoint()
-        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResult] = HookPoint()
-        self.initialize: HookPoint[InitializeParams, InitializeResult] = HookPoint()
-        self.list_prompts: HookPoint[ListPromptsParams, ListPromptsResult] = HookPoint()
+        self.call_tool: HookPoint[CallToolParams, CallToolResults] = HookPoint()
+        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint()
+        self.complete: HookPoint[CompleteParams, CompleteResults] = HookPoint()
+        self.discover: HookPoint[DiscoverParams, DiscoverResults] = HookPoint()
+        self.get_prompt: HookPoint[GetPromptParams, GetPromptResults] = HookPoint()
+        self.get_task: HookPoint[GetTaskParams, GetTaskResults] = HookPoint()
+        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResults] = HookPoint()
+        self.initialize: HookPoint[InitializeParams, InitializeResults] = HookPoint()
+        self.list_prompts: HookPoint[ListPromptsParams, ListPromptsResults] = HookPoint()
         self.list_resource_templates: HookPoint[
-            ListResourceTemplatesParams, ListResourceTemplatesResult
+            ListResourceTemplatesParams, ListResourceTemplatesResults
         ] = HookPoint()
-        self.list_resources: HookPoint[ListResourcesParams, ListResourcesResult] = HookPoint()
-        self.list_tasks: HookPoint[ListTasksParams, ListTasksResult] = HookPoint()
-        self.list_tools: HookPoint[ListToolsParams, ListToolsResult] = HookPoint()
-        self.ping: HookPoint[PingParams, PingResult] = HookPoint()
-        self.read_resource: HookPoint[ReadResourceParams, ReadResourceResult] = HookPoint()
-        self.set_level: HookPoint[SetLevelParams, SetLevelResult] = HookPoint()
-        self.subscribe: HookPoint[SubscribeParams, SubscribeResult] = HookPoint()
+        self.list_resources: HookPoint[ListResourcesParams, ListResourcesResults] = HookPoint()
+        self.list_tasks: HookPoint[ListTasksParams, ListTasksResults] = HookPoint()
+        self.list_tools: HookPoint[ListToolsParams, ListToolsResults] = HookPoint()
+        self.ping: HookPoint[PingParams, PingResults] = HookPoint()
+        self.read_resource: HookPoint[ReadResourceParams, ReadResourceResults] = HookPoint()
+        self.set_level: HookPoint[SetLevelParams, SetLevelResults] = HookPoint()
+        self.subscribe: HookPoint[SubscribeParams, SubscribeResults] = HookPoint()
         self.subscriptions_listen: HookPoint[
-            SubscriptionsListenParams, SubscriptionsListenResult
+            SubscriptionsListenParams, SubscriptionsListenResults
         ] = HookPoint()
-        self.unsubscribe: HookPoint[UnsubscribeParams, UnsubscribeResult] = HookPoint()
+        self.unsubscribe: HookPoint[UnsubscribeParams, UnsubscribeResults] = HookPoint()
 
     def before_call_tool(self, hook: _BeforeCallTool) -> _BeforeCallTool:
         """Before tools/call: `hook(ctx, params)` may return other params."""

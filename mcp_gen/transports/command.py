@@ -24,7 +24,7 @@ EXIT_STATUS_WAIT_S = 0.5
 
 
 class CommandTransport:
-    """Lines to and from a child process. Its stderr is ours.
+    """Lines to and from a child process. Its stderr is ours, or the file descriptor `stderr`.
 
     Ending follows https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown:
     close its stdin, wait 2 s, SIGTERM, wait 3 s, SIGKILL; signals go to its whole process group.
@@ -36,11 +36,13 @@ class CommandTransport:
         *,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
+        stderr: int | None = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     ) -> None:
         self._command = list(command)
         self._env = {**os.environ, **env} if env is not None else None
         self._cwd = cwd
+        self._stderr = stderr
         self._max = max_message_bytes
         self._process: asyncio.SubprocessTransport | None = None
         self._protocol: _ChildProtocol | None = None
@@ -64,7 +66,7 @@ class CommandTransport:
             transport, _ = await loop.subprocess_exec(
                 lambda: protocol,
                 *self._command,
-                stderr=None,
+                stderr=self._stderr,
                 env=self._env,
                 cwd=self._cwd,
                 start_new_session=True,

@@ -24,6 +24,12 @@ def test_the_schema_that_these_tests_change_is_accepted(tmp_path: Path) -> None:
     assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path))
 
 
+def test_code_that_ruff_refuses_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--root", str(checkout(tmp_path, {"no identifier": struct(a=STRING)})), "--check"])
+    assert code == 1
+    assert capsys.readouterr().err.startswith("codegen: ruff format refused the generated code:\n")
+
+
 def test_what_stopped_the_run_is_one_line_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +291,15 @@ def test_a_request_with_params_of_no_named_type_stops(tmp_path: Path) -> None:
     request = struct(method=const("echo"), params=STRING)
     message = stopped(checkout(tmp_path, {"EchoRequest": request}))
     assert message == "2030-01-01: EchoRequest: expected params of a named type"
+
+
+def test_a_request_with_a_result_of_no_named_type_stops(tmp_path: Path) -> None:
+    response = struct(result={"type": "array", "items": STRING})
+    message = stopped(checkout(tmp_path, {"EchoResultResponse": response}))
+    assert message == (
+        "2030-01-01: EchoResultResponse: expected a result of a named type; "
+        "move it to a definition of its own"
+    )
 
 
 def test_two_requests_with_one_method_stop(tmp_path: Path) -> None:

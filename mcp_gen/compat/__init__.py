@@ -1,0 +1,1 @@
+"""Tools that check peers against the revisions: closed frames, recorded conversations, the demo."""

@@ -1,0 +1,153 @@
+"""The closed check: every key of a frame is one that its revision names.
+
+Validity alone proves little, because the published schemas are open: the one of 2024-11-05 accepts
+a tool with icons. Here each part of a frame is decoded with the revision's types, encoded again,
+and compared. Maps that the protocol leaves open (`_meta`, JSON Schema documents, arguments and the
+like) come through whole, so they never differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+
+import msgspec
+
+import mcp_wire
+from mcp_wire import encode
+
+if TYPE_CHECKING:
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["FrameChecker", "Sender", "Violation", "differences"]
+
+Sender: TypeAlias = Literal["client", "server"]
+
+_REQUEST = {"jsonrpc", "id", "method", "params"}
+_ANSWER = {"jsonrpc", "id", "result"}
+_FAILURE = {"jsonrpc", "id", "error"}
+_ERROR = {"code", "message", "data"}
+
+
+class Violation(NamedTuple):
+    """What is wrong with a frame, and where."""
+
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}"
+
+
+class FrameChecker:
+    """Checks the frames of one conversation, in the order in which they were sent."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._asked: dict[tuple[Sender, Any], Method[Any, Any]] = {}
+
+    def check(self, frame: bytes, sender: Sender) -> list[Violation]:
+        """Everything that is wrong with a frame; empty for a good one."""
+        try:
+            value: Any = msgspec.json.decode(frame)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return [Violation("$", f"not JSON: {error}")]
+        if value.__class__ is not list:
+            return list(self._frame(value, sender, "$"))
+        if not self._profile.allows_batches:
+            return [Violation("$", f"{self._profile.revision} has no batches")]
+        entries: list[Any] = value
+        return [v for i, entry in enumerate(entries) for v in self._frame(entry, sender, f"$[{i}]")]
+
+    def _frame(self, frame: Any, sender: Sender, path: str) -> Iterator[Violation]:
+        if frame.__class__ is not dict:
+            yield Violation(path, "expected an object")
+            return
+        members = cast("dict[str, Any]", frame)
+        known = _REQUEST if "method" in members else _ANSWER if "result" in members else _FAILURE
+        for key in members.keys() - known:
+            yield Violation(f"{path}.{key}", "no member of this kind of frame")
+        if members.get("jsonrpc") != "2.0":
+            yield Violation(f"{path}.jsonrpc", 'expected "2.0"')
+        if "method" in members:
+            yield from self._asks(members, sender, path)
+        elif "result" in members:
+            yield from self._answers(members, sender, path)
+        else:
+            yield from self._fails(members, sender, path)
+
+    def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+        name = frame["method"]
+        method = self._profile.methods.get(name)
+        if method is None:
+            yield Violation(f"{path}.method", f"{self._profile.revision} has no {name!r}")
+            return
+        if not (method.from_client if sender == "client" else method.from_server):
+            yield Violation(f"{path}.method", f"{name!r} is not for a {sender} to send")
+        if (method.kind == "request") != ("id" in frame):
+            yield Violation(f"{path}.id", f"{name!r} is a {method.kind}")
+        if "id" in frame:
+            self._asked[sender, _key(frame["id"])] = method
+        if "params" in frame:
+            yield from self._part(method.params, frame["params"], f"{path}.params")
+        elif method.params_required:
+            yield Violation(f"{path}.params", "missing")
+
+    def _answers(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+        asker: Sender = "server" if sender == "client" else "client"
+        method = self._asked.pop((asker, _key(frame.get("id"))), None)
+        if method is None:
+            yield Violation(f"{path}.id", "answers no request")
+            return
+        found: list[list[Violation]] = []
+        kinds = dict.fromkeys([method.result, *method.results])
+        for kind in kinds:
+            found.append(list(self._part(kind, frame["result"], f"{path}.result")))
+            if not found[-1]:
+                return
+        yield from found[0]
+
+    def _fails(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+        asker: Sender = "server" if sender == "client" else "client"
+        if "id" in frame and self._asked.pop((asker, _key(frame["id"])), None) is None:
+            yield Violation(f"{path}.id", "answers no request")
+        error: Any = frame.get("error")
+        if error.__class__ is not dict:
+            yield Violation(f"{path}.error", "expected an object")
+            return
+        for key in error.keys() - _ERROR:
+            yield Violation(f"{path}.error.{key}", "no member of an error")
+        if error.get("code").__class__ is not int or error.get("message").__class__ is not str:
+            yield Violation(f"{path}.error", "expected an integer `code` and a string `message`")
+
+    def _part(self, kind: Any, value: Any, path: str) -> Iterator[Violation]:
+        try:
+            # Strict, not mcp_wire.decode: a kind that the revision lacks is a violation here.
+            again = encode(mcp_wire.decoder(kind).decode(msgspec.json.encode(value)))
+        except (msgspec.ValidationError, RecursionError) as error:
+            yield Violation(path, f"not valid at {self._profile.revision}: {error}")
+            return
+        for where, what in differences(value, msgspec.json.decode(again), path):
+            yield Violation(where, f"{what} at {self._profile.revision}")
+
+
+def differences(given: Any, again: Any, path: str) -> Iterator[Violation]:
+    """Where two JSON values differ. 1 and 1.0 are the same number; 1 and true differ."""
+    if given.__class__ is dict and again.__class__ is dict:
+        for key in given.keys() - again.keys():
+            yield Violation(f"{path}.{key}", "not a key")
+        for key in again.keys() - given.keys():
+            yield Violation(f"{path}.{key}", "missing")
+        for key in given.keys() & again.keys():
+            yield from differences(given[key], again[key], f"{path}.{key}")
+    elif given.__class__ is list and again.__class__ is list and len(given) == len(again):
+        for i, (one, other) in enumerate(zip(given, again, strict=True)):
+            yield from differences(one, other, f"{path}[{i}]")
+    elif given != again or (given.__class__ is bool) != (again.__class__ is bool):
+        yield Violation(path, f"{given!r} became {again!r}")
+
+
+def _key(id: Any) -> tuple[str, Any]:
+    """An id with its JSON type: 1 and "1" are two requests."""
+    return (type(id).__name__, id)

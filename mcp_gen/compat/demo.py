@@ -1,0 +1,104 @@
+"""The demo: one server, one conversation per revision, every frame of it checked."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+import mcp_wire
+from mcp_gen.client.client import Client
+from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.compat.recording import RecordingTransport
+from mcp_gen.core.errors import McpGenError, UsageError
+from mcp_gen.transports.command import CommandTransport
+from mcp_wire import encode
+
+if TYPE_CHECKING:
+    from mcp_gen.client.session import ClientSession
+
+__all__ = ["Row", "converse", "quickstart", "run_demo"]
+
+TIMEOUT_S = 30.0
+_HOOK = "hook: "
+
+
+class Row(Struct, frozen=True):
+    """How one revision went. Good where nothing is wrong."""
+
+    revision: str
+    lifecycle: str
+    frames: int
+    result: str
+    hooks: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether the conversation went as it should."""
+        return not self.problems
+
+
+def quickstart() -> Path:
+    """The quickstart server: beside this module in a wheel, under examples/ in a checkout."""
+    here = Path(__file__).parent
+    for path in (here / "quickstart_server.py", here.parents[1] / "examples/quickstart_server.py"):
+        if path.exists():
+            return path
+    raise UsageError("no quickstart server here; name a server: mcp-gen demo SERVER.py")
+
+
+async def run_demo(
+    server: Path, revisions: Sequence[str] = mcp_wire.REVISIONS
+) -> AsyncIterator[Row]:
+    """Talk to the server once per revision, and tell how it went."""
+    for revision in revisions:
+        with tempfile.TemporaryFile("w+") as stderr:
+            yield await converse([sys.executable, str(server)], revision, stderr)
+
+
+async def converse(command: Sequence[str], revision: str, stderr: IO[str]) -> Row:
+    """One conversation: connect at the revision, list the tools, add two numbers."""
+    profile = mcp_wire.profile(revision)
+    transport = RecordingTransport(CommandTransport(command, stderr=stderr.fileno()))
+    problems: list[str] = []
+    result = ""
+    try:
+        async with asyncio.timeout(TIMEOUT_S), Client("mcp-gen demo", "1.0.0") as client:
+            session = await client.connect(transport, revision=revision)
+            result = await _use(session)
+            if result != "3":
+                problems.append(f"add(1, 2) gave {result or 'nothing'}")
+    except (McpGenError, TimeoutError) as error:
+        problems.append(str(error) or "no answer in time")
+    checker = FrameChecker(profile)
+    for frame in transport.frames:
+        problems += [
+            f"{frame.sender}: {found}" for found in checker.check(frame.data, frame.sender)
+        ]
+    hooks = _hook_events(stderr)
+    if not hooks:
+        problems.append("no hook ran")
+    return Row(revision, profile.lifecycle, len(transport.frames), result, hooks, tuple(problems))
+
+
+async def _use(session: ClientSession) -> str:
+    names = [tool.name async for tool in session.tools()]
+    if "add" not in names:
+        raise UsageError(f"the server has no tool `add`, only {', '.join(names) or 'none'}")
+    result = await session.call_tool("add", {"a": 1, "b": 2})
+    return " ".join(_text(block) for block in result.content)
+
+
+def _text(block: Any) -> str:
+    return block.text if hasattr(block, "text") else encode(block).decode()
+
+
+def _hook_events(stderr: IO[str]) -> tuple[str, ...]:
+    stderr.seek(0)
+    return tuple(line.removeprefix(_HOOK).strip() for line in stderr if line.startswith(_HOOK))
