@@ -1,5 +1,8 @@
 """Everything a developer runs. `nox -l` lists the sessions; arguments go after `--`."""
 
+import shutil
+from pathlib import Path
+
 import nox
 
 nox.options.default_venv_backend = "venv"
@@ -10,8 +13,8 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
-    """Install dependency groups of pyproject.toml and, where it is needed, the project itself."""
-    packages = nox.project.dependency_groups(PYPROJECT, *groups) if groups else ()
+    """Install dependency groups of pyproject.toml, and where it is wanted the project itself."""
+    packages = nox.project.dependency_groups(PYPROJECT, *groups)
     session.install(*packages, *(["-e", "."] if project else []))
 
 
@@ -31,7 +34,7 @@ def regen(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format, the same rules for handwritten and generated code."""
+    """Check style and format: the same rules for handwritten and generated code."""
     install(session, "codegen")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
@@ -50,3 +53,46 @@ def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
     install(session, "codegen", "test", project=True)
     session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def peers(session: nox.Session) -> None:
+    """Talk to the official Python SDK, as a client and as a server, over real pipes."""
+    install(session, "test", "peers", project=True)
+    session.run("python", "-m", "pytest", "tests/peers", *session.posargs)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Talk to the quickstart server once per revision, and check every frame."""
+    session.install("-e", ".")
+    session.run("mcp-gen", "demo", *session.posargs)
+
+
+@nox.session(reuse_venv=False)
+def wheel(session: nox.Session) -> None:
+    """Build the wheel through the sdist, install it alone, run what needs no checkout."""
+    dist = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.install("build")
+    session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
+    (built,) = dist.glob("*.whl")
+    install(session, "test")
+    session.install("--force-reinstall", str(built))
+    elsewhere = Path(session.create_tmp()) / "elsewhere"
+    shutil.rmtree(elsewhere, ignore_errors=True)
+    for folder in ("tests", "examples"):
+        shutil.copytree(folder, elsewhere / folder)
+    session.chdir(elsewhere)
+    session.run("mcp-gen", "demo")
+    session.run(
+        "python", "-m", "pytest", "-c", "/dev/null", "--rootdir=.", "-p", "no:cacheprovider",
+        "tests/wire", "tests/core", "tests/server",
+    )  # fmt: skip
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure against bare programs, side by side; `-- --quick` for a short run."""
+    install(session, "bench", project=True)
+    session.run("python", "-m", "bench", *session.posargs)

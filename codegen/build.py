@@ -44,6 +44,8 @@ class _Builder:
         self._markers: dict[str, str] = {}
 
     def run(self) -> ir.Revision:
+        for name in self._defs:
+            self._check_cycle(name, ())
         aliases = {n: self._alias(n) for n, schema in self._defs.items() if not _is_struct(schema)}
         structs = {n: self._struct(n) for n, schema in self._defs.items() if _is_struct(schema)}
         messages = Messages(self._source.revision, self._defs, structs, aliases, self._overlay)
@@ -170,6 +172,15 @@ class _Builder:
         return str(row["advice"]) if row else ""
 
     # --- unions ---
+
+    def _check_cycle(self, name: str, passed: tuple[str, ...]) -> None:
+        if name in passed:
+            raise self._stop(
+                name, "it refers to itself, without a struct in between; add a [[patch]] row"
+            )
+        if not _is_struct(self._defs[name]):
+            for inner in ir.mentions(self._type(self._defs[name], self._origins[name])):
+                self._check_cycle(inner, (*passed, name))
 
     def _alias(self, name: str) -> ir.Alias:
         schema = self._defs[name]

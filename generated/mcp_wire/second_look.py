@@ -35,10 +35,20 @@ def second_look(kind: type[T], data: bytes | Raw) -> T:
     found: dict[int, UnknownContent] = {}
     places = iter(range(sys.maxsize))
     patched = plan.patch(Raw(bytes(data)), places, found) if plan else None
-    if patched is None:
-        return decoder(kind).decode(data)
-    value = decoder(kind).decode(patched)
-    return cast("T", plan.restore(value, iter(range(sys.maxsize)), found)) if plan else value
+    try:
+        value = decoder(kind).decode(data if patched is None else patched)
+    except msgspec.ValidationError as error:
+        raise msgspec.ValidationError(_with_one_path(str(error))) from None
+    if plan is None or patched is None:
+        return value
+    return cast("T", plan.restore(value, iter(range(sys.maxsize)), found))
+
+
+def _with_one_path(message: str) -> str:
+    """The message with the path inside a picked arm put behind the path of the arm."""
+    what, *paths = message.split(" - at `")
+    path = "".join(path.removesuffix("`") for path in reversed(paths))
+    return f"{what} - at `{path}`" if paths else what
 
 
 class _Plan:

@@ -93,6 +93,19 @@ def test_a_union_inside_a_union_that_nobody_can_tell_apart_stops(tmp_path: Path)
     )
 
 
+def test_a_definition_that_refers_to_itself_stops(tmp_path: Path) -> None:
+    tree = {"anyOf": [STRING, {"type": "array", "items": ref("Branch")}]}
+    branch = {"type": "object", "additionalProperties": ref("Tree")}
+    message = stopped(checkout(tmp_path, {"Tree": tree, "Branch": branch}))
+    assert message == (
+        "2030-01-01: Tree: it refers to itself, without a struct in between; add a [[patch]] row"
+    )
+
+
+def test_a_struct_that_refers_to_itself_is_accepted(tmp_path: Path) -> None:
+    assert generate(checkout(tmp_path, {"Tree": struct(branch=ref("Tree"))}))
+
+
 def test_a_struct_that_would_need_two_tags_stops(tmp_path: Path) -> None:
     definitions = {
         "Both": struct(kind=const("both"), sort=const("both")),

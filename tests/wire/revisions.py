@@ -108,7 +108,7 @@ class Kept:
             self._close(arm, path)
 
     def _fix(self, schema: Any, name: str) -> None:
-        """Write what a [[const]] or [[lenient]] row says is written always."""
+        """Put in the constant that a [[const]] row says is meant."""
         properties = schema.get("properties", {})
         for row in self.rows("const"):
             applies = name in row["only"] if "only" in row else name not in row["but"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 import mcp_wire
@@ -17,7 +18,8 @@ EVERY_TYPE = [
 
 @pytest.mark.parametrize(("revision", "name"), EVERY_TYPE)
 def test_a_type_has_a_decoder(revision: str, name: str) -> None:
-    assert mcp_wire.decoder(kept(revision).named(name))
+    decoder = mcp_wire.decoder(kept(revision).named(name))
+    assert isinstance(decoder, msgspec.json.Decoder)
 
 
 @every_revision

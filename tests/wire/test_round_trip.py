@@ -179,6 +179,17 @@ def telling(there: Kept, union: str, arm: str) -> dict[str, Any]:
     }
 
 
+def test_an_error_in_a_picked_arm_inside_a_picked_arm_is_refused_with_its_whole_path() -> None:
+    resource = {"type": "resource", "resource": {"uri": "a", "text": 1}}
+    block = {"type": "tool_result", "toolUseId": "1", "content": [resource]}
+    responses = {"key": {"role": "user", "model": "m", "content": block}}
+    with pytest.raises(msgspec.ValidationError) as caught:
+        decode(LATEST.named("InputResponses"), json.dumps(responses).encode())
+    assert str(caught.value) == (
+        "Expected `str`, got `int` - at `$[...].content.content[0].resource.text`"
+    )
+
+
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_an_enum_without_titles_is_the_untitled_one(revision: str) -> None:
     there = kept(revision)
@@ -273,6 +284,15 @@ def test_an_unknown_block_says_its_kind_and_content(revision: str) -> None:
     )
 
 
+def test_unknown_blocks_are_equal_when_their_bytes_are() -> None:
+    blocks = [UnknownContent("a", b'{"type":"a"}'), UnknownContent("a", b'{"type":"a"}')]
+    assert (blocks[0] == blocks[1], len(set(blocks))) == (True, 1)
+
+
+def test_unknown_blocks_differ_when_their_bytes_do() -> None:
+    assert UnknownContent("a", b'{"type":"a"}') != UnknownContent("a", b'{"type": "a"}')
+
+
 @every_revision
 @pytest.mark.parametrize(
     ("beside", "problem"),
@@ -282,6 +302,18 @@ def test_an_unknown_block_says_its_kind_and_content(revision: str) -> None:
         ({"type": 1}, "Expected `str` - at `$.content[1].type`"),
         ({}, "Object missing required field `type` - at `$.content[1]`"),
         ("text", "Expected `object`, got `str` - at `$.content[1]`"),
+        (
+            {"type": "resource", "resource": {"uri": "a", "text": 1}},
+            "Expected `str`, got `int` - at `$.content[1].resource.text`",
+        ),
+        (
+            {"type": "resource", "resource": {"uri": "a"}},
+            "expected `text` or `blob` - at `$.content[1].resource`",
+        ),
+        (
+            {"type": "resource", "resource": {"text": "a"}},
+            "Object missing required field `uri` - at `$.content[1].resource`",
+        ),
     ],
 )
 def test_an_error_beside_an_unknown_block_is_refused_with_its_path(
