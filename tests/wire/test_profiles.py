@@ -62,6 +62,16 @@ def test_the_facts_are_those_of_facts_toml(revision: str) -> None:
     assert {name: getattr(profile, name) for name in stated} == stated
 
 
+def test_the_lifecycles_are_those_of_the_profiles() -> None:
+    stated = {one: mcp_wire.profile(one).lifecycle for one in mcp_wire.REVISIONS}
+    assert stated == mcp_wire.LIFECYCLES
+
+
+def test_the_version_keys_are_those_of_the_profiles() -> None:
+    stated = {one: mcp_wire.profile(one).protocol_version_key for one in mcp_wire.REVISIONS}
+    assert {one: key for one, key in stated.items() if key} == mcp_wire.VERSION_KEYS
+
+
 @every_revision
 def test_every_field_of_a_profile_is_stated_somewhere(revision: str) -> None:
     given = {"revision", "spec", "module", "methods", "errors", "http_status"}
