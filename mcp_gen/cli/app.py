@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+import mcp_wire
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-_DEMO_EPILOG = """
+_DEMO_EPILOG = f"""
 **Examples**
 
 * `mcp-gen demo` talks to the quickstart server at every revision
 * `mcp-gen demo my_server.py` talks to yours; it needs a tool `add(a, b)`
-* `mcp-gen demo --revision 2024-11-05 --json` prints one revision for a script
+* `mcp-gen demo --revision {mcp_wire.REVISIONS[0]} --json` prints one revision for a script
 """
 
 
@@ -82,20 +83,18 @@ def demo(
 
 
 async def _demo(server: Path | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
-    import mcp_wire
     from mcp_gen.compat.demo import quickstart, run_demo
     from mcp_gen.core.errors import UsageError
+    from mcp_gen.core.revisions import select
 
-    unknown = [one for one in revisions or () if one not in mcp_wire.REVISIONS]
-    if unknown:
-        raise UsageError(f"no revision {unknown[0]}; there are {', '.join(mcp_wire.REVISIONS)}")
+    wanted = select(revisions or mcp_wire.REVISIONS)
     path = server or quickstart()
     if not path.exists():
         raise UsageError(f"no such file: {path}")
     console = Console(stderr=True, quiet=quiet)
     rows: list[Row] = []
     with console.status("connecting") as status:
-        async for row in run_demo(path, revisions or mcp_wire.REVISIONS):
+        async for row in run_demo(path, wanted):
             rows.append(row)
             status.update(f"{row.revision} done")
     return rows

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import mcp_wire
 from mcp_gen.client.negotiate import Identity, negotiate
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.revisions import select
 from mcp_gen.session.client import ClientLink
 from mcp_wire import latest
 
@@ -71,9 +71,8 @@ class Client:
             ProtocolError: no revision in common.
             McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
         """
-        if revision is not None and revision not in mcp_wire.REVISIONS:
-            known = ", ".join(mcp_wire.REVISIONS)
-            raise UsageError(f"revision={revision!r}: expected one of {known}")
+        if revision is not None:
+            select([revision])
         link = ClientLink(self._transport(target))
         try:
             await link.open()

@@ -12,6 +12,7 @@ import mcp_wire
 from mcp_gen.client.session import ClientSession
 from mcp_gen.core.errors import McpError, ProtocolError, RequestTimeout
 from mcp_gen.core.project import project
+from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers
 
@@ -59,17 +60,16 @@ async def negotiate(
     """
     opener = _Opener(link, identity, timeout_s)
     if revision is not None:
-        return await opener.open(revision, pinned=True)
-    handshake = _newest("initialize")
+        return await opener.open_pinned(revision)
     try:
-        return await opener.open(_newest("per_request"), timeout_s=probe_timeout_s)
+        return await opener.open(per_request()[-1], timeout_s=probe_timeout_s)
     except McpError as error:
         named = _mutual(error)
         if named is not None:
             return await opener.open(named)
     except RequestTimeout:
         pass  # a server that waits for a handshake may well say nothing before it
-    return await opener.open(handshake)
+    return await opener.open(with_handshake()[-1])
 
 
 class _Opener:
@@ -78,13 +78,24 @@ class _Opener:
         self._identity = identity
         self._timeout_s = timeout_s
 
+    async def open_pinned(self, revision: str) -> ClientSession:
+        try:
+            return await self.open(revision, pinned=True)
+        except McpError as error:
+            if mcp_wire.profile(revision).handshake is not None:
+                raise
+            # Whoever speaks it says so when asked; anyone else has no word for "no".
+            raise ProtocolError(
+                f"asked for {revision}, which the server does not speak: {error}"
+            ) from error
+
     async def open(
         self, revision: str, *, pinned: bool = False, timeout_s: float | None = None
     ) -> ClientSession:
         profile = mcp_wire.profile(revision)
         shake = self._discover if profile.handshake is None else self._shake_hands
         spoken, opening, meta = await shake(profile, timeout_s or self._timeout_s)
-        if pinned and spoken.revision != revision:
+        if pinned and spoken is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
         dispatch = import_module(f"{spoken.module}.dispatch")
         self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers()).routes())
@@ -103,6 +114,13 @@ class _Opener:
             profile.client_capabilities_key or "": capabilities,
         }
         opening = await self._to_server(profile).discover(meta=meta, timeout_s=timeout_s)
+        if listed(profile.revision, opening.supported_versions) is None:
+            # It answered, and lists other revisions: the same as if it had refused.
+            raise McpError(
+                profile.errors.unsupported_protocol_version or ProtocolError.code,
+                f"the server speaks {', '.join(opening.supported_versions) or 'nothing'}",
+                {"supported": opening.supported_versions},
+            )
         return profile, opening, meta
 
     async def _shake_hands(
@@ -115,12 +133,13 @@ class _Opener:
             capabilities=capabilities,
             timeout_s=timeout_s,
         )
-        if opening.protocol_version not in mcp_wire.REVISIONS:
+        agreed = listed(opening.protocol_version, with_handshake())
+        if agreed is None:
             raise ProtocolError(
                 f"the server wants to speak {opening.protocol_version!r}; "
-                f"this client knows {', '.join(mcp_wire.REVISIONS)}"
+                f"this client knows {', '.join(with_handshake())}"
             )
-        return mcp_wire.profile(opening.protocol_version), opening, None
+        return mcp_wire.profile(agreed), opening, None
 
     def _to_server(self, profile: Profile) -> Any:
         async def call(
@@ -133,12 +152,10 @@ class _Opener:
         return import_module(f"{profile.module}.requests").ToServer(call)
 
 
-def _newest(lifecycle: str) -> str:
-    return [r for r in mcp_wire.REVISIONS if mcp_wire.LIFECYCLES[r] == lifecycle][-1]
-
-
 def _mutual(error: McpError) -> str | None:
     """The newest revision that a server's refusal lists and we speak; None if it lists none."""
     data: Any = error.data if error.data.__class__ is dict else {}
-    listed = data.get("supported") or ()
-    return next((revision for revision in reversed(mcp_wire.REVISIONS) if revision in listed), None)
+    offered: Any = data.get("supported")
+    if offered.__class__ is not list:
+        return None
+    return next((one for one in reversed(mcp_wire.REVISIONS) if listed(one, offered)), None)

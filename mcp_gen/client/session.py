@@ -137,7 +137,7 @@ class ClientSession:
         reader: Method[Any, R] = self._read_as.get(method.name, method)
         try:
             result = reader.decode_result(raw)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InvalidParams(f"{method.name}: the server's result: {error}") from None
         if reader.results and type(result) is not reader.results[0]:
             kind = type(result).__name__

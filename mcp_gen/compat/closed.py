@@ -24,6 +24,7 @@ __all__ = ["FrameChecker", "Sender", "Violation", "differences"]
 
 Sender: TypeAlias = Literal["client", "server"]
 
+_NEVER = object()
 _REQUEST = {"jsonrpc", "id", "method", "params"}
 _ANSWER = {"jsonrpc", "id", "result"}
 _FAILURE = {"jsonrpc", "id", "error"}
@@ -45,13 +46,14 @@ class FrameChecker:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._asked: dict[tuple[Sender, Any], Method[Any, Any]] = {}
+        self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
+        """The requests that are open; None for one whose method the revision lacks."""
 
     def check(self, frame: bytes, sender: Sender) -> list[Violation]:
         """Everything that is wrong with a frame; empty for a good one."""
         try:
             value: Any = msgspec.json.decode(frame)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return [Violation("$", f"not JSON: {error}")]
         if value.__class__ is not list:
             return list(self._frame(value, sender, "$"))
@@ -79,7 +81,9 @@ class FrameChecker:
 
     def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
         name = frame["method"]
-        method = self._profile.methods.get(name)
+        method = self._profile.methods.get(name) if isinstance(name, str) else None
+        if "id" in frame:
+            yield from self._opens(frame["id"], method, sender, path)
         if method is None:
             yield Violation(f"{path}.method", f"{self._profile.revision} has no {name!r}")
             return
@@ -87,18 +91,29 @@ class FrameChecker:
             yield Violation(f"{path}.method", f"{name!r} is not for a {sender} to send")
         if (method.kind == "request") != ("id" in frame):
             yield Violation(f"{path}.id", f"{name!r} is a {method.kind}")
-        if "id" in frame:
-            self._asked[sender, _key(frame["id"])] = method
         if "params" in frame:
             yield from self._part(method.params, frame["params"], f"{path}.params")
         elif method.params_required:
             yield Violation(f"{path}.params", "missing")
 
+    def _opens(
+        self, id: Any, method: Method[Any, Any] | None, sender: Sender, path: str
+    ) -> Iterator[Violation]:
+        if id.__class__ not in (int, str):
+            yield Violation(f"{path}.id", "expected a string or an integer")
+        if (sender, _key(id)) in self._asked:
+            yield Violation(f"{path}.id", "belongs to a request that is still open")
+        self._asked[sender, _key(id)] = method
+
     def _answers(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
         asker: Sender = "server" if sender == "client" else "client"
-        method = self._asked.pop((asker, _key(frame.get("id"))), None)
-        if method is None:
+        asked = (asker, _key(frame.get("id")))
+        if asked not in self._asked:
             yield Violation(f"{path}.id", "answers no request")
+            return
+        method = self._asked.pop(asked)
+        if method is None:
+            yield Violation(f"{path}.result", "answers a method that the revision lacks")
             return
         found: list[list[Violation]] = []
         kinds = dict.fromkeys([method.result, *method.results])
@@ -110,7 +125,7 @@ class FrameChecker:
 
     def _fails(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
         asker: Sender = "server" if sender == "client" else "client"
-        if "id" in frame and self._asked.pop((asker, _key(frame["id"])), None) is None:
+        if "id" in frame and self._asked.pop((asker, _key(frame["id"])), _NEVER) is _NEVER:
             yield Violation(f"{path}.id", "answers no request")
         error: Any = frame.get("error")
         if error.__class__ is not dict:
@@ -148,6 +163,6 @@ def differences(given: Any, again: Any, path: str) -> Iterator[Violation]:
         yield Violation(path, f"{given!r} became {again!r}")
 
 
-def _key(id: Any) -> tuple[str, Any]:
-    """An id with its JSON type: 1 and "1" are two requests."""
-    return (type(id).__name__, id)
+def _key(id: Any) -> str:
+    """An id as its JSON: 1 and "1" are two requests."""
+    return encode(id).decode()

@@ -23,11 +23,12 @@ W = TypeVar("W")
 class Batch:
     """Collects the answers to one array of frames, which is answered with one array."""
 
-    __slots__ = ("answers", "open")
+    __slots__ = ("answers", "ids", "open")
 
     def __init__(self) -> None:
         self.open = 0
         self.answers: list[bytes] = []
+        self.ids: set[RequestId] = set()
 
     def add(self, answer: bytes | None) -> bytes | None:
         """Take one answer (None: this entry gets none); the whole array once it was the last."""
@@ -122,20 +123,23 @@ class Connection(Generic[W]):
         try:
             frame = envelope.read(data)
             if frame.method is UNSET:
-                return self._answer(frame)
+                return self._answer(frame, batch)
             if frame.id is UNSET or frame.id is None:
                 return Noticed(frame.method, frame.params)
-            if frame.id in self.in_flight:
+            if frame.id in self.in_flight or (batch and frame.id in batch.ids):
                 raise InvalidRequest("this id belongs to a request that is still open", frame.id)
         except ProtocolError as error:
             return _refused(error, batch)
+        if batch:
+            batch.ids.add(frame.id)
         return Requested(frame.id, frame.method, frame.params, batch)
 
-    def _answer(self, frame: envelope.Envelope) -> Event:
+    def _answer(self, frame: envelope.Envelope, batch: Batch | None) -> Event:
         known = isinstance(frame.id, int | str) and frame.id in self._waiters
         if not known or not isinstance(frame.id, int | str):
             # An answer is never answered, or two confused peers would talk for ever.
-            return Refused(InvalidRequest(f"an answer to no open request: id {frame.id!r}"), None)
+            error = InvalidRequest(f"an answer to no open request: id {frame.id!r}")
+            return Refused(error, None, batch)
         waiter = self._waiters.pop(frame.id)
         if frame.error:
             return Failed(waiter, envelope.read_error(frame.error))

@@ -78,6 +78,8 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 _id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(int | str)
 _error = msgspec.json.Decoder(ErrorObject)
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 def read(data: bytes | Raw) -> Envelope:
     """Decode one frame.
@@ -90,7 +92,7 @@ def read(data: bytes | Raw) -> Envelope:
         frame = _envelope.decode(data)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"no JSON-RPC message: {error}", _readable_id(data)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise ParseError(f"not JSON: {_why(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise InvalidRequest(
@@ -111,7 +113,7 @@ def read_batch(data: bytes) -> list[Raw]:
     """
     try:
         entries = _array.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise ParseError(f"not JSON: {_why(error)}") from None
     if not entries:
         raise InvalidRequest("an empty batch")
@@ -149,7 +151,7 @@ def read_error(data: Raw) -> McpError:
     """The peer's error as an exception; what it got wrong about the error itself is made good."""
     try:
         found = _error.decode(data)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return McpError(ProtocolError.code, "an error without a code and a message")
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
 
@@ -157,7 +159,7 @@ def read_error(data: Raw) -> McpError:
 def _readable_id(data: bytes | Raw) -> RequestId | None:
     try:
         return _id.decode(_object.decode(data)["id"])
-    except (msgspec.DecodeError, KeyError):
+    except (*_UNREADABLE, KeyError):
         return None
 
 

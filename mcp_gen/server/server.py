@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.project import project
+from mcp_gen.core.revisions import listed, select
 from mcp_gen.server.context import Context
 from mcp_gen.server.tools import FunctionTool, ToolBox
 from mcp_gen.session.kernel import Kernel
@@ -46,10 +47,6 @@ class Server:
         instructions: str | None = None,
         revisions: Sequence[str] = mcp_wire.REVISIONS,
     ) -> None:
-        unknown = [revision for revision in revisions if revision not in mcp_wire.REVISIONS]
-        if unknown or not revisions:
-            known = ", ".join(mcp_wire.REVISIONS)
-            raise UsageError(f"revisions={list(revisions)!r}: expected some of {known}")
         self.name = name
         self.info = latest.Implementation(name=name, version=version, title=title)
         self.instructions = instructions
@@ -57,7 +54,7 @@ class Server:
         self.kernel: Kernel[Context] = Kernel(
             handlers=_Handlers(self),
             hooks=ServerHooks(lambda: self.kernel.changed()),
-            revisions=revisions,
+            revisions=select(revisions),
             context=Context,
             offered=self._offered,
             server_info=self.info,
@@ -181,8 +178,7 @@ class _Handlers(ServerHandlers[Context]):
         self, ctx: Context, params: common.InitializeRequestParams
     ) -> common.InitializeResult:
         offered = self._server.kernel.handshakes
-        asked = params.protocol_version
-        profile = mcp_wire.profile(asked if asked in offered else offered[-1])
+        profile = mcp_wire.profile(listed(params.protocol_version, offered) or offered[-1])
         ctx.caller.capabilities = params.capabilities
         ctx.caller.client_info = params.client_info
         ctx.caller.session.agree(ctx.caller, profile)

@@ -28,6 +28,7 @@ CallParams: TypeAlias = "common.CallToolRequestParams | common.RawCallToolReques
 
 _log = logging.getLogger("mcp_gen.server")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+_NULL = Raw(b"null")
 _BLOCKS: tuple[type[Any], ...] = (*get_args(latest.ContentBlock), UnknownContent)
 
 
@@ -134,26 +135,33 @@ class ToolBox:
             raise InvalidParams(f"unknown tool: {params.name}")
         given: Any = params.arguments
         try:
-            arguments = tool.decode(None if given is UNSET else given)
-        except msgspec.ValidationError as error:
-            return _bad_arguments(ctx, tool, error)
+            arguments = tool.decode(None if given is UNSET or given == _NULL else given)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return _bad_arguments(ctx, tool, given, error)
         try:
             return tool.result(await tool.call(ctx, arguments))
         except McpError:
             raise
         except ToolError as error:
             return _failed(str(error))
+        except SystemExit as error:
+            # A library that was made for the command line; the server has more to do.
+            _log.exception("tool %s failed", tool.name)
+            return _failed(f"SystemExit: {error}")
         except Exception as error:
             _log.exception("tool %s failed", tool.name)
             return _failed(str(error) or type(error).__name__)
 
 
 def _bad_arguments(
-    ctx: Context, tool: FunctionTool, error: msgspec.ValidationError
+    ctx: Context, tool: FunctionTool, given: Any, error: Exception
 ) -> common.CallToolResult:
     where = str(error) if "`$" in str(error) else f"{error} - at `$`"
     message = f"{tool.name}: {where.replace('`$', '`$.arguments')}"
-    if ctx.profile.bad_arguments == "protocol_error":
+    # What is no object, or no text, breaks the protocol at every revision.
+    no_object = isinstance(given, Raw) and not bytes(given).startswith(b"{")
+    broken = no_object or not isinstance(error, msgspec.ValidationError)
+    if broken or ctx.profile.bad_arguments == "protocol_error":
         raise InvalidParams(message)
     return _failed(message)
 

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw
 import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound, ProtocolError
+from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.lifecycle import Caller, header_mismatch
 
@@ -86,13 +87,14 @@ class HttpExchange(Generic[C]):
 
     def _binding(self, headers: Mapping[str, str], params: Raw) -> Binding[C]:
         binding = self._kernel.choose(None, params)
-        version = _first(headers, self._version_headers)
-        if binding.profile.lifecycle == "initialize":
-            session = self._sessions.get(self._session_id(headers) or "")
-            if session and session.caller:
-                return self._kernel.binding(session.caller.profile.revision)
-            if version is not None and version not in self._kernel.handshakes:
-                return self._kernel.binding(self._kernel.per_request[-1])
+        if binding.profile.handshake is None:
+            return binding
+        stated = _first(headers, self._version_headers)
+        if stated is not None and listed(stated, self._kernel.handshakes) is None:
+            return self._kernel.stated(stated)
+        session = self._sessions.get(self._session_id(headers) or "")
+        if session and session.caller:
+            return self._kernel.binding(session.caller.profile.revision)
         return binding
 
     def _session(

@@ -19,7 +19,8 @@ import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidParams, McpError, McpGenError, MethodNotFound, ProtocolError
 from mcp_gen.core.project import project
-from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of
+from mcp_gen.core.revisions import listed, per_request, with_handshake
+from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of, unsupported
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -83,9 +84,9 @@ class Kernel(Generic[C]):
         offered: Callable[[], frozenset[str]],
         server_info: Any,
     ) -> None:
-        self.revisions = tuple(revision for revision in mcp_wire.REVISIONS if revision in revisions)
-        self.handshakes = self._with_lifecycle("initialize")
-        self.per_request = self._with_lifecycle("per_request")
+        self.revisions = tuple(revisions)
+        self.handshakes = with_handshake(revisions)
+        self.per_request = per_request(revisions)
         self._handlers = handlers
         self.hooks = hooks
         self._context = context
@@ -96,9 +97,6 @@ class Kernel(Generic[C]):
         # Searched for in undecoded params: most requests of a connection with a handshake lack it.
         self._names_revision = re.compile("|".join(map(re.escape, keys)).encode()) if keys else None
         self._version_keys = keys
-
-    def _with_lifecycle(self, name: str) -> tuple[str, ...]:
-        return tuple(r for r in self.revisions if mcp_wire.LIFECYCLES[r] == name)
 
     def changed(self) -> None:
         """Hooks or features were added: make routes anew when they are next asked for."""
@@ -138,8 +136,19 @@ class Kernel(Generic[C]):
         """The revision that a request names, or the newest that may be named so."""
         *older, newest = self.per_request
         meta = (_loose_meta(params) if older else None) or {}
-        named = (meta.get(key) for key in self._version_keys)
-        return next((revision for revision in named if revision in older), newest)
+        named = (listed(meta.get(key), older) for key in self._version_keys)
+        return next(filter(None, named), newest)
+
+    def stated(self, revision: str) -> Binding[C]:
+        """This server at a revision that a transport names beside the message.
+
+        Raises:
+            McpError: it is not offered.
+        """
+        if listed(revision, self.revisions) is None:
+            spoken = self.per_request or self.handshakes
+            raise unsupported(mcp_wire.profile(spoken[-1]), spoken, revision)
+        return self.binding(revision)
 
     def prepare(
         self,
@@ -170,7 +179,8 @@ class Kernel(Generic[C]):
     async def run(self, call: Call[C]) -> bytes:
         """Await the handler between its hooks, and return the bytes of the answer.
 
-        Only cancellation is raised: every other error is the answer.
+        Only the request's cancellation and KeyboardInterrupt are raised: every other error is the
+        answer.
         """
         try:
             result = await call.route.call(call.ctx, call.params)
@@ -180,7 +190,11 @@ class Kernel(Generic[C]):
         except McpGenError as error:
             _log.exception("%s failed", call.route.method.name)
             return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             # Details stay here: they may hold what no peer should see.
             _log.exception("%s failed", call.route.method.name)
             return internal_error(call.id)
@@ -212,6 +226,12 @@ class Kernel(Generic[C]):
 def internal_error(id: RequestId) -> bytes:
     """The answer to a request whose handler failed in a way that is nobody else's business."""
     return envelope.failure(id, envelope.ErrorObject(ProtocolError.code, "internal error"))
+
+
+def _is_cancelled() -> bool:
+    """Whether it is this request that was cancelled, and not something that its handler awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def settle(tasks: Callable[[], list[asyncio.Task[Any]]], grace_s: float) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError
+from mcp_gen.core.revisions import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ __all__ = [
     "PerRequestLifecycle",
     "header_mismatch",
     "lifecycle_of",
+    "unsupported",
 ]
 
 
@@ -90,22 +92,14 @@ class PerRequestLifecycle:
 
     def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
         """Read who asks; refuse a request that does not say so, or names another revision."""
-        if meta is None:
-            raise InvalidParams(f"{method}: expected an object - at `$.params._meta`")
-        version: Any = meta.get(self._version)
-        capabilities: Any = meta.get(self._capabilities)
-        if type(version) is not str:
-            where = f"$.params._meta.{self._version}"
-            raise InvalidParams(f"{method}: expected a string - at `{where}`")
-        if caller.stated_revision not in (None, version):
+        version: Any = meta.get(self._version) if meta else None
+        capabilities: Any = meta.get(self._capabilities) if meta else None
+        if meta is None or type(version) is not str:
+            raise self._revision_missing(method)
+        if _says_otherwise(caller.stated_revision, version):
             raise header_mismatch(self._profile, "headers and body name different revisions")
-        if version != self._profile.revision:
-            code = self._profile.errors.unsupported_protocol_version
-            raise McpError(
-                code or InvalidRequest.code,
-                f"unsupported protocol version {version!r}",
-                {"supported": self._spoken, "requested": version},
-            )
+        if listed(version, self._spoken) is None:
+            raise unsupported(self._profile, self._spoken, version)
         if type(capabilities) is not dict:
             where = f"$.params._meta.{self._capabilities}"
             raise InvalidParams(f"{method}: expected an object - at `{where}`")
@@ -113,14 +107,36 @@ class PerRequestLifecycle:
         caller.client_info = meta.get(self._info)
         caller.ready = True
 
+    def _revision_missing(self, method: str) -> McpError:
+        # A client that knows nothing but handshakes learns from this what it could speak instead.
+        return McpError(
+            InvalidParams.code,
+            f"{method}: expected a string, one of {', '.join(self._spoken)} - "
+            f"at `$.params._meta.{self._version}`",
+            {"supported": self._spoken},
+        )
+
 
 def header_mismatch(profile: Profile, what: str) -> McpError:
     """The error where headers and body do not agree."""
     return McpError(profile.errors.header_mismatch or InvalidRequest.code, what)
 
 
+def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError:
+    """The error where a revision is asked for that is not offered; `spoken` are those that are."""
+    return McpError(
+        profile.errors.unsupported_protocol_version or InvalidParams.code,
+        f"unsupported protocol version {asked!r}",
+        {"supported": list(spoken), "requested": asked},
+    )
+
+
+def _says_otherwise(header: str | None, body: str) -> bool:
+    return header is not None and header != body
+
+
 def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:
     """The strategy of a revision; `spoken` are the revisions of its kind that are offered."""
-    if profile.lifecycle == "initialize":
+    if profile.handshake:
         return HandshakeLifecycle(profile)
     return PerRequestLifecycle(profile, spoken)

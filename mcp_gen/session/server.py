@@ -134,9 +134,9 @@ class ServerSession(Generic[C]):
         try:
             answer = await self._kernel.run(call)
         finally:
-            # A cancelled request is answered with nothing.
-            del self._connection.in_flight[call.id]
-            self._send(answer, batch)
+            task: asyncio.Task[None] = self._connection.in_flight.pop(call.id)
+            # A cancelled request is answered with nothing, even where its handler goes on.
+            self._send(None if task.cancelling() else answer, batch)
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer
@@ -157,4 +157,5 @@ class ServerSession(Generic[C]):
             return
         task = self._connection.in_flight.get(params.request_id)
         if task is not None:
-            task.cancel()
+            # In the next turn: a task that is cancelled before it began runs no `finally`.
+            self._loop.call_soon(task.cancel)

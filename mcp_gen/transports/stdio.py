@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import stat
 import sys
@@ -41,9 +42,12 @@ class StdioTransport:
     async def start(self, receiver: Receiver) -> None:
         """Take over stdin and stdout, and begin to deliver."""
         loop = asyncio.get_running_loop()
-        sys.stdout.flush()
         self._stdin = self._take(0, os.open(os.devnull, os.O_RDONLY))
-        self._stdout = self._take(1, os.dup(2))
+        self._stdout = self._take(1, _copy_of_stderr())
+        # Only now: what was printed before, and waits in a buffer, is none of the client's either.
+        _flush_prints()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # a log is read while it is written
         self._writer = writer = LineWriter(loop)
         protocol = _ReadProtocol(receiver, self._max)
         self._writing = await self._open_writer(loop, writer)
@@ -79,6 +83,8 @@ class StdioTransport:
             writing.close()
         # The transports close their descriptors in the next turn of the loop.
         await asyncio.sleep(0)
+        # Before stdout is given back: a print that waits in a buffer would go to the client.
+        _flush_prints()
         for public, saved in self._restore:
             os.dup2(saved, public)
             os.set_blocking(public, True)
@@ -178,6 +184,19 @@ class _FileWriter:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _flush_prints() -> None:
+    # A stdout that is closed, or a stderr that nobody reads, keeps no session from its end.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+
+
+def _copy_of_stderr() -> int:
+    try:
+        return os.dup(2)
+    except OSError:  # closed by whoever started us
+        return os.open(os.devnull, os.O_WRONLY)
 
 
 def _pollable(fd: int) -> bool:

@@ -1,0 +1,41 @@
+"""Which revisions there are, and which of them are meant: the one place that looks for a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import mcp_wire
+from mcp_gen.core.errors import UsageError
+
+__all__ = ["listed", "per_request", "select", "with_handshake"]
+
+
+def listed(name: object, revisions: Iterable[str]) -> str | None:
+    """The revision of that name among `revisions`; None if it is not one of them."""
+    return next((one for one in revisions if one == name), None)
+
+
+def select(names: Iterable[str]) -> tuple[str, ...]:
+    """The revisions of these names, oldest first.
+
+    Raises:
+        UsageError: there is none of that name, or no name was given.
+    """
+    wanted = [names] if isinstance(names, str) else list(names)
+    known = ", ".join(mcp_wire.REVISIONS)
+    if not wanted:
+        raise UsageError(f"expected at least one revision of {known}")
+    for name in wanted:
+        if listed(name, mcp_wire.REVISIONS) is None:
+            raise UsageError(f"no revision {name!r}; there are {known}")
+    return tuple(one for one in mcp_wire.REVISIONS if one in wanted)
+
+
+def with_handshake(revisions: Iterable[str] = mcp_wire.REVISIONS) -> tuple[str, ...]:
+    """Those of `revisions` whose connections begin with a handshake."""
+    return tuple(one for one in revisions if one not in mcp_wire.VERSION_KEYS)
+
+
+def per_request(revisions: Iterable[str] = mcp_wire.REVISIONS) -> tuple[str, ...]:
+    """Those of `revisions` that every request names for itself."""
+    return tuple(one for one in revisions if one in mcp_wire.VERSION_KEYS)

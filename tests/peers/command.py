@@ -1,0 +1,30 @@
+"""A server script as a command, and what it left behind when it had ended."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# The official client tells nobody how its child ended. This shell does; but if it is signalled with
+# its group, because the server did not end by itself, it writes no status.
+_SHELL = '"$@" 2>"$0/stderr"; echo $? >"$0/status"'
+
+
+class Command:
+    """One run of a server script. `words` start it."""
+
+    def __init__(self, folder: Path, script: Path, *arguments: str) -> None:
+        self._folder = folder
+        server = [sys.executable, str(script), *arguments]
+        self.words = ["/bin/sh", "-c", _SHELL, str(folder), *server]
+
+    @property
+    def exit_status(self) -> int | None:
+        """How the server ended; None if it is running, or had to be made to end."""
+        status = self._folder / "status"
+        return int(status.read_text()) if status.exists() else None
+
+    @property
+    def stderr(self) -> str:
+        """What the server has written to stderr."""
+        return (self._folder / "stderr").read_text()

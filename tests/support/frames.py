@@ -1,0 +1,119 @@
+"""What a client says at one revision, byte for byte, and what is looked for in the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+import mcp_wire
+from mcp_gen.compat.closed import FrameChecker, Violation
+from mcp_gen.compat.recording import Frame
+from mcp_wire.profile import Profile
+
+__all__ = [
+    "HANDSHAKE",
+    "PER_REQUEST",
+    "Speaker",
+    "decoded",
+    "each_lifecycle",
+    "every_revision",
+    "server_violations",
+    "with_batches",
+    "with_handshake",
+    "without_batches",
+]
+
+ALL = mcp_wire.REVISIONS
+HANDSHAKE = [one for one in ALL if mcp_wire.profile(one).handshake][-1]
+"""The newest revision that begins with a handshake."""
+PER_REQUEST = [one for one in ALL if not mcp_wire.profile(one).handshake][-1]
+"""The newest revision that every request names for itself."""
+
+BATCHING = [one for one in ALL if mcp_wire.profile(one).allows_batches]
+
+every_revision = pytest.mark.parametrize("revision", ALL)
+each_lifecycle = pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+with_handshake = pytest.mark.parametrize(
+    "revision", [one for one in ALL if mcp_wire.profile(one).handshake]
+)
+with_batches = pytest.mark.parametrize("revision", BATCHING)
+without_batches = pytest.mark.parametrize("revision", [one for one in ALL if one not in BATCHING])
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A client of one revision, as the bytes it sends."""
+
+    revision: str
+
+    @property
+    def profile(self) -> Profile:
+        return mcp_wire.profile(self.revision)
+
+    @property
+    def opening(self) -> list[bytes]:
+        """The handshake and its notification, or nothing. The handshake's id is 0."""
+        return [] if self.profile.handshake is None else [self.initialize(0), self.initialized]
+
+    def initialize(self, id: int, asked: str | None = None) -> bytes:
+        params = {
+            "protocolVersion": asked or self.revision,
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        }
+        return encoded({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params})
+
+    @property
+    def initialized(self) -> bytes:
+        return encoded({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What every request of this revision has in `_meta`."""
+        profile = self.profile
+        if profile.protocol_version_key is None:
+            return {}
+        return {
+            profile.protocol_version_key: self.revision,
+            str(profile.client_capabilities_key): {},
+            str(profile.client_info_key): {"name": "raw", "version": "1"},
+        }
+
+    def request(self, id: Any, method: str, params: dict[str, Any] | None = None) -> bytes:
+        params = {**(params or {}), "_meta": self.meta} if self.meta else params or {}
+        return encoded({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    def call(self, id: Any, tool: str, **arguments: Any) -> bytes:
+        return self.request(id, "tools/call", {"name": tool, "arguments": arguments})
+
+    def cancel(self, id: Any) -> bytes:
+        params = {"requestId": id}
+        return encoded({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+
+def encoded(frame: Any) -> bytes:
+    return msgspec.json.encode(frame)
+
+
+def decoded(lines: Iterable[bytes]) -> list[Any]:
+    """The frames of a stream, in order."""
+    return [msgspec.json.decode(line) for line in lines]
+
+
+def server_violations(revision: str, frames: Sequence[Frame]) -> list[Violation]:
+    """What is wrong at `revision` with what the server said; the client may say anything."""
+    checker = FrameChecker(mcp_wire.profile(revision))
+    found: list[Violation] = []
+    client_is_right = True
+    for frame in frames:
+        violations = checker.check(frame.data, frame.sender)
+        if frame.sender == "client":
+            client_is_right = client_is_right and not violations
+        else:
+            found += violations
+    # What is no request can still have an id, which its error then carries.
+    return [one for one in found if client_is_right or one.what != "answers no request"]

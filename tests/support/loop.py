@@ -1,0 +1,29 @@
+"""One event loop per test: bounded in time, and empty when the test has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+__all__ = ["run_clean"]
+
+TEST_LIMIT_S = 30.0
+
+
+def run_clean(test: Coroutine[Any, Any, None]) -> None:
+    """Run a test; fail if it leaves a task behind, or an exception that nobody looked at."""
+    asyncio.run(_bounded(test))
+
+
+async def _bounded(test: Coroutine[Any, Any, None]) -> None:
+    complaints: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: complaints.append(repr(context)))
+    async with asyncio.timeout(TEST_LIMIT_S):
+        await test
+    # A task that has just ended is forgotten in the next turn of the loop.
+    await asyncio.sleep(0)
+    left = [repr(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert left == [], "the test left tasks behind"
+    assert complaints == [], "the event loop had something to complain about"

@@ -1,0 +1,97 @@
+"""A client that sends any bytes, to a server in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from mcp_gen import Server
+from mcp_gen.compat.recording import RecordingTransport
+from mcp_gen.transports.memory import memory_pair
+from tests.support.frames import Speaker, server_violations
+
+__all__ = ["RawClient", "talking"]
+
+WAIT_S = 5.0
+
+
+class RawClient:
+    """The receiver of a recorded connection; what comes is kept until it is asked for."""
+
+    def __init__(self, transport: RecordingTransport, speaker: Speaker) -> None:
+        self.speaker = speaker
+        self.transport = transport
+        self.came: list[Any] = []
+        self._news = asyncio.Event()
+        self.hung_up = False
+
+    def send(self, *messages: bytes) -> None:
+        for message in messages:
+            self.transport.send(message)
+
+    async def next(self) -> Any:
+        """The next frame that nobody has taken yet."""
+        return await self._take(lambda frame: True)
+
+    async def answer(self, id: Any) -> Any:
+        """The answer to a request, whatever comes before it."""
+        return await self._take(lambda frame: type(frame) is dict and _same(frame.get("id"), id))
+
+    async def ask(self, message: bytes) -> Any:
+        """Send a request, and wait for its answer."""
+        self.send(message)
+        return await self.answer(msgspec.json.decode(message)["id"])
+
+    async def _take(self, wanted: Any) -> Any:
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                for place, frame in enumerate(self.came):
+                    if wanted(frame):
+                        return self.came.pop(place)
+                self._news.clear()
+                await self._news.wait()
+
+    # --- what the transport calls ---
+
+    def receive(self, message: bytes) -> None:
+        self.came.append(msgspec.json.decode(message))
+        self._news.set()
+
+    def oversized(self, limit_bytes: int) -> None:
+        raise AssertionError(f"the server sent more than {limit_bytes} bytes")
+
+    def closed(self, error: BaseException | None) -> None:
+        self.hung_up = True
+        self._news.set()
+
+
+@asynccontextmanager
+async def talking(
+    server: Server, revision: str, *, opened: bool = True
+) -> AsyncIterator[RawClient]:
+    """A raw client of the server, after the handshake where there is one.
+
+    At the end the server must have stopped, and every frame it sent is checked.
+    """
+    ours, theirs = memory_pair()
+    serving = asyncio.get_running_loop().create_task(server.serve(theirs))
+    client = RawClient(RecordingTransport(ours), Speaker(revision))
+    await client.transport.start(client)
+    try:
+        if opened and client.speaker.opening:
+            client.send(*client.speaker.opening)
+            await client.answer(0)
+        yield client
+    finally:
+        await client.transport.close()
+        async with asyncio.timeout(WAIT_S):
+            await serving
+    assert server_violations(revision, client.transport.frames) == []
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other

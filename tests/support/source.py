@@ -1,0 +1,94 @@
+"""What a source file imports and says, by its syntax tree: the architecture tests ask it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+__all__ = ["Line", "compared_revisions", "dates", "imports", "strings"]
+
+Line: TypeAlias = tuple[int, str]
+"""A line's number, and what was found there."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|(?<![a-z0-9])v20\d\d_\d\d_\d\d")
+
+
+def imports(text: str, module: str) -> Iterator[Line]:
+    """Every module that a file imports anywhere; `module` is the file's own dotted name."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            home = _home(node, module)
+            # `from package import module` imports the module, so each name counts as one.
+            yield from ((node.lineno, f"{home}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and _name(node.func) in ("import_module", "__import__"):
+            match node.args:
+                case [ast.Constant(value=str(name)), *_]:
+                    yield node.lineno, name
+
+
+def strings(text: str) -> Iterator[Line]:
+    """Every string of a file but docstrings, parts of f-strings and bytes among them."""
+    tree = ast.parse(text)
+    loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in loose:
+            if isinstance(node.value, str):
+                yield node.lineno, node.value
+            elif isinstance(node.value, bytes):
+                yield node.lineno, node.value.decode("latin-1")
+
+
+def dates(text: str) -> Iterator[Line]:
+    """Every name and every string that names a revision by its date."""
+    said = [*strings(text), *_names(text)]
+    return ((line, what) for line, what in said if _DATE.search(what))
+
+
+def compared_revisions(text: str) -> Iterator[Line]:
+    """Comparisons, `in` and `match` on a name that ends in `revision` or `version`.
+
+    Whether there is one at all, `is None`, says nothing about which.
+    """
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            operands: list[Any] = [node.left, *node.comparators]
+            if not any(map(_is_none, operands)) and any(map(_names_revision, operands)):
+                yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Match) and _names_revision(node.subject):
+            yield node.lineno, f"match {ast.unparse(node.subject)}"
+
+
+def _names(text: str) -> Iterator[Line]:
+    """Every name that a file uses or makes, those of the modules it imports among them."""
+    for node in ast.walk(ast.parse(text)):
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, str) and field != "value":
+                yield getattr(node, "lineno", 1), value
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _names_revision(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return any(map(_names_revision, node.elts))
+    return _name(node).lower().endswith(("revision", "version"))
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _home(node: ast.ImportFrom, module: str) -> str:
+    """The package that a `from` imports from; a relative one starts in `module`'s package."""
+    if not node.level:
+        return node.module or ""
+    base = module.split(".")[: -node.level]
+    return ".".join([*base, *([node.module] if node.module else [])])

@@ -1,0 +1,77 @@
+"""A server for the stdio tests. Options are JSON in the first argument."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+
+from mcp_gen import Server
+from mcp_gen.transports.stdio import StdioTransport
+
+OPTIONS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+
+server = Server("stdio", **OPTIONS.get("server", {}))
+released = asyncio.Event()
+
+
+@server.tool
+async def echo(text: str) -> str:
+    return text
+
+
+@server.tool
+async def hold() -> str:
+    """Ends when `release` has been called."""
+    await released.wait()
+    return "released"
+
+
+@server.tool
+async def release() -> str:
+    released.set()
+    return "done"
+
+
+@server.tool
+async def wait_for_ever() -> str:
+    print("waiting", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("stopped waiting", flush=True)
+    return "never"
+
+
+@server.tool
+async def noise(way: str) -> str:
+    if way == "print":
+        print("noise")
+    elif way == "flushed print":
+        print("noise", flush=True)
+    elif way == "descriptor":
+        os.write(1, b"noise\n")
+    else:
+        subprocess.run(["echo", "noise"], check=True)  # noqa: ASYNC221
+    return "done"
+
+
+@server.tool
+def ask(way: str) -> str:
+    try:
+        return input() if way == "input" else subprocess.check_output(["cat"], text=True)
+    except EOFError:
+        return ""
+
+
+async def main() -> None:
+    await server.serve(StdioTransport(**OPTIONS["transport"]))
+
+
+if __name__ == "__main__":
+    if "transport" in OPTIONS:
+        asyncio.run(main())
+    else:
+        server.run("stdio")

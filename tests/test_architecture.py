@@ -1,0 +1,225 @@
+"""The house plan, held by syntax tree: who imports whom, and where a revision may be named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import mcp_wire
+from tests.support import source
+from tests.support.source import Line
+
+ROOT = Path(__file__).parents[1]
+
+OURS = ("codegen", "mcp_gen", "mcp_wire")
+LOWER = ("mcp_gen.core", "mcp_wire")
+MIDDLE = ("mcp_gen.session", "mcp_gen.transports", "mcp_gen.auth", *LOWER)
+
+BELOW: Mapping[str, tuple[str, ...]] = {
+    "codegen": (),
+    "mcp_wire": (),
+    "mcp_gen.core": ("mcp_wire",),
+    "mcp_gen.session": LOWER,
+    "mcp_gen.transports": LOWER,
+    "mcp_gen.auth": LOWER,
+    "mcp_gen.server": MIDDLE,
+    "mcp_gen.client": MIDDLE,
+}
+"""What each package may import of this project beside itself. Tools for people may import all."""
+
+NO_IO = {"asyncio", "selectors", "socket", "ssl", "subprocess", "threading", "time"}
+
+OUTSIDE: Mapping[str, frozenset[str]] = {
+    "mcp_wire": sys.stdlib_module_names | {"msgspec"},
+    "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec"},
+}
+"""What else a package may import, where that is limited."""
+
+METHODS = frozenset(
+    name for revision in mcp_wire.REVISIONS for name in mcp_wire.profile(revision).methods
+)
+
+
+def modules(package: str) -> Iterator[tuple[str, Path]]:
+    """The dotted name and the file of every module in a package."""
+    home = ROOT / "generated" if package == "mcp_wire" else ROOT
+    for path in sorted(home.joinpath(*package.split(".")).rglob("*.py")):
+        yield ".".join(path.relative_to(home).with_suffix("").parts), path
+
+
+def wrong_imports(package: str, module: str, text: str) -> Iterator[Line]:
+    """What a module of a package imports and may not."""
+    allowed = (package, *BELOW[package])
+    outside = OUTSIDE.get(package)
+    for line, name in source.imports(text, module):
+        root = name.partition(".")[0]
+        if root in OURS:
+            if not any(f"{name}.".startswith(f"{one}.") for one in allowed):
+                yield line, f"{package} may not import {name}"
+        elif outside is not None and root not in outside:
+            yield line, f"{package} may not import {name}"
+
+
+def method_names(text: str) -> Iterator[Line]:
+    """Every string that is, or holds, the name of a method."""
+    spelled = {name for name in METHODS if "/" in name}
+    for line, string in source.strings(text):
+        if string in METHODS or any(name in string for name in spelled):
+            yield line, string
+
+
+def findings(package: str, check: Callable[[str], Iterator[Line]]) -> list[str]:
+    """What a check finds in a package, as a reader can go to it."""
+    return [
+        f"{path.relative_to(ROOT)}:{line}: {what}"
+        for _, path in modules(package)
+        for line, what in check(path.read_text("utf-8"))
+    ]
+
+
+@pytest.mark.parametrize("package", BELOW)
+def test_a_package_imports_only_what_is_below_it(package: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {what}"
+        for module, path in modules(package)
+        for line, what in wrong_imports(package, module, path.read_text("utf-8"))
+    ]
+    assert wrong == []
+
+
+def test_every_package_of_the_runtime_has_its_place() -> None:
+    folders = {f"mcp_gen.{path.parent.name}" for path in ROOT.glob("mcp_gen/*/__init__.py")}
+    for_people = {"mcp_gen.cli", "mcp_gen.compat", "mcp_gen.manager"}
+    assert folders - for_people - BELOW.keys() == set()
+
+
+def test_the_runtime_names_no_revision_by_its_date() -> None:
+    assert findings("mcp_gen", source.dates) == []
+
+
+def test_the_runtime_compares_no_revisions() -> None:
+    assert findings("mcp_gen", source.compared_revisions) == []
+
+
+def test_the_runtime_spells_no_method_name() -> None:
+    assert findings("mcp_gen", method_names) == []
+
+
+# --- The checks themselves: each must be able to fail ---
+
+
+@pytest.mark.parametrize(
+    ("package", "statement"),
+    [
+        ("mcp_wire", "import pydantic"),
+        ("mcp_wire", "from mcp_gen.core import envelope"),
+        ("mcp_gen.core", "import asyncio"),
+        ("mcp_gen.core", "from time import monotonic"),
+        ("mcp_gen.core", "import socket as plug"),
+        ("mcp_gen.core", "import anyio"),
+        ("mcp_gen.core", "from ..session import kernel"),
+        ("mcp_gen.session", "from mcp_gen.transports.memory import memory_pair"),
+        ("mcp_gen.session", "from mcp_gen import transports"),
+        ("mcp_gen.session", "from mcp_gen import Server"),
+        ("mcp_gen.session", "def late():\n    import mcp_gen.server.server"),
+        ("mcp_gen.session", "if TYPE_CHECKING:\n    from mcp_gen.server import context"),
+        ("mcp_gen.transports", "import_module('mcp_gen.session.kernel')"),
+        ("mcp_gen.auth", "import mcp_gen.session"),
+        ("mcp_gen.server", "from mcp_gen.client import Client"),
+        ("mcp_gen.server", "from ..compat import demo"),
+        ("mcp_gen.client", "import mcp_gen.server.server"),
+        ("mcp_gen.client", "import mcp_gen.cli"),
+        ("codegen", "import mcp_wire"),
+        ("codegen", "from mcp_gen.core.errors import McpError"),
+    ],
+)
+def test_an_import_from_above_or_from_beside_is_found(package: str, statement: str) -> None:
+    assert len(list(wrong_imports(package, f"{package}.module", statement))) == 1
+
+
+@pytest.mark.parametrize(
+    ("package", "statement"),
+    [
+        ("mcp_wire", "import json, msgspec"),
+        ("mcp_gen.core", "from mcp_wire.base import encode"),
+        ("mcp_gen.core", "from . import envelope"),
+        ("mcp_gen.session", "import asyncio"),
+        ("mcp_gen.session", "from ..core import envelope"),
+        ("mcp_gen.server", "from mcp_gen.transports.http import AsgiApp"),
+        ("codegen", "import jinja2"),
+    ],
+)
+def test_an_import_from_below_is_allowed(package: str, statement: str) -> None:
+    assert list(wrong_imports(package, f"{package}.module", statement)) == []
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "newest = '2025-11-25'",
+        "accepted = b'2024-11-05'",
+        "print(f'at 2025-06-18: {what}')",
+        "from mcp_wire.v2025_11_25 import Tool",
+        "import mcp_wire.v2025_11_25.types",
+        "from mcp_wire import v2024_11_05 as oldest",
+        "made = mcp_wire.v2026_07_28.Tool",
+        "def f(v2025_03_26): ...",
+        "module = 'mcp_wire.v2025_03_26'",
+    ],
+)
+def test_a_revision_named_by_its_date_is_found(snippet: str) -> None:
+    assert len(list(source.dates(snippet))) == 1
+
+
+def test_a_date_in_a_docstring_is_allowed() -> None:
+    text = '"""Until 2025-11-25."""\ndef f():\n    """From 2026-07-28."""\n'
+    assert list(source.dates(text)) == []
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "revision == newest",
+        "oldest <= profile.revision",
+        "stated_revision not in (None, asked)",
+        "asked in (revision, other)",
+        "params.protocol_version != asked",
+        "version in offered",
+        "REVISION == asked",
+        "name is revision",
+        "match revision:\n    case _: pass",
+        "match caller.profile.protocol_version:\n    case _: pass",
+    ],
+)
+def test_a_comparison_of_revisions_is_found(snippet: str) -> None:
+    assert len(list(source.compared_revisions(snippet))) == 1
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    ["revision is None", "if revision: ...", "table.get(revision)", "name in revisions"],
+)
+def test_a_look_up_and_the_question_whether_there_is_a_revision_are_allowed(snippet: str) -> None:
+    assert list(source.compared_revisions(snippet)) == []
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "name == 'tools/call'",
+        "raise InvalidParams(f'tools/call: {error}')",
+        "routes['initialize'] = route",
+        "frame[b'ping']",
+        "match name:\n    case 'ping': pass",
+    ],
+)
+def test_a_method_name_is_found(snippet: str) -> None:
+    assert len(list(method_names(snippet))) == 1
+
+
+@pytest.mark.parametrize("snippet", ['"""Answers tools/call."""', "'initialized'", "pinger.ping()"])
+def test_a_method_name_in_a_docstring_or_as_part_of_a_word_is_allowed(snippet: str) -> None:
+    assert list(method_names(snippet)) == []
