@@ -41,7 +41,7 @@ class _Plan(NamedTuple):
     """How one struct becomes its namesake: the fields both have, and those the target lacks."""
 
     target: type[Struct]
-    kept: tuple[tuple[str, Any, bool], ...]
+    kept: tuple[tuple[str, str, Any, bool], ...]
     dropped: tuple[tuple[str, str, Any], ...]
     rule: _Rule | None
 
@@ -81,14 +81,14 @@ def _entries(entries: dict[str, Any], to: str, path: str, losses: list[Loss]) ->
 
 def _struct(value: Wire, to: str, path: str, losses: list[Loss]) -> Any:
     key = (type(value), to)
-    plan = _plans[key] if key in _plans else _plans.setdefault(key, _make_plan(type(value), to))
+    plan = _plans[key] if key in _plans else _plans.setdefault(key, _make_plan(*key, path))
     if plan is None:
         return value
     kept: dict[str, Any] = {}
-    for name, absent, nested in plan.kept:
+    for name, wire, absent, nested in plan.kept:
         inner = getattr(value, name)
         if inner is not absent:  # None here may be UNSET there: absent stays absent
-            kept[name] = _restate(inner, to, f"{path}.{name}", losses) if nested else inner
+            kept[name] = _restate(inner, to, f"{path}.{wire}", losses) if nested else inner
     for name, wire, absent in plan.dropped:
         if getattr(value, name) is not absent:
             losses.append(Loss(f"{path}.{wire}", f"{to} has no such field"))
@@ -100,17 +100,17 @@ def _struct(value: Wire, to: str, path: str, losses: list[Loss]) -> Any:
         raise ProjectionError(f"{plan.target.__name__} at {to}: {error} - at `{path}`") from None
 
 
-def _make_plan(kind: type, to: str) -> _Plan | None:
+def _make_plan(kind: type, to: str, path: str) -> _Plan | None:
     home = mcp_wire.types(to)
     target = getattr(home, kind.__name__, None)
     if target is kind:
         return None
     if not isinstance(target, type) or not issubclass(target, Struct):
-        raise ProjectionError(f"{to} has no {kind.__name__}")
+        raise ProjectionError(f"{to} has no {kind.__name__} - at `{path}`")
     there = set(target.__struct_fields__)
     fields = msgspec.structs.fields(kind)
     kept = tuple(
-        (field.name, field.default, _holds_structs(field.type))
+        (field.name, field.encode_name, field.default, _holds_structs(field.type))
         for field in fields
         if field.name in there
     )

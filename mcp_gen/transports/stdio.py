@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import os
 import stat
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
 
@@ -46,8 +45,9 @@ class StdioTransport:
         self._stdout = self._take(1, _copy_of_stderr())
         # Only now: what was printed before, and waits in a buffer, is none of the client's either.
         _flush_prints()
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # a log is read while it is written
+        reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure:
+            reconfigure(line_buffering=True)  # a log is read while it is written
         self._writer = writer = LineWriter(loop)
         protocol = _ReadProtocol(receiver, self._max)
         self._writing = await self._open_writer(loop, writer)
