@@ -21,6 +21,7 @@ _SHARED = (
     "method",
     "profile",
     "second_look",
+    "synonyms",
 )
 _DATED = ("dispatch", "methods", "requests", "types")
 _COMMAND = "python -m codegen"
@@ -104,6 +105,7 @@ class _Emitter:
                 ("ServerHandlers", "server", self._requests(by_client=True)),
                 ("ClientHandlers", "client", self._requests(by_client=False)),
             ],
+            "synonyms": self._synonyms(),
             "facts": self._fact_types(),
             "error_codes": self._error_types(),
             "roles": self._role_names(),
@@ -149,6 +151,17 @@ class _Emitter:
             accepts=" | ".join(f"common.{one}" for one in accepts),
             result=" | ".join(f"common.{one}" for one in results),
         )
+
+    def _synonyms(self) -> list[tuple[str, list[str]]]:
+        """Other names that a type has at other revisions."""
+        groups: dict[str, list[str]] = {}
+        for revision in self._revisions:
+            for row in self._overlay.rows("synonym", revision.name):
+                for name in row["names"]:
+                    if name in revision.structs:
+                        row.use(name)
+                    groups[name] = [other for other in row["names"] if other != name]
+        return sorted(groups.items())
 
     def _by_revision(self, fact: str) -> list[tuple[str, str]]:
         """One fact of every revision that states it."""

@@ -21,6 +21,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "pick": frozenset({"name", "arms"}),
     "typing": frozenset({"names"}),
     "unknown": frozenset({"names"}),
+    "synonym": frozenset({"names"}),
     "capability": frozenset({"method", "path"}),
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),

@@ -1,0 +1,224 @@
+"""The rules of projection: what is rewritten where a revision cannot hold it as it is.
+
+Everything else is mechanical, and in `project.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from mcp_gen.core.errors import ProjectionError
+from mcp_wire import UNSET, Wire, encode
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from mcp_wire.profile import Profile
+
+__all__ = ["RULES", "Apply", "Loss", "Projection", "Rule", "instead", "wrapped_schema"]
+
+
+class Loss(NamedTuple):
+    """What the target revision has no place for, or holds in another form."""
+
+    path: str
+    reason: str
+
+
+class Projection(Protocol):
+    """A projection under way, as the rules see it."""
+
+    to: str
+    home: ModuleType
+
+    def restate(self, value: Any, shape: None, path: str) -> Any: ...
+    def make(self, target: type[Struct], fields: dict[str, Any], path: str) -> Any: ...
+    def lose(self, path: str, reason: str = ...) -> None: ...
+    def refuse(self, what: str, path: str) -> ProjectionError: ...
+
+
+Apply: TypeAlias = Callable[[Projection, Any, dict[str, Any], str], Collection[str]]
+"""Changes the target's fields; returns the source's fields that it has found another place for."""
+
+
+class Rule(NamedTuple):
+    """What happens to one type. `of` chooses for a target; `rewrites` are fields it may change."""
+
+    of: Callable[[Profile], Apply | None]
+    rewrites: frozenset[str]
+
+
+# --- Structured content: absent, an object, or any JSON ---
+
+
+def _structured(profile: Profile) -> Apply | None:
+    return {"none": _as_text, "object": _as_object}.get(profile.structured_content)
+
+
+def _as_object(
+    projection: Projection, value: Any, fields: dict[str, Any], path: str
+) -> Collection[str]:
+    content = fields.get("structured_content", UNSET)
+    if content is not UNSET and not isinstance(content, dict):
+        fields["structured_content"] = {"result": content}
+    return ()
+
+
+def _as_text(
+    projection: Projection, value: Any, fields: dict[str, Any], path: str
+) -> Collection[str]:
+    """Whoever cannot read structured content finds it as text."""
+    if _absent(value, "structured_content"):
+        return ()
+    content = value.structured_content
+    blocks: list[Any] = fields["content"]
+    if not any(_holds(block, content) for block in blocks):
+        text = projection.home.TextContent(text=encode(content).decode())
+        fields["content"] = [*blocks, text]
+    return ()
+
+
+def _absent(value: Wire, name: str) -> bool:
+    fields = {field.name: field.default for field in msgspec.structs.fields(value)}
+    return name not in fields or getattr(value, name) is fields[name]
+
+
+def _holds(block: Any, content: Any) -> bool:
+    text: Any = getattr(block, "text", None)
+    if not isinstance(text, str):
+        return False
+    try:
+        return bool(text == content or msgspec.json.decode(text) == content)
+    except msgspec.DecodeError:
+        return False
+
+
+# --- Tools: titles, and schemas of what is wrapped ---
+
+
+def _tool(profile: Profile) -> Apply | None:
+    return {"none": _title_to_annotations, "object": _schema_of_object}.get(
+        profile.structured_content
+    )
+
+
+def _schema_of_object(
+    projection: Projection, value: Any, fields: dict[str, Any], path: str
+) -> Collection[str]:
+    schema: dict[str, Any] | None = fields.get("output_schema")
+    if schema is not None and schema.get("type") != "object":
+        fields["output_schema"] = wrapped_schema(schema)
+    return ()
+
+
+def wrapped_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of `{"result": value}`, where structured content must be an object."""
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    shared = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    return {"type": "object", "properties": {"result": inner}, "required": ["result"], **shared}
+
+
+def _title_to_annotations(
+    projection: Projection, value: Any, fields: dict[str, Any], path: str
+) -> Collection[str]:
+    title: str | None = getattr(value, "title", None)
+    target = projection.home.Tool
+    if title is None or "annotations" not in target.__struct_fields__:
+        return ()
+    annotations = fields.get("annotations") or projection.home.ToolAnnotations()
+    fields["annotations"] = msgspec.structs.replace(annotations, title=title)
+    return ("title",)
+
+
+RULES: dict[str, Rule] = {
+    "CallToolResult": Rule(_structured, frozenset({"structured_content"})),
+    "ToolResultContent": Rule(_structured, frozenset({"structured_content"})),
+    "Tool": Rule(_tool, frozenset({"output_schema"})),
+}
+
+
+# --- Types that the target lacks ---
+
+
+def instead(projection: Projection, value: Wire, path: str) -> Any:
+    """What stands in for a struct whose type the target lacks.
+
+    Raises:
+        ProjectionError: nothing can; with the path.
+    """
+    name = type(value).__name__
+    stand_in = _INSTEAD.get(name)
+    if stand_in is None:
+        raise projection.refuse(f"has no {name}", path)
+    return stand_in(projection, value, path)
+
+
+def _audio(projection: Projection, value: Any, path: str) -> Any:
+    digest = hashlib.sha256(value.data.encode()).hexdigest()[:32]
+    home = projection.home
+    blob = home.BlobResourceContents(
+        uri=f"audio://{digest}", blob=value.data, mime_type=value.mime_type
+    )
+    projection.lose(path, "audio has become an embedded resource")
+    annotations = projection.restate(value.annotations, None, f"{path}.annotations")
+    return projection.make(
+        home.EmbeddedResource, {"resource": blob, "annotations": annotations}, path
+    )
+
+
+def _link(projection: Projection, value: Any, path: str) -> Any:
+    projection.lose(path, "a resource link has become text")
+    annotations = projection.restate(value.annotations, None, f"{path}.annotations")
+    text = f"{value.name}: {value.uri}"
+    return projection.make(
+        projection.home.TextContent, {"text": text, "annotations": annotations}, path
+    )
+
+
+def _titled_enum(projection: Projection, value: Any, path: str) -> Any:
+    options = {
+        "enum": [option.const for option in value.one_of],
+        "enum_names": [option.title for option in value.one_of],
+    }
+    return _enum(projection, value, path, options)
+
+
+def _plain_enum(projection: Projection, value: Any, path: str) -> Any:
+    names: list[str] | None = getattr(value, "enum_names", None)
+    return _enum(projection, value, path, {"enum": value.enum, "enum_names": names})
+
+
+def _enum(projection: Projection, value: Any, path: str, options: dict[str, Any]) -> Any:
+    target = getattr(projection.home, "EnumSchema", None)
+    if not isinstance(target, type):
+        titled = options["enum_names"] is not None
+        name = "LegacyTitledEnumSchema" if titled else "UntitledSingleSelectEnumSchema"
+        target = getattr(projection.home, name, None)
+        options = options if titled else {"enum": options["enum"]}
+    if target is None:
+        raise projection.refuse(f"has no {type(value).__name__}", path)
+    if getattr(value, "default", None) is not None:
+        projection.lose(f"{path}.default")
+    fields = {**options, "title": value.title, "description": value.description}
+    return projection.make(target, fields, path)
+
+
+def _multi_select(projection: Projection, value: Any, path: str) -> Any:
+    raise projection.refuse("cannot ask for several values at once", path)
+
+
+_INSTEAD: dict[str, Callable[[Projection, Any, str], Any]] = {
+    "AudioContent": _audio,
+    "EnumSchema": _plain_enum,
+    "LegacyTitledEnumSchema": _plain_enum,
+    "ResourceLink": _link,
+    "TitledMultiSelectEnumSchema": _multi_select,
+    "TitledSingleSelectEnumSchema": _titled_enum,
+    "UntitledMultiSelectEnumSchema": _multi_select,
+    "UntitledSingleSelectEnumSchema": _plain_enum,
+}
