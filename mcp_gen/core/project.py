@@ -5,6 +5,7 @@ What cannot be dropped honestly is rewritten by the rules in `restate.py`, or re
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
@@ -16,6 +17,7 @@ from mcp_gen.core.errors import McpError, ProjectionError
 from mcp_gen.core.restate import RULES, Apply, Loss, instead
 from mcp_wire import Wire
 from mcp_wire.base import Arm, arm_of
+from mcp_wire.profile import Profile
 from mcp_wire.synonyms import SYNONYMS
 
 __all__ = ["Loss", "Projected", "project", "project_error"]
@@ -141,9 +143,16 @@ class _Projection:
 
     def _entries(self, entries: dict[str, Any], shape: _Shape | None, path: str) -> Any:
         if shape and shape.structs:
-            return self.plain(entries, shape.annotation, path)  # an open map here, a struct there
+            return self._closed(entries, shape, path)
         inner = shape.value if shape else None
         return {key: self.restate(one, inner, f"{path}.{key}") for key, one in entries.items()}
+
+    def _closed(self, entries: dict[str, Any], shape: _Shape, path: str) -> Any:
+        """An open map here, a struct there."""
+        made = self.plain(entries, shape.annotation, path)
+        for key in entries.keys() - msgspec.to_builtins(made).keys():
+            self.lose(f"{path}.{key}")
+        return made
 
     def plain(self, value: Any, annotation: Any, path: str) -> Any:
         """A plain value, if the target takes it."""
@@ -217,7 +226,7 @@ class _Projection:
                     None if nested or same else annotation,
                 )
             )
-        apply = rule.of(self.profile) if rule else None
+        apply = rule.of(_profile_of(kind), self.profile) if rule else None
         return _Plan(target, tuple(kept), tuple(dropped), apply)
 
     def _namesake(self, name: str) -> type[Struct] | None:
@@ -227,3 +236,9 @@ class _Projection:
             if isinstance(found, type) and issubclass(found, Struct):
                 return found
         return None
+
+
+def _profile_of(kind: type) -> Profile:
+    """The revision that a wire type belongs to."""
+    profile: Profile = import_module(kind.__module__.rpartition(".")[0]).PROFILE
+    return profile

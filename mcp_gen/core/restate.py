@@ -47,17 +47,22 @@ Apply: TypeAlias = Callable[[Projection, Any, dict[str, Any], str], Collection[s
 
 
 class Rule(NamedTuple):
-    """What happens to one type. `of` chooses for a target; `rewrites` are fields it may change."""
+    """What happens to one type. `of` chooses for a source and a target.
 
-    of: Callable[[Profile], Apply | None]
+    `rewrites` are the fields that it makes fit the target by itself.
+    """
+
+    of: Callable[[Profile, Profile], Apply | None]
     rewrites: frozenset[str]
 
 
 # --- Structured content: absent, an object, or any JSON ---
 
 
-def _structured(profile: Profile) -> Apply | None:
-    return {"none": _as_text, "object": _as_object}.get(profile.structured_content)
+def _structured(source: Profile, target: Profile) -> Apply | None:
+    if source.structured_content == target.structured_content:
+        return None
+    return {"none": _as_text, "object": _as_object}.get(target.structured_content)
 
 
 def _as_object(
@@ -101,9 +106,11 @@ def _holds(block: Any, content: Any) -> bool:
 # --- Tools: titles, and schemas of what is wrapped ---
 
 
-def _tool(profile: Profile) -> Apply | None:
+def _tool(source: Profile, target: Profile) -> Apply | None:
+    if source.structured_content == target.structured_content:
+        return None
     return {"none": _title_to_annotations, "object": _schema_of_object}.get(
-        profile.structured_content
+        target.structured_content
     )
 
 
