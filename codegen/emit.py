@@ -1,5 +1,6 @@
 """Renders the templates: one package per revision, and the modules that span them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ import jinja2
 from codegen import ir
 from codegen.names import constant, snake
 from codegen.overlay import Overlay
-from codegen.python_text import FILTERS, IRREGULAR, literal
+from codegen.python_text import FILTERS, IRREGULAR, annotation, literal
 
 _SHARED = (
     "base",
+    "callers",
     "common",
     "handlers",
     "hook_points",
@@ -36,6 +38,10 @@ class _AnyDate:
     params_type: str
     accepts: str
     result: str
+    arguments: list[str]
+    names: list[str]
+    newest_result: str
+    dates: str
 
     @property
     def pascal(self) -> str:
@@ -91,6 +97,10 @@ class _Emitter:
             "latest_names": _names(self._latest),
             "irregular": sorted(IRREGULAR.items()),
             "default_tags": self._default_tags(),
+            "any_callers": [
+                ("ServerCaller", "server", *self._sendable(by_client=True)),
+                ("ClientCaller", "client", *self._sendable(by_client=False)),
+            ],
             "hooked_requests": self._distinct("request"),
             "hooked_notifications": self._distinct("notification"),
             "hook_sides": [
@@ -116,6 +126,20 @@ class _Emitter:
         return (
             self._requests(by_client=by_client),
             self._requests(by_client=by_client, kind="notification"),
+        )
+
+    def _sendable(self, *, by_client: bool) -> tuple[list[_AnyDate], list[_AnyDate]]:
+        """What an open session sends: all but what opens it."""
+        opening = {
+            str(row["method"])
+            for revision in self._revisions
+            for row in self._overlay.rows("role", revision.name)
+            if row["name"] in ("handshake", "ready")
+        }
+        requests, notifications = self._messages(by_client=by_client)
+        return (
+            [one for one in requests if one.wire not in opening],
+            [one for one in notifications if one.wire not in opening],
         )
 
     def _distinct(self, kind: ir.Kind) -> list[_AnyDate]:
@@ -150,7 +174,40 @@ class _Emitter:
             params_type=" | ".join(f"common.{one}" for one in params),
             accepts=" | ".join(f"common.{one}" for one in accepts),
             result=" | ".join(f"common.{one}" for one in results),
+            **self._flattened(rows),
         )
+
+    def _flattened(self, rows: list[tuple[ir.Revision, ir.Method]]) -> dict[str, Any]:
+        """The params of all dates as one list of arguments, typed as the newest date has them."""
+        newest, method = rows[-1]
+        if method.params not in newest.structs and method.kind == "request":
+            # A union: which arm it is says more than its fields would.
+            whole = {"arguments": [f"params: {newest.module}.{method.params}"], "names": ["params"]}
+        else:
+            whole = self._fields(rows)
+        dates = [revision.name for revision, _ in rows]
+        return {
+            **whole,
+            "newest_result": f"{newest.module}.{method.results[0]}" if method.results else "None",
+            "dates": "" if len(dates) == len(self._revisions) else f" ({_spans(dates)})",
+        }
+
+    def _fields(self, rows: list[tuple[ir.Revision, ir.Method]]) -> dict[str, list[str]]:
+        fields: dict[str, tuple[str, ir.Field, int]] = {}
+        for revision, method in rows:
+            struct = revision.structs.get(method.params)
+            for field in struct.fields if struct else ():
+                if field.name != "meta" and field.absent not in ("const", "always"):
+                    type_ = annotation(field.type, f"{revision.module}.")
+                    seen = fields[field.name][2] if field.name in fields else 0
+                    fields[field.name] = (type_, field, seen + (field.absent == "refused"))
+        required = [f"{n}: {t}" for n, (t, _, times) in fields.items() if times == len(rows)]
+        optional = [
+            f"{n}: {t} | None = None" for n, (t, _, times) in fields.items() if times < len(rows)
+        ]
+        names = [n for n, (*_, times) in fields.items() if times == len(rows)]
+        names += [n for n, (*_, times) in fields.items() if times < len(rows)]
+        return {"arguments": [*required, *optional], "names": names}
 
     def _synonyms(self) -> list[tuple[str, list[str]]]:
         """Other names that a type has at other revisions."""
@@ -217,7 +274,6 @@ class _Emitter:
     # --- one revision ---
 
     def _dated(self, revision: ir.Revision) -> dict[str, Any]:
-        requests = [method for method in revision.methods if method.kind == "request"]
         codes = {error.name.lower(): error.code for error in revision.errors}
         return {
             "header": (
@@ -228,9 +284,9 @@ class _Emitter:
             "names": _names(revision),
             "error_codes": [(name, codes.get(name)) for name, _ in self._error_types()],
             "roles": self._roles(revision),
-            "sides": [
-                ("ToServer", "server", [m for m in requests if m.from_client]),
-                ("ToClient", "client", [m for m in requests if m.from_server]),
+            "callers": [
+                ("ToServer", "server", *_split(m for m in revision.methods if m.from_client)),
+                ("ToClient", "client", *_split(m for m in revision.methods if m.from_server)),
             ],
         }
 
@@ -241,6 +297,19 @@ class _Emitter:
                 row.use("the row")
                 made[row["name"]] = constant(row["method"])
         return list(made.items())
+
+
+def _split(methods: Iterable[ir.Method]) -> tuple[list[ir.Method], list[ir.Method]]:
+    """Requests and notifications."""
+    every = list(methods)
+    return (
+        [method for method in every if method.kind == "request"],
+        [method for method in every if method.kind == "notification"],
+    )
+
+
+def _spans(dates: list[str]) -> str:
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
 
 
 def _names(revision: ir.Revision) -> list[str]:

@@ -131,10 +131,10 @@ def flattens(method: ir.Method, revision: ir.Revision) -> bool:
 
 
 def arguments(method: ir.Method, revision: ir.Revision) -> str:
-    """The caller's parameters: the fields of the params, then `meta` and the time limit."""
+    """The caller's parameters: the fields of the params, `meta` last and by keyword only."""
     struct = revision.structs.get(method.params)
     if struct is None:
-        return f" params: types.{method.params}, *, timeout_s: float | None = None"
+        return f"params: types.{method.params}, *"
     first: list[str] = []
     last: list[str] = []
     for field in struct.fields:
@@ -145,7 +145,7 @@ def arguments(method: ir.Method, revision: ir.Revision) -> str:
         unset = " | UnsetType = UNSET" if field.absent == "unset" else ""
         text = f"{field.name}: {type_}{' | None = None' if none else unset}"
         (last if field.name == "meta" else first).append(text)
-    return " " + ", ".join([*first, "*", *last, "timeout_s: float | None = None"])
+    return ", ".join([*first, "*", *last])
 
 
 def passed_on(method: ir.Method, revision: ir.Revision) -> str:
