@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codegen import tree
 from codegen.build import build
+from codegen.docs import Docs
 from codegen.emit import emit
 from codegen.errors import CodegenError
 from codegen.facts import check_alike, check_facts
@@ -58,8 +59,13 @@ def generate(root: Path) -> dict[Path, str]:
         )
     revisions = [read(folder, overlay) for folder in folders]
     check_alike(revisions)
-    files = emit(revisions, overlay)
+    documented = root / "schema" / "docs.toml"
+    docs = Docs.load(documented) if documented.exists() else Docs(documented.name, {}, {})
+    files = emit(revisions, overlay, docs)
     overlay.check_used()
+    docs.check_used()
+    for missing in docs.undocumented(revisions) if documented.exists() else ():
+        print(f"undocumented: {missing}", file=sys.stderr)
     return files
 
 

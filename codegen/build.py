@@ -112,7 +112,13 @@ class _Builder:
         # Stable: required before optional, otherwise as the specification declares them.
         fields.sort(key=lambda field: field.absent not in ("refused", "const", "always"))
         return ir.Struct(
-            name, tuple(fields), tag, self._markers.get(name, ""), self._deprecated(name), raw
+            name,
+            tuple(fields),
+            tag,
+            self._markers.get(name, ""),
+            self._deprecated(name),
+            path.partition("/")[0],
+            raw,
         )
 
     def _check_python_names(self, name: str, properties: Object) -> None:
@@ -283,17 +289,19 @@ class _Builder:
 
     def _sections(self, structs: dict[str, ir.Struct]) -> tuple[ir.Section, ...]:
         order = self._order()
-        titles = [section["title"] for section in self._facts.get("section", ())] + ["Other"]
-        members: list[list[tuple[tuple[int, int, str], ir.Struct]]] = [[] for _ in titles]
+        sections: list[Object] = [*self._facts.get("section", ()), {"title": "Other"}]
+        members: list[list[tuple[tuple[int, int, str], ir.Struct]]] = [[] for _ in sections]
         for name, struct in structs.items():
             root = self._origins[name].partition("/")[0]
-            number, place = order.get(name) or order.get(root) or (len(titles) - 1, 0)
+            number, place = order.get(name) or order.get(root) or (len(sections) - 1, 0)
             members[number].append(((place, 0 if name == root else 1, self._origins[name]), struct))
         return tuple(
             ir.Section(
-                title, tuple(struct for _, struct in sorted(found, key=lambda pair: pair[0]))
+                section["title"],
+                section.get("page", ""),
+                tuple(struct for _, struct in sorted(found, key=lambda pair: pair[0])),
             )
-            for title, found in zip(titles, members, strict=True)
+            for section, found in zip(sections, members, strict=True)
             if found
         )
 

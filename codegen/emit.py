@@ -1,6 +1,6 @@
 """Renders the templates: one package per revision, and the modules that span them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,10 @@ from typing import Any
 import jinja2
 
 from codegen import ir
+from codegen.docs import Docs
 from codegen.names import constant, snake
 from codegen.overlay import Overlay
-from codegen.python_text import FILTERS, IRREGULAR, annotation, literal
+from codegen.python_text import FILTERS, IRREGULAR, annotation, docstring, literal
 
 _SHARED = (
     "base",
@@ -48,15 +49,16 @@ class _AnyDate:
         return "".join(word.title() for word in self.name.split("_"))
 
 
-def emit(revisions: list[ir.Revision], overlay: Overlay) -> dict[Path, str]:
+def emit(revisions: list[ir.Revision], overlay: Overlay, docs: Docs) -> dict[Path, str]:
     """Every file of the package, by its path inside it, before formatting."""
-    return _Emitter(revisions, overlay).run()
+    return _Emitter(revisions, overlay, docs).run()
 
 
 class _Emitter:
-    def __init__(self, revisions: list[ir.Revision], overlay: Overlay) -> None:
+    def __init__(self, revisions: list[ir.Revision], overlay: Overlay, docs: Docs) -> None:
         self._revisions = revisions
         self._overlay = overlay
+        self._docs = docs
         self._latest = revisions[-1]
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("codegen"),
@@ -64,8 +66,14 @@ class _Emitter:
             keep_trailing_newline=True,
             autoescape=False,
         )
-        self._templates.filters.update(FILTERS)
-        self._templates.filters["common_result"] = self._common_result
+        filters: dict[str, Callable[..., Any]] = {
+            **FILTERS,
+            "common_result": self._common_result,
+            "alias_doc": self._alias_doc,
+            "field_doc": self._field_doc,
+            "struct_doc": self._struct_doc,
+        }
+        self._templates.filters.update(filters)
 
     def run(self) -> dict[Path, str]:
         shared = self._shared()
@@ -271,6 +279,24 @@ class _Emitter:
         rows = [row for r in self._revisions for row in self._overlay.rows("role", r.name)]
         return list(dict.fromkeys(str(row["name"]) for row in rows))
 
+    # --- docstrings ---
+
+    def _alias_doc(self, alias: ir.Alias, indent: int = 0) -> str:
+        return docstring([self._docs.type(alias.name), _deprecation(alias.deprecated)], indent)
+
+    def _struct_doc(self, struct: ir.Struct, section: ir.Section, revision: ir.Revision) -> str:
+        """What the type means, and where the specification speaks of it."""
+        meaning = self._docs.type(struct.name)
+        page = section.page or f"schema#{struct.root.lower()}"
+        source = f"Source: {revision.spec}/{page}" if meaning and revision.spec else ""
+        return docstring([meaning, _deprecation(struct.deprecated), source], 4)
+
+    def _field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
+        meaning = self._docs.field(struct.name, field.wire)
+        if field.name == "meta":
+            return ""  # on nearly every type, and the same on each: the module says it once
+        return docstring([meaning, _deprecation(field.deprecated)], 4)
+
     # --- one revision ---
 
     def _dated(self, revision: ir.Revision) -> dict[str, Any]:
@@ -297,6 +323,10 @@ class _Emitter:
                 row.use("the row")
                 made[row["name"]] = constant(row["method"])
         return list(made.items())
+
+
+def _deprecation(advice: str) -> str:
+    return f"Deprecated: {advice}" if advice else ""
 
 
 def _split(methods: Iterable[ir.Method]) -> tuple[list[ir.Method], list[ir.Method]]:

@@ -90,6 +90,8 @@ class Struct:
     tag: Tag | None = None
     marker: str = ""
     deprecated: str = ""
+    root: str = ""
+    """The published definition it stands in: its own, or the one it was hoisted from."""
     raw: tuple[str, ...] = ()
     """Fields that the dispatcher's twin of this struct leaves undecoded."""
 
@@ -119,6 +121,8 @@ class Alias:
 @dataclass(frozen=True)
 class Section:
     title: str
+    page: str
+    """Where the specification speaks of it, if there is no page of the schema itself."""
     structs: tuple[Struct, ...]
 
 

@@ -1,7 +1,7 @@
 """Model to Python text: annotations, field lines, signatures. The filters of the templates."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from codegen import ir
@@ -81,6 +81,17 @@ def doc(text: str, indent: int = 4) -> str:
     space = " " * indent
     lines = textwrap.wrap(text, _WIDTH - indent - 6)
     return '"""' + f"\n{space}".join(lines) + f'\n{space}"""'
+
+
+def docstring(paragraphs: Iterable[str], indent: int) -> str:
+    """Paragraphs as a docstring; empty where there is nothing to say."""
+    said = [paragraph for paragraph in paragraphs if paragraph]
+    if len(said) < 2:
+        return doc(said[0], indent) if said else ""
+    space = " " * indent
+    lines = [textwrap.wrap(one, _WIDTH - indent - 3, break_long_words=False) for one in said]
+    texts = [f"\n{space}".join(wrapped) for wrapped in lines]
+    return '"""' + f"\n\n{space}".join(texts) + f'\n{space}"""'
 
 
 def condition(when: tuple[str, ...]) -> str:

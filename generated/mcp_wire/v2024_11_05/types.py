@@ -3,7 +3,8 @@
 """Wire types of MCP 2024-11-05.
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
-off the wire, UNSET where JSON null is data. In each section required fields come before optional
+off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
+keys. In each section required fields come before optional
 ones, otherwise in the specification's order; unions come last.
 """
 
@@ -24,12 +25,17 @@ from mcp_wire.base import (
 # --- Scalars and maps ---
 
 ProgressToken: TypeAlias = str | int
+"""Ties progress notifications to a request; chosen by the request's sender."""
 Cursor: TypeAlias = str
+"""An opaque position in a paged list; only the server can read it."""
 RequestId: TypeAlias = str | int
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
+"""Who speaks or listens: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
+"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424)."""
 
 # --- What unions without a tag are told apart by ---
 
@@ -77,9 +83,17 @@ class JSONRPCError(Wire):
 
 
 class Error(Wire):
+    """Why a request failed, as JSON-RPC reports it.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/messages
+    """
+
     code: int
+    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
+    """What happened, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 # --- Common types ---
@@ -96,16 +110,34 @@ class Notification(Wire):
 
 
 class Result(Wire):
+    """What all results have in common; alone it says that the request was carried out.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class Annotated(Wire):
+    """The base of what can carry hints to the host; only 2024-11-05 defines it.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic
+    """
+
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
 
 
 class Annotations(Wire):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
+    """How important it is, from 0 (can be left out) to 1 (is needed)."""
 
 
 # --- Initialization ---
@@ -117,18 +149,37 @@ class InitializeRequest(Wire, tag_field="method", tag="initialize"):
 
 
 class InitializeRequestParams(Wire):
+    """What a client says first: its newest revision, what it can do, and who it is.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#initialization
+    """
+
     protocol_version: str
+    """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
+    """What the client offers for the whole session."""
     client_info: Implementation
+    """The software that the client says it is."""
     meta: dict[str, Any] | None = None
 
 
 class InitializeResult(Wire):
+    """What a server answers first: the revision to speak, what it can do, and who it is.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#initialization
+    """
+
     protocol_version: str
+    """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
+    """What the server offers for the whole session."""
     server_info: Implementation
+    """The software that the server says it is."""
     meta: dict[str, Any] | None = None
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class InitializedNotification(Wire, tag_field="method", tag="notifications/initialized"):
@@ -137,46 +188,109 @@ class InitializedNotification(Wire, tag_field="method", tag="notifications/initi
 
 
 class NotificationParams(Wire):
+    """The params of a notification that says it all by its method.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#initialization
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class Implementation(Wire):
+    """The software that a peer says it is; unverified, so not to be relied on for security.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#initialization
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
 
 
 # --- Capabilities ---
 
 
 class ClientCapabilities(Wire):
+    """What a client offers to servers; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#capability-
+    negotiation
+    """
+
     experimental: dict[str, dict[str, Any]] | None = None
+    """Features outside the specification by name, each with its settings."""
     roots: RootsCapability | None = None
+    """Present if the client tells which directories and files to work on."""
     sampling: dict[str, Any] | None = None
+    """Present if the client can call a model for the server."""
 
 
 class RootsCapability(Wire):
+    """The client answers `roots/list`; says whether it also reports changes.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#capability-
+    negotiation
+    """
+
     list_changed: bool | None = None
+    """True if the client tells when there are other roots than before."""
 
 
 class ServerCapabilities(Wire):
+    """What a server offers to clients; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#capability-
+    negotiation
+    """
+
     experimental: dict[str, dict[str, Any]] | None = None
+    """Features outside the specification by name, each with its settings."""
     logging: dict[str, Any] | None = None
+    """Present, as an empty object, if the server sends log messages."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
 
 
 class PromptsCapability(Wire):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#capability-
+    negotiation
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(Wire):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#capability-
+    negotiation
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: bool | None = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ToolsCapability(Wire):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#capability-
+    negotiation
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other tools than before."""
 
 
 # --- Ping ---
@@ -196,9 +310,17 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class ProgressNotificationParams(Wire):
+    """How far a request has come.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/utilities/progress
+    """
+
     progress_token: ProgressToken
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
+    """How much is done, in any unit; it grows each time, and may be a fraction."""
     total: int | float | None = None
+    """How much there is to do, in the unit of `progress`; absent if unknown."""
     meta: dict[str, Any] | None = None
 
 
@@ -211,8 +333,15 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class CancelledNotificationParams(Wire):
+    """Which request is to stop, and why.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/utilities/cancellation
+    """
+
     request_id: RequestId
+    """Which request in flight it is, by the id that it was sent under."""
     reason: str | None = None
+    """Why, in words for a log or the user."""
     meta: dict[str, Any] | None = None
 
 
@@ -225,47 +354,98 @@ class PaginatedRequest(Wire):
 
 
 class PaginatedResult(Wire):
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/pagination
+    """
+
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 # --- Content ---
 
 
 class ResourceContents(Wire):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools#tool-result
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
 
 
 class TextResourceContents(Wire, AnyResourceContentsArm):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools#tool-result
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
 
 
 class BlobResourceContents(Wire, AnyResourceContentsArm):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools#tool-result
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
 
 
 class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools#tool-result
+    """
+
     type: ClassVar[Literal["resource"]] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
 
 
 class TextContent(Wire, tag_field="type", tag="text"):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools#tool-result
+    """
+
     type: ClassVar[Literal["text"]] = "text"
     text: str
+    """What it says, for the user or a model to read."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
 
 
 class ImageContent(Wire, tag_field="type", tag="image"):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools#tool-result
+    """
+
     type: ClassVar[Literal["image"]] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: str
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
 
 
 # --- Resources ---
@@ -277,9 +457,16 @@ class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
 
 
 class ListResourcesResult(Wire):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     resources: list[Resource]
+    """Those on this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
@@ -288,9 +475,16 @@ class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/temp
 
 
 class ListResourceTemplatesResult(Wire):
+    """One page of the URI patterns that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     resource_templates: list[ResourceTemplate]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
@@ -299,12 +493,24 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
 
 
 class ReadResourceRequestParams(Wire):
+    """Names the resource to read by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
 class ReadResourceResult(Wire):
+    """What the server found under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     contents: list[AnyResourceContents]
+    """What is there: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -323,7 +529,13 @@ class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe"):
 
 
 class SubscribeRequestParams(Wire):
+    """Which resource to report changes of.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
@@ -333,7 +545,13 @@ class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe"):
 
 
 class UnsubscribeRequestParams(Wire):
+    """Which resource no longer to report changes of.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     uri: str
+    """Its address, as it was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -343,25 +561,52 @@ class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/r
 
 
 class ResourceUpdatedNotificationParams(Wire):
+    """A resource has changed; the client may want to read it again.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     uri: str
+    """What has changed; it may be a part of what was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
 class Resource(Wire):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     uri: str
+    """The address to read it from."""
     name: str
+    """Identifies it to programs; shown where there is no title."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
 
 
 class ResourceTemplate(Wire):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
     uri_template: str
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     name: str
+    """Identifies it to programs; shown where there is no title."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     description: str | None = None
+    """What the resources are good for, to help a model decide."""
     mime_type: str | None = None
+    """Media type of every resource under the template; absent if they differ."""
 
 
 # --- Prompts ---
@@ -373,14 +618,27 @@ class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
 
 
 class PaginatedRequestParams(Wire):
+    """Which page of a list to fetch.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     cursor: str | None = None
+    """Where to go on, from the page before; absent means from the start."""
     meta: dict[str, Any] | None = None
 
 
 class ListPromptsResult(Wire):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     prompts: list[Prompt]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
@@ -389,32 +647,69 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
 
 
 class GetPromptRequestParams(Wire):
+    """Which prompt to fill in, and with what.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     name: str
+    """Which one, by its name in `prompts/list`."""
     arguments: dict[str, str] | None = None
+    """The text for each blank, by name; absent means none."""
     meta: dict[str, Any] | None = None
 
 
 class GetPromptResult(Wire):
+    """A prompt that is filled in: messages ready for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     messages: list[PromptMessage]
+    """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
+    """What the prompt is good for."""
 
 
 class Prompt(Wire):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     name: str
+    """What a client gets it by; unique in one server."""
     description: str | None = None
+    """What it is good for, to help people choose."""
     arguments: list[PromptArgument] | None = None
+    """The blanks to fill in; absent means that there are none."""
 
 
 class PromptArgument(Wire):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     name: str
+    """What its value is sent under."""
     description: str | None = None
+    """What to fill in, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptMessage(Wire):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
     role: Role
+    """Who is to have said it."""
     content: ContentBlock
+    """What is said: one block."""
 
 
 class PromptListChangedNotification(
@@ -435,15 +730,29 @@ class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
 
 
 class ListToolsResult(Wire):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
     tools: list[Tool]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class CallToolResult(Wire):
+    """What a tool returned, or how it failed.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
     content: list[ContentBlock]
+    """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
     is_error: bool | None = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
@@ -452,8 +761,15 @@ class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
 
 
 class CallToolRequestParams(Wire):
+    """Which tool to run, and with what.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
     name: str
+    """Which one, by its name in `tools/list`."""
     arguments: dict[str, Any] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: dict[str, Any] | None = None
 
 
@@ -473,9 +789,17 @@ class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/t
 
 
 class Tool(Wire):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
     name: str
+    """What a call names it by; unique in one server."""
     input_schema: dict[str, Any]
+    """JSON Schema of its arguments; its own type is always `object`."""
     description: str | None = None
+    """What it does and when to use it, for a model."""
 
 
 # --- Completion ---
@@ -487,35 +811,75 @@ class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
 
 
 class CompleteRequestParams(Wire):
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
+    """The one that is being typed, with what there is of it."""
     meta: dict[str, Any] | None = None
 
 
 class CompletionArgument(Wire):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
     name: str
+    """Which argument of the prompt, or variable of the template, it is."""
     value: str
+    """What has been typed so far; may be empty."""
 
 
 class CompleteResult(Wire):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
     completion: Completion
+    """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
 
 
 class Completion(Wire):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
     values: list[str]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """How many values there are, unsent ones included; absent if unknown."""
     has_more: bool | None = None
+    """True if there are more values than were sent."""
 
 
 class ResourceReference(Wire, tag_field="type", tag="ref/resource"):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
     type: ClassVar[Literal["ref/resource"]] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
+    """Which one, by its name in `prompts/list`."""
 
 
 # --- Logging ---
@@ -527,7 +891,13 @@ class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel"):
 
 
 class SetLevelRequestParams(Wire):
+    """How much of its log the server should send.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/logging
+    """
+
     level: LoggingLevel
+    """The least severe messages to send; more severe ones are sent as well."""
     meta: dict[str, Any] | None = None
 
 
@@ -537,9 +907,17 @@ class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/me
 
 
 class LoggingMessageNotificationParams(Wire):
+    """One entry of the server's log.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/logging
+    """
+
     level: LoggingLevel
+    """How severe it is, from `debug` up to `emergency`."""
     data: Any
+    """What is logged, as any JSON; it must not hold secrets."""
     logger: str | None = None
+    """The part of the server that logs it."""
     meta: dict[str, Any] | None = None
 
 
@@ -552,39 +930,83 @@ class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage
 
 
 class CreateMessageRequestParams(Wire):
+    """A conversation that the client's model is to continue for the server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/sampling
+    """
+
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: int
+    """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: ModelPreferences | None = None
+    """What matters in a model; the client may ignore it."""
     system_prompt: str | None = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
+    """Whose MCP context to add for the model; the client may ignore it."""
     temperature: int | float | None = None
+    """How freely the model chooses its words; the scale is the provider's."""
     stop_sequences: list[str] | None = None
+    """Texts after which the model is to stop."""
     metadata: dict[str, Any] | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
     meta: dict[str, Any] | None = None
 
 
 class CreateMessageResult(Wire):
+    """What the client's model said.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/sampling
+    """
+
     role: Role
+    """Who said it: `assistant`, as a rule."""
     content: SamplingMessageContentBlock
+    """What was said: one block, from 2025-11-25 also a list of them."""
     model: str
+    """Which one the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
+    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire):
+    """One turn of a conversation with a model.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/sampling
+    """
+
     role: Role
+    """Who said it."""
     content: SamplingMessageContentBlock
+    """What was said: one block, from 2025-11-25 also a list of them."""
 
 
 class ModelPreferences(Wire):
+    """What matters to the server in a model; the client has the choice.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/sampling
+    """
+
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
+    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
+    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
+    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire):
+    """A model, or family of models, that the server would like.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/sampling
+    """
+
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 # --- Roots ---
@@ -596,17 +1018,35 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
 
 
 class RequestParams(Wire):
+    """The params of a request that says it all by its method.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/roots
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class ListRootsResult(Wire):
+    """The directories and files that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/roots
+    """
+
     roots: list[Root]
+    """All of them: this list has no pages."""
     meta: dict[str, Any] | None = None
 
 
 class Root(Wire):
+    """A directory or file that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/roots
+    """
+
     uri: str
+    """Where it is; always begins with `file://`."""
     name: str | None = None
+    """What people see for it."""
 
 
 class RootsListChangedNotification(
@@ -625,6 +1065,7 @@ if TYPE_CHECKING:
         JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
     )
     EmptyResult: TypeAlias = Result
+    """A result that says nothing but that the request was carried out."""
     ClientRequest: TypeAlias = (
         InitializeRequest
         | PingRequest
@@ -670,9 +1111,13 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
+    """What reading a resource gives: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceReference
+    """Where an argument belongs: to a prompt or to a resource template."""
     ContentBlock: TypeAlias = TextContent | ImageContent | EmbeddedResource | UnknownContent
+    """One piece of a prompt or of a tool's answer: text, media or a resource."""
     SamplingMessageContentBlock: TypeAlias = TextContent | ImageContent | UnknownContent
+    """One piece of a turn: text or media, from 2025-11-25 also a use of a tool."""
 else:
     JSONRPCMessage = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
     EmptyResult = Result

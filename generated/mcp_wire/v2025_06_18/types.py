@@ -3,7 +3,8 @@
 """Wire types of MCP 2025-06-18.
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
-off the wire, UNSET where JSON null is data. In each section required fields come before optional
+off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
+keys. In each section required fields come before optional
 ones, otherwise in the specification's order; unions come last.
 """
 
@@ -24,12 +25,17 @@ from mcp_wire.base import (
 # --- Scalars and maps ---
 
 ProgressToken: TypeAlias = str | int
+"""Ties progress notifications to a request; chosen by the request's sender."""
 Cursor: TypeAlias = str
+"""An opaque position in a paged list; only the server can read it."""
 RequestId: TypeAlias = str | int
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
+"""Who speaks or listens: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
+"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424)."""
 
 # --- What unions without a tag are told apart by ---
 
@@ -95,9 +101,17 @@ class JSONRPCError(Wire):
 
 
 class Error(Wire):
+    """Why a request failed, as JSON-RPC reports it.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
+    """
+
     code: int
+    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
+    """What happened, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 # --- Common types ---
@@ -114,18 +128,38 @@ class Notification(Wire):
 
 
 class Result(Wire):
+    """What all results have in common; alone it says that the request was carried out.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#result
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class BaseMetadata(Wire):
+    """The base of what has a name for programs and a title for people.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#basemetadata
+    """
+
     name: str
+    """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 class Annotations(Wire):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#annotations
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
+    """How important it is, from 0 (can be left out) to 1 (is needed)."""
     last_modified: str | None = None
+    """When it last changed, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 # --- Initialization ---
@@ -137,18 +171,35 @@ class InitializeRequest(Wire, tag_field="method", tag="initialize"):
 
 
 class InitializeRequestParams(Wire):
+    """What a client says first: its newest revision, what it can do, and who it is.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
+    """
+
     protocol_version: str
+    """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
+    """What the client offers for the whole session."""
     client_info: Implementation
+    """The software that the client says it is."""
     meta: dict[str, Any] | None = None
 
 
 class InitializeResult(Wire):
+    """What a server answers first: the revision to speak, what it can do, and who it is.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializeresult
+    """
+
     protocol_version: str
+    """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
+    """What the server offers for the whole session."""
     server_info: Implementation
+    """The software that the server says it is."""
     meta: dict[str, Any] | None = None
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class InitializedNotification(Wire, tag_field="method", tag="notifications/initialized"):
@@ -157,49 +208,108 @@ class InitializedNotification(Wire, tag_field="method", tag="notifications/initi
 
 
 class NotificationParams(Wire):
+    """The params of a notification that says it all by its method.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#initializednotification
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class Implementation(Wire):
+    """The software that a peer says it is; unverified, so not to be relied on for security.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#implementation
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 # --- Capabilities ---
 
 
 class ClientCapabilities(Wire):
+    """What a client offers to servers; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
+    """
+
     experimental: dict[str, dict[str, Any]] | None = None
+    """Features outside the specification by name, each with its settings."""
     roots: RootsCapability | None = None
+    """Present if the client tells which directories and files to work on."""
     sampling: dict[str, Any] | None = None
+    """Present if the client can call a model for the server."""
     elicitation: dict[str, Any] | None = None
+    """Present if the client can ask its user; empty means by form only."""
 
 
 class RootsCapability(Wire):
+    """The client answers `roots/list`; says whether it also reports changes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the client tells when there are other roots than before."""
 
 
 class ServerCapabilities(Wire):
+    """What a server offers to clients; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     experimental: dict[str, dict[str, Any]] | None = None
+    """Features outside the specification by name, each with its settings."""
     logging: dict[str, Any] | None = None
+    """Present, as an empty object, if the server sends log messages."""
     completions: dict[str, Any] | None = None
+    """Present, as an empty object, if the server suggests values for arguments."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
 
 
 class PromptsCapability(Wire):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(Wire):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: bool | None = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ToolsCapability(Wire):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other tools than before."""
 
 
 # --- Ping ---
@@ -219,10 +329,19 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class ProgressNotificationParams(Wire):
+    """How far a request has come.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
+    """
+
     progress_token: ProgressToken
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
+    """How much is done, in any unit; it grows each time, and may be a fraction."""
     total: int | float | None = None
+    """How much there is to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
+    """What is being done now, for people."""
     meta: dict[str, Any] | None = None
 
 
@@ -235,8 +354,15 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class CancelledNotificationParams(Wire):
+    """Which request is to stop, and why.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
+    """
+
     request_id: RequestId
+    """Which request in flight it is, by the id that it was sent under."""
     reason: str | None = None
+    """Why, in words for a log or the user."""
     meta: dict[str, Any] | None = None
 
 
@@ -249,72 +375,143 @@ class PaginatedRequest(Wire):
 
 
 class PaginatedResult(Wire):
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedresult
+    """
+
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 # --- Content ---
 
 
 class ResourceContents(Wire):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class TextResourceContents(Wire, AnyResourceContentsArm):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#textresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class BlobResourceContents(Wire, AnyResourceContentsArm):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#blobresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class ResourceLink(Wire, tag_field="type", tag="resource_link"):
+    """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelink
+    """
+
     type: ClassVar[Literal["resource_link"]] = "resource_link"
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#embeddedresource
+    """
+
     type: ClassVar[Literal["resource"]] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class TextContent(Wire, tag_field="type", tag="text"):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#textcontent
+    """
+
     type: ClassVar[Literal["text"]] = "text"
     text: str
+    """What it says, for the user or a model to read."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class ImageContent(Wire, tag_field="type", tag="image"):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#imagecontent
+    """
+
     type: ClassVar[Literal["image"]] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: str
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class AudioContent(Wire, tag_field="type", tag="audio"):
+    """A sound, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#audiocontent
+    """
+
     type: ClassVar[Literal["audio"]] = "audio"
     data: str
+    """The sound's bytes, in base64."""
     mime_type: str
+    """The sound's media type, such as `audio/wav`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
@@ -327,9 +524,16 @@ class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
 
 
 class ListResourcesResult(Wire):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesresult
+    """
+
     resources: list[Resource]
+    """Those on this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
@@ -338,9 +542,17 @@ class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/temp
 
 
 class ListResourceTemplatesResult(Wire):
+    """One page of the URI patterns that the server offers.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcetemplatesresult
+    """
+
     resource_templates: list[ResourceTemplate]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
@@ -349,12 +561,24 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
 
 
 class ReadResourceRequestParams(Wire):
+    """Names the resource to read by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
 class ReadResourceResult(Wire):
+    """What the server found under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourceresult
+    """
+
     contents: list[AnyResourceContents]
+    """What is there: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -373,7 +597,13 @@ class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe"):
 
 
 class SubscribeRequestParams(Wire):
+    """Which resource to report changes of.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
@@ -383,7 +613,13 @@ class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe"):
 
 
 class UnsubscribeRequestParams(Wire):
+    """Which resource no longer to report changes of.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
+    """
+
     uri: str
+    """Its address, as it was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -393,28 +629,58 @@ class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/r
 
 
 class ResourceUpdatedNotificationParams(Wire):
+    """A resource has changed; the client may want to read it again.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourceupdatednotification
+    """
+
     uri: str
+    """What has changed; it may be a part of what was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
 class Resource(Wire):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resource
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class ResourceTemplate(Wire):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplate
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri_template: str
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What the resources are good for, to help a model decide."""
     mime_type: str | None = None
+    """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
@@ -427,14 +693,27 @@ class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
 
 
 class PaginatedRequestParams(Wire):
+    """Which page of a list to fetch.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsrequest
+    """
+
     cursor: str | None = None
+    """Where to go on, from the page before; absent means from the start."""
     meta: dict[str, Any] | None = None
 
 
 class ListPromptsResult(Wire):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsresult
+    """
+
     prompts: list[Prompt]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
@@ -443,35 +722,74 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
 
 
 class GetPromptRequestParams(Wire):
+    """Which prompt to fill in, and with what.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
+    """
+
     name: str
+    """Which one, by its name in `prompts/list`."""
     arguments: dict[str, str] | None = None
+    """The text for each blank, by name; absent means none."""
     meta: dict[str, Any] | None = None
 
 
 class GetPromptResult(Wire):
+    """A prompt that is filled in: messages ready for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptresult
+    """
+
     messages: list[PromptMessage]
+    """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
+    """What the prompt is good for."""
 
 
 class Prompt(Wire):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#prompt
+    """
+
     name: str
+    """What a client gets it by; unique in one server."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What it is good for, to help people choose."""
     arguments: list[PromptArgument] | None = None
+    """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
 
 
 class PromptArgument(Wire):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptargument
+    """
+
     name: str
+    """What its value is sent under."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What to fill in, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptMessage(Wire):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptmessage
+    """
+
     role: Role
+    """Who is to have said it."""
     content: ContentBlock
+    """What is said: one block."""
 
 
 class PromptListChangedNotification(
@@ -492,16 +810,31 @@ class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
 
 
 class ListToolsResult(Wire):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsresult
+    """
+
     tools: list[Tool]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class CallToolResult(Wire):
+    """What a tool returned, or how it failed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolresult
+    """
+
     content: list[ContentBlock]
+    """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
     structured_content: dict[str, Any] | None = None
+    """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: bool | None = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
@@ -510,8 +843,15 @@ class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
 
 
 class CallToolRequestParams(Wire):
+    """Which tool to run, and with what.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
+    """
+
     name: str
+    """Which one, by its name in `tools/list`."""
     arguments: dict[str, Any] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: dict[str, Any] | None = None
 
 
@@ -531,20 +871,41 @@ class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/t
 
 
 class ToolAnnotations(Wire):
+    """Hints on how a tool behaves; worth no more than the server that gives them.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
+    """
+
     title: str | None = None
+    """What people see, if the tool itself has no `title`."""
     read_only_hint: bool | None = None
+    """It changes nothing; absent means false."""
     destructive_hint: bool | None = None
+    """Its changes may delete or overwrite, not only add; absent means true."""
     idempotent_hint: bool | None = None
+    """A second call with the same arguments changes nothing more; absent means false."""
     open_world_hint: bool | None = None
+    """It deals with things outside, as a web search does; absent means true."""
 
 
 class Tool(Wire):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
+    """
+
     name: str
+    """What a call names it by; unique in one server."""
     input_schema: dict[str, Any]
+    """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
+    """What people see; absent means the title in `annotations`, or else `name`."""
     description: str | None = None
+    """What it does and when to use it, for a model."""
     output_schema: dict[str, Any] | None = None
+    """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
+    """Hints on how it behaves, not to be trusted from just any server."""
     meta: dict[str, Any] | None = None
 
 
@@ -557,41 +918,90 @@ class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
 
 
 class CompleteRequestParams(Wire):
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
+    """The one that is being typed, with what there is of it."""
     context: CompletionContext | None = None
+    """What has been chosen for other arguments."""
     meta: dict[str, Any] | None = None
 
 
 class CompletionArgument(Wire):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     name: str
+    """Which argument of the prompt, or variable of the template, it is."""
     value: str
+    """What has been typed so far; may be empty."""
 
 
 class CompletionContext(Wire):
+    """What the user has chosen already, to narrow the suggestions.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     arguments: dict[str, str] | None = None
+    """Values chosen already, by name."""
 
 
 class CompleteResult(Wire):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
+    """
+
     completion: Completion
+    """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
 
 
 class Completion(Wire):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
+    """
+
     values: list[str]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """How many values there are, unsent ones included; absent if unknown."""
     has_more: bool | None = None
+    """True if there are more values than were sent."""
 
 
 class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplatereference
+    """
+
     type: ClassVar[Literal["ref/resource"]] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptreference
+    """
+
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
+    """Which one, by its name in `prompts/list`."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 # --- Logging ---
@@ -603,7 +1013,13 @@ class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel"):
 
 
 class SetLevelRequestParams(Wire):
+    """How much of its log the server should send.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
+    """
+
     level: LoggingLevel
+    """The least severe messages to send; more severe ones are sent as well."""
     meta: dict[str, Any] | None = None
 
 
@@ -613,9 +1029,18 @@ class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/me
 
 
 class LoggingMessageNotificationParams(Wire):
+    """One entry of the server's log.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#loggingmessagenotification
+    """
+
     level: LoggingLevel
+    """How severe it is, from `debug` up to `emergency`."""
     data: Any
+    """What is logged, as any JSON; it must not hold secrets."""
     logger: str | None = None
+    """The part of the server that logs it."""
     meta: dict[str, Any] | None = None
 
 
@@ -628,39 +1053,83 @@ class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage
 
 
 class CreateMessageRequestParams(Wire):
+    """A conversation that the client's model is to continue for the server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
+    """
+
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: int
+    """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: ModelPreferences | None = None
+    """What matters in a model; the client may ignore it."""
     system_prompt: str | None = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
+    """Whose MCP context to add for the model; the client may ignore it."""
     temperature: int | float | None = None
+    """How freely the model chooses its words; the scale is the provider's."""
     stop_sequences: list[str] | None = None
+    """Texts after which the model is to stop."""
     metadata: dict[str, Any] | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
     meta: dict[str, Any] | None = None
 
 
 class CreateMessageResult(Wire):
+    """What the client's model said.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessageresult
+    """
+
     role: Role
+    """Who said it: `assistant`, as a rule."""
     content: SamplingMessageContentBlock
+    """What was said: one block, from 2025-11-25 also a list of them."""
     model: str
+    """Which one the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
+    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire):
+    """One turn of a conversation with a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#samplingmessage
+    """
+
     role: Role
+    """Who said it."""
     content: SamplingMessageContentBlock
+    """What was said: one block, from 2025-11-25 also a list of them."""
 
 
 class ModelPreferences(Wire):
+    """What matters to the server in a model; the client has the choice.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#modelpreferences
+    """
+
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
+    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
+    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
+    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire):
+    """A model, or family of models, that the server would like.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#modelhint
+    """
+
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 # --- Roots ---
@@ -672,17 +1141,35 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
 
 
 class RequestParams(Wire):
+    """The params of a request that says it all by its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsrequest
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class ListRootsResult(Wire):
+    """The directories and files that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsresult
+    """
+
     roots: list[Root]
+    """All of them: this list has no pages."""
     meta: dict[str, Any] | None = None
 
 
 class Root(Wire):
+    """A directory or file that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#root
+    """
+
     uri: str
+    """Where it is; always begins with `file://`."""
     name: str | None = None
+    """What people see for it."""
     meta: dict[str, Any] | None = None
 
 
@@ -704,53 +1191,115 @@ class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
 
 
 class ElicitRequestParams(Wire):
+    """A question to the user: a form, or from 2025-11-25 also a web page to visit.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
+    """
+
     message: str
+    """What is asked and why, for the user."""
     requested_schema: ElicitationSchema
+    """The fields of the form."""
     meta: dict[str, Any] | None = None
 
 
 class ElicitationSchema(Wire):
+    """A form: an object of fields, without nesting.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
+    """
+
     type: Literal["object"] = const("object")
+    """Always `object`."""
     properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by the keys of the answers."""
     required: list[str] | None = None
+    """The keys that must have an answer; absent means none."""
 
 
 class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#stringschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_length: int | None = None
+    """The fewest characters allowed; absent means no limit."""
     max_length: int | None = None
+    """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
+    """What the text must be, such as an email address; absent means anything."""
 
 
 class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for a number.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#numberschema
+    """
+
     type: Literal["number", "integer"]
+    """`integer` if only whole numbers will do, else `number`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     minimum: int | float | None = None
+    """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
+    """The largest number allowed; absent means no limit."""
 
 
 class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for yes or no.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#booleanschema
+    """
+
     type: Literal["boolean"] = const("boolean")
+    """Always `boolean`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: bool | None = None
+    """The answer to begin with; absent means neither."""
 
 
 class EnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field with fixed choices.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#enumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     enum_names: list[str] | None = None
+    """What the user sees for each value, in the order of `enum`."""
 
 
 class ElicitResult(Wire):
+    """What the user answered, or that they did not.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitresult
+    """
+
     action: Literal["accept", "decline", "cancel"]
+    """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     meta: dict[str, Any] | None = None
     content: dict[str, str | int | float | bool] | None = None
+    """The answers by key; only if a form was accepted."""
 
 
 # --- Unions ---
@@ -760,10 +1309,13 @@ if TYPE_CHECKING:
         JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
     )
     EmptyResult: TypeAlias = Result
+    """A result that says nothing but that the request was carried out."""
     ContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownContent
     )
+    """One piece of a prompt or of a tool's answer: text, media or a resource."""
     PrimitiveSchemaDefinition: TypeAlias = StringSchema | NumberSchema | BooleanSchema | EnumSchema
+    """One field of a form: a text, a number, yes or no, or fixed choices."""
     ClientRequest: TypeAlias = (
         InitializeRequest
         | PingRequest
@@ -809,10 +1361,13 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
+    """What reading a resource gives: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceTemplateReference
+    """Where an argument belongs: to a prompt or to a resource template."""
     SamplingMessageContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | UnknownContent
     )
+    """One piece of a turn: text or media, from 2025-11-25 also a use of a tool."""
 else:
     JSONRPCMessage = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
     EmptyResult = Result

@@ -3,7 +3,8 @@
 """Wire types of MCP 2025-11-25.
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
-off the wire, UNSET where JSON null is data. In each section required fields come before optional
+off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
+keys. In each section required fields come before optional
 ones, otherwise in the specification's order; unions come last.
 """
 
@@ -25,14 +26,21 @@ from mcp_wire.base import (
 # --- Scalars and maps ---
 
 ProgressToken: TypeAlias = str | int
+"""Ties progress notifications to a request; chosen by the request's sender."""
 Cursor: TypeAlias = str
+"""An opaque position in a paged list; only the server can read it."""
 RequestId: TypeAlias = str | int
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
+"""Who speaks or listens: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
+"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424)."""
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
+"""Where a task stands; `completed`, `failed` and `cancelled` are final."""
 GetTaskPayloadResult: TypeAlias = dict[str, Any]
+"""The outcome of the request that made the task, such as a CallToolResult."""
 
 # --- What unions without a tag are told apart by ---
 
@@ -121,6 +129,11 @@ class JSONRPCErrorResponse(Wire):
 
 
 class RequestParams(Wire):
+    """The params of a request that says it all by its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
+    """
+
     meta: dict[str, Any] | None = None
 
 
@@ -130,6 +143,11 @@ class Request(Wire):
 
 
 class NotificationParams(Wire):
+    """The params of a notification that says it all by its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notificationparams
+    """
+
     meta: dict[str, Any] | None = None
 
 
@@ -139,63 +157,138 @@ class Notification(Wire):
 
 
 class Result(Wire):
+    """What all results have in common; alone it says that the request was carried out.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#result
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class Icon(Wire):
+    """A picture that stands for something in a user interface.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#icon
+    """
+
     src: str
+    """Where the picture is: a web address, or a `data:` URI that holds it in base64."""
     mime_type: str | None = None
+    """Media type, where the one that comes with `src` is missing or too general."""
     sizes: list[str] | None = None
+    """Sizes that it suits, such as `48x48`, or `any` if it scales; absent means every size."""
     theme: Literal["light", "dark"] | None = None
+    """The background that it is made for; absent means that it suits both."""
 
 
 class Icons(Wire):
+    """The base of what can be shown with pictures.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#icons
+    """
+
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
 
 
 class BaseMetadata(Wire):
+    """The base of what has a name for programs and a title for people.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#basemetadata
+    """
+
     name: str
+    """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 class Annotations(Wire):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#annotations
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
+    """How important it is, from 0 (can be left out) to 1 (is needed)."""
     last_modified: str | None = None
+    """When it last changed, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 # --- Errors ---
 
 
 class Error(Wire):
+    """Why a request failed, as JSON-RPC reports it.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#error
+    """
+
     code: int
+    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
+    """What happened, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class URLElicitationRequiredError(Wire):
+    """The whole JSON-RPC response around a URLElicitationRequired.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
     jsonrpc: Literal["2.0"] = const("2.0")
     error: URLElicitationRequired
+    """What the user has to do first, and where."""
     id: RequestId | None = None
 
 
 class URLElicitationRequired(Wire):
+    """The user has to visit web pages before the request can succeed (-32042).
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
     code: Literal[-32042] = const(-32042)
+    """Always -32042."""
     message: str
+    """What the user has to do first, in one short sentence."""
     data: URLElicitationRequiredData
+    """The pages in question, for a program to read."""
 
 
 class URLElicitationRequiredData(Wire):
+    """Says which web pages the user has to visit first.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
     elicitations: list[ElicitRequestURLParams]
+    """The pages that the user has to visit before the request is sent again."""
 
 
 # --- Initialization ---
 
 
 class InitializeRequestParams(Wire):
+    """What a client says first: its newest revision, what it can do, and who it is.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequestparams
+    """
+
     protocol_version: str
+    """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
+    """What the client offers for the whole session."""
     client_info: Implementation
+    """The software that the client says it is."""
     meta: dict[str, Any] | None = None
 
 
@@ -207,11 +300,20 @@ class InitializeRequest(Wire, tag_field="method", tag="initialize"):
 
 
 class InitializeResult(Wire):
+    """What a server answers first: the revision to speak, what it can do, and who it is.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializeresult
+    """
+
     protocol_version: str
+    """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
+    """What the server offers for the whole session."""
     server_info: Implementation
+    """The software that the server says it is."""
     meta: dict[str, Any] | None = None
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class InitializedNotification(Wire, tag_field="method", tag="notifications/initialized"):
@@ -221,93 +323,212 @@ class InitializedNotification(Wire, tag_field="method", tag="notifications/initi
 
 
 class Implementation(Wire):
+    """The software that a peer says it is; unverified, so not to be relied on for security.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#implementation
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What the software does, for people."""
     website_url: str | None = None
+    """Where people can read about the software."""
 
 
 # --- Capabilities ---
 
 
 class ClientCapabilities(Wire):
+    """What a client offers to servers; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     experimental: dict[str, dict[str, Any]] | None = None
+    """Features outside the specification by name, each with its settings."""
     roots: RootsCapability | None = None
+    """Present if the client tells which directories and files to work on."""
     sampling: SamplingCapability | None = None
+    """Present if the client can call a model for the server."""
     elicitation: ElicitationCapability | None = None
+    """Present if the client can ask its user; empty means by form only."""
     tasks: ClientTasksCapability | None = None
+    """Present if the client runs some requests as tasks."""
 
 
 class ElicitationCapability(Wire):
+    """The ways a client can ask its user; an empty one means by form only.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     form: dict[str, Any] | None = None
+    """Present, as an empty object, if the client can show a form."""
     url: dict[str, Any] | None = None
+    """Present, as an empty object, if the client can send its user to a web page."""
 
 
 class RootsCapability(Wire):
+    """The client answers `roots/list`; says whether it also reports changes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the client tells when there are other roots than before."""
 
 
 class SamplingCapability(Wire):
+    """The client can call a model for the server; says with what extras.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     context: dict[str, Any] | None = None
+    """Present, as an empty object, if `include_context` may be more than `none`."""
     tools: dict[str, Any] | None = None
+    """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
 class ClientTasksCapability(Wire):
+    """What a client offers to do with tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     list: dict[str, Any] | None = None
+    """Present, as an empty object, if the client answers `tasks/list`."""
     cancel: dict[str, Any] | None = None
+    """Present, as an empty object, if the client answers `tasks/cancel`."""
     requests: ClientTaskRequests | None = None
+    """Which requests may ask for a task."""
 
 
 class ClientTaskRequests(Wire):
+    """The requests that a client will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     sampling: SamplingTaskRequests | None = None
+    """Calls of a model that may be tasks; absent means none."""
     elicitation: ElicitationTaskRequests | None = None
+    """Questions to the user that may be tasks; absent means none."""
 
 
 class ElicitationTaskRequests(Wire):
+    """The questions to the user that a client will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     create: dict[str, Any] | None = None
+    """Present, as an empty object, if `elicitation/create` may be a task."""
 
 
 class SamplingTaskRequests(Wire):
+    """The calls of a model that a client will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     create_message: dict[str, Any] | None = None
+    """Present, as an empty object, if `sampling/createMessage` may be a task."""
 
 
 class ServerCapabilities(Wire):
+    """What a server offers to clients; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     experimental: dict[str, dict[str, Any]] | None = None
+    """Features outside the specification by name, each with its settings."""
     logging: dict[str, Any] | None = None
+    """Present, as an empty object, if the server sends log messages."""
     completions: dict[str, Any] | None = None
+    """Present, as an empty object, if the server suggests values for arguments."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
     tasks: ServerTasksCapability | None = None
+    """Present if the server runs some requests as tasks."""
 
 
 class PromptsCapability(Wire):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(Wire):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: bool | None = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ServerTasksCapability(Wire):
+    """What a server offers to do with tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     list: dict[str, Any] | None = None
+    """Present, as an empty object, if the server answers `tasks/list`."""
     cancel: dict[str, Any] | None = None
+    """Present, as an empty object, if the server answers `tasks/cancel`."""
     requests: ServerTaskRequests | None = None
+    """Which requests may ask for a task."""
 
 
 class ServerTaskRequests(Wire):
+    """The requests that a server will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     tools: ToolTaskRequests | None = None
+    """Tool requests that may be tasks; absent means none."""
 
 
 class ToolTaskRequests(Wire):
+    """The tool requests that a server will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     call: dict[str, Any] | None = None
+    """Present, as an empty object, if `tools/call` may be a task; each tool has its say."""
 
 
 class ToolsCapability(Wire):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other tools than before."""
 
 
 # --- Ping ---
@@ -324,11 +545,21 @@ class PingRequest(Wire, tag_field="method", tag="ping"):
 
 
 class ProgressNotificationParams(Wire):
+    """How far a request has come.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotificationparams
+    """
+
     progress_token: ProgressToken
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
+    """How much is done, in any unit; it grows each time, and may be a fraction."""
     meta: dict[str, Any] | None = None
     total: int | float | None = None
+    """How much there is to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
+    """What is being done now, for people."""
 
 
 class ProgressNotification(Wire, tag_field="method", tag="notifications/progress"):
@@ -341,9 +572,17 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class CancelledNotificationParams(Wire):
+    """Which request is to stop, and why.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotificationparams
+    """
+
     meta: dict[str, Any] | None = None
     request_id: RequestId | None = None
+    """Which request in flight it is, by the id that it was sent under."""
     reason: str | None = None
+    """Why, in words for a log or the user."""
 
 
 class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled"):
@@ -356,8 +595,15 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class PaginatedRequestParams(Wire):
+    """Which page of a list to fetch.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
+    """
+
     meta: dict[str, Any] | None = None
     cursor: str | None = None
+    """Where to go on, from the page before; absent means from the start."""
 
 
 class PaginatedRequest(Wire):
@@ -368,73 +614,145 @@ class PaginatedRequest(Wire):
 
 
 class PaginatedResult(Wire):
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedresult
+    """
+
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 # --- Content ---
 
 
 class ResourceContents(Wire):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class TextResourceContents(Wire, AnyResourceContentsArm):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#textresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class BlobResourceContents(Wire, AnyResourceContentsArm):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#blobresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class ResourceLink(Wire, tag_field="type", tag="resource_link"):
+    """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelink
+    """
+
     type: ClassVar[Literal["resource_link"]] = "resource_link"
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#embeddedresource
+    """
+
     type: ClassVar[Literal["resource"]] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class TextContent(Wire, tag_field="type", tag="text"):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#textcontent
+    """
+
     type: ClassVar[Literal["text"]] = "text"
     text: str
+    """What it says, for the user or a model to read."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class ImageContent(Wire, tag_field="type", tag="image"):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#imagecontent
+    """
+
     type: ClassVar[Literal["image"]] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: str
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class AudioContent(Wire, tag_field="type", tag="audio"):
+    """A sound, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#audiocontent
+    """
+
     type: ClassVar[Literal["audio"]] = "audio"
     data: str
+    """The sound's bytes, in base64."""
     mime_type: str
+    """The sound's media type, such as `audio/wav`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
@@ -449,9 +767,16 @@ class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
 
 
 class ListResourcesResult(Wire):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesresult
+    """
+
     resources: list[Resource]
+    """Those on this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
@@ -462,18 +787,39 @@ class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/temp
 
 
 class ListResourceTemplatesResult(Wire):
+    """One page of the URI patterns that the server offers.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesresult
+    """
+
     resource_templates: list[ResourceTemplate]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ResourceRequestParams(Wire):
+    """The base of params that name a resource by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcerequestparams
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
 class ReadResourceRequestParams(Wire):
+    """Names the resource to read by its URI.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequestparams
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
@@ -485,7 +831,13 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
 
 
 class ReadResourceResult(Wire):
+    """What the server found under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourceresult
+    """
+
     contents: list[AnyResourceContents]
+    """What is there: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -500,7 +852,14 @@ class ResourceListChangedNotification(
 
 
 class SubscribeRequestParams(Wire):
+    """Which resource to report changes of.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequestparams
+    """
+
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
 
 
@@ -512,7 +871,14 @@ class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe"):
 
 
 class UnsubscribeRequestParams(Wire):
+    """Which resource no longer to report changes of.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequestparams
+    """
+
     uri: str
+    """Its address, as it was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -524,7 +890,14 @@ class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe"):
 
 
 class ResourceUpdatedNotificationParams(Wire):
+    """A resource has changed; the client may want to read it again.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotificationparams
+    """
+
     uri: str
+    """What has changed; it may be a part of what was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -535,25 +908,50 @@ class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/r
 
 
 class Resource(Wire):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resource
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class ResourceTemplate(Wire):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplate
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri_template: str
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What the resources are good for, to help a model decide."""
     mime_type: str | None = None
+    """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
@@ -568,15 +966,30 @@ class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
 
 
 class ListPromptsResult(Wire):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsresult
+    """
+
     prompts: list[Prompt]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class GetPromptRequestParams(Wire):
+    """Which prompt to fill in, and with what.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequestparams
+    """
+
     name: str
+    """Which one, by its name in `prompts/list`."""
     meta: dict[str, Any] | None = None
     arguments: dict[str, str] | None = None
+    """The text for each blank, by name; absent means none."""
 
 
 class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
@@ -587,30 +1000,63 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
 
 
 class GetPromptResult(Wire):
+    """A prompt that is filled in: messages ready for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptresult
+    """
+
     messages: list[PromptMessage]
+    """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
+    """What the prompt is good for."""
 
 
 class Prompt(Wire):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#prompt
+    """
+
     name: str
+    """What a client gets it by; unique in one server."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it is good for, to help people choose."""
     arguments: list[PromptArgument] | None = None
+    """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
 
 
 class PromptArgument(Wire):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptargument
+    """
+
     name: str
+    """What its value is sent under."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What to fill in, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptMessage(Wire):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptmessage
+    """
+
     role: Role
+    """Who is to have said it."""
     content: ContentBlock
+    """What is said: one block."""
 
 
 class PromptListChangedNotification(
@@ -634,23 +1080,46 @@ class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
 
 
 class ListToolsResult(Wire):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsresult
+    """
+
     tools: list[Tool]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class CallToolResult(Wire):
+    """What a tool returned, or how it failed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolresult
+    """
+
     content: list[ContentBlock]
+    """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
     structured_content: dict[str, Any] | None = None
+    """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: bool | None = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 class CallToolRequestParams(Wire):
+    """Which tool to run, and with what.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequestparams
+    """
+
     name: str
+    """Which one, by its name in `tools/list`."""
     meta: dict[str, Any] | None = None
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
     arguments: dict[str, Any] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
 class RawCallToolRequestParams(Wire):
@@ -678,26 +1147,55 @@ class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/t
 
 
 class ToolAnnotations(Wire):
+    """Hints on how a tool behaves; worth no more than the server that gives them.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+    """
+
     title: str | None = None
+    """What people see, if the tool itself has no `title`."""
     read_only_hint: bool | None = None
+    """It changes nothing; absent means false."""
     destructive_hint: bool | None = None
+    """Its changes may delete or overwrite, not only add; absent means true."""
     idempotent_hint: bool | None = None
+    """A second call with the same arguments changes nothing more; absent means false."""
     open_world_hint: bool | None = None
+    """It deals with things outside, as a web search does; absent means true."""
 
 
 class ToolExecution(Wire):
+    """How a tool may be run.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolexecution
+    """
+
     task_support: Literal["forbidden", "optional", "required"] | None = None
+    """Whether a call may or must ask for a task; absent means `forbidden`."""
 
 
 class Tool(Wire):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
+    """
+
     name: str
+    """What a call names it by; unique in one server."""
     input_schema: dict[str, Any]
+    """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
+    """What people see; absent means the title in `annotations`, or else `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it does and when to use it, for a model."""
     execution: ToolExecution | None = None
+    """Whether it can run as a task; absent means that it cannot."""
     output_schema: dict[str, Any] | None = None
+    """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
+    """Hints on how it behaves, not to be trusted from just any server."""
     meta: dict[str, Any] | None = None
 
 
@@ -705,19 +1203,40 @@ class Tool(Wire):
 
 
 class CompleteRequestParams(Wire):
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
+    """
+
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
+    """The one that is being typed, with what there is of it."""
     meta: dict[str, Any] | None = None
     context: CompletionContext | None = None
+    """What has been chosen for other arguments."""
 
 
 class CompletionArgument(Wire):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
+    """
+
     name: str
+    """Which argument of the prompt, or variable of the template, it is."""
     value: str
+    """What has been typed so far; may be empty."""
 
 
 class CompletionContext(Wire):
+    """What the user has chosen already, to narrow the suggestions.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
+    """
+
     arguments: dict[str, str] | None = None
+    """Values chosen already, by name."""
 
 
 class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
@@ -728,32 +1247,66 @@ class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
 
 
 class CompleteResult(Wire):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
+    """
+
     completion: Completion
+    """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
 
 
 class Completion(Wire):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
+    """
+
     values: list[str]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """How many values there are, unsent ones included; absent if unknown."""
     has_more: bool | None = None
+    """True if there are more values than were sent."""
 
 
 class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplatereference
+    """
+
     type: ClassVar[Literal["ref/resource"]] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptreference
+    """
+
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
+    """Which one, by its name in `prompts/list`."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 # --- Logging ---
 
 
 class SetLevelRequestParams(Wire):
+    """How much of its log the server should send.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
+    """
+
     level: LoggingLevel
+    """The least severe messages to send; more severe ones are sent as well."""
     meta: dict[str, Any] | None = None
 
 
@@ -765,10 +1318,19 @@ class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel"):
 
 
 class LoggingMessageNotificationParams(Wire):
+    """One entry of the server's log.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotificationparams
+    """
+
     level: LoggingLevel
+    """How severe it is, from `debug` up to `emergency`."""
     data: Any
+    """What is logged, as any JSON; it must not hold secrets."""
     meta: dict[str, Any] | None = None
     logger: str | None = None
+    """The part of the server that logs it."""
 
 
 class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/message"):
@@ -781,25 +1343,49 @@ class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/me
 
 
 class CreateMessageRequestParams(Wire):
+    """A conversation that the client's model is to continue for the server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequestparams
+    """
+
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: int
+    """Longest answer, in tokens; the client may settle for a shorter one."""
     meta: dict[str, Any] | None = None
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
     model_preferences: ModelPreferences | None = None
+    """What matters in a model; the client may ignore it."""
     system_prompt: str | None = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
-    """Deprecated: Leave it out or send `none`; the values `thisServer` and `allServers` are
-    going away.
+    """Whose MCP context to add for the model; the client may ignore it.
+
+    Deprecated: Leave it out or send `none`; the values `thisServer` and `allServers` are going
+    away.
     """
     temperature: int | float | None = None
+    """How freely the model chooses its words; the scale is the provider's."""
     stop_sequences: list[str] | None = None
+    """Texts after which the model is to stop."""
     metadata: dict[str, Any] | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
     tools: list[Tool] | None = None
+    """What the model may call; only if the client has `sampling.tools`."""
     tool_choice: ToolChoice | None = None
+    """Whether the model may or must call tools; absent means that it may."""
 
 
 class ToolChoice(Wire):
+    """Whether the model may, must or must not call tools.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolchoice
+    """
+
     mode: Literal["auto", "required", "none"] | None = None
+    """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
 class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage"):
@@ -810,45 +1396,93 @@ class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage
 
 
 class CreateMessageResult(Wire):
+    """What the client's model said.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessageresult
+    """
+
     role: Role
+    """Who said it: `assistant`, as a rule."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What was said: one block, from 2025-11-25 also a list of them."""
     model: str
+    """Which one the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
+    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire):
+    """One turn of a conversation with a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#samplingmessage
+    """
+
     role: Role
+    """Who said it."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What was said: one block, from 2025-11-25 also a list of them."""
     meta: dict[str, Any] | None = None
 
 
 class ToolUseContent(Wire, tag_field="type", tag="tool_use"):
+    """A call of a tool that the model wants made.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolusecontent
+    """
+
     type: ClassVar[Literal["tool_use"]] = "tool_use"
     id: str
+    """What the answer to this call refers to it by."""
     name: str
+    """Which one to call, of those that the request offered."""
     input: dict[str, Any]
+    """The arguments, as the tool's input schema wants them."""
     meta: dict[str, Any] | None = None
 
 
 class ToolResultContent(Wire, tag_field="type", tag="tool_result"):
+    """What a tool returned, handed back to the model that called it.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolresultcontent
+    """
+
     type: ClassVar[Literal["tool_result"]] = "tool_result"
     tool_use_id: str
+    """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
+    """The answer as blocks for the model to read; there may be none."""
     structured_content: dict[str, Any] | None = None
+    """The answer as data: an object, from 2026-07-28 any JSON."""
     is_error: bool | None = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
     meta: dict[str, Any] | None = None
 
 
 class ModelPreferences(Wire):
+    """What matters to the server in a model; the client has the choice.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelpreferences
+    """
+
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
+    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
+    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
+    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire):
+    """A model, or family of models, that the server would like.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelhint
+    """
+
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 # --- Roots ---
@@ -862,13 +1496,26 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
 
 
 class ListRootsResult(Wire):
+    """The directories and files that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsresult
+    """
+
     roots: list[Root]
+    """All of them: this list has no pages."""
     meta: dict[str, Any] | None = None
 
 
 class Root(Wire):
+    """A directory or file that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#root
+    """
+
     uri: str
+    """Where it is; always begins with `file://`."""
     name: str | None = None
+    """What people see for it."""
     meta: dict[str, Any] | None = None
 
 
@@ -886,27 +1533,58 @@ class RootsListChangedNotification(
 
 
 class ElicitRequestFormParams(Wire, ElicitRequestParamsArm):
+    """A form for the user to fill in; never for passwords or other secrets.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestformparams
+    """
+
     message: str
+    """What is asked and why, for the user."""
     requested_schema: ElicitationSchema
+    """The fields of the form."""
     meta: dict[str, Any] | None = None
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
     mode: Literal["form"] | None = None
+    """`form`, or absent, which means the same."""
 
 
 class ElicitationSchema(Wire):
+    """A form: an object of fields, without nesting.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestformparams
+    """
+
     type: Literal["object"] = const("object")
+    """Always `object`."""
     properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by the keys of the answers."""
     schema: str | None = None
+    """The dialect, as a URI; absent means JSON Schema 2020-12."""
     required: list[str] | None = None
+    """The keys that must have an answer; absent means none."""
 
 
 class ElicitRequestURLParams(Wire, ElicitRequestParamsArm):
+    """A web page for the user to visit; what happens there bypasses the client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequesturlparams
+    """
+
     mode: Literal["url"] = const("url")
+    """Always `url`."""
     message: str
+    """Why the user should go there."""
     elicitation_id: str
+    """Identifies the visit in one server; opaque to the client."""
     url: str
+    """The page to open, once the user has seen the address and agreed."""
     meta: dict[str, Any] | None = None
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
 
 
 class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
@@ -917,96 +1595,218 @@ class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
 
 
 class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#stringschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_length: int | None = None
+    """The fewest characters allowed; absent means no limit."""
     max_length: int | None = None
+    """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
+    """What the text must be, such as an email address; absent means anything."""
     default: str | None = None
+    """The text to begin with; absent means none."""
 
 
 class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for a number.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#numberschema
+    """
+
     type: Literal["number", "integer"]
+    """`integer` if only whole numbers will do, else `number`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     minimum: int | float | None = None
+    """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
+    """The largest number allowed; absent means no limit."""
     default: int | float | None = None
+    """The number to begin with; absent means none."""
 
 
 class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for yes or no.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#booleanschema
+    """
+
     type: Literal["boolean"] = const("boolean")
+    """Always `boolean`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: bool | None = None
+    """The answer to begin with; absent means neither."""
 
 
 class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for one of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledsingleselectenumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for one of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledsingleselectenumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     one_of: list[EnumOption]
+    """The values to choose from, with what the user sees for each."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for several of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["array"] = const("array")
+    """Always `array`."""
     items: UntitledEnumItems
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_items: int | None = None
+    """How many must be chosen; absent means no limit."""
     max_items: int | None = None
+    """How many may be chosen; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class UntitledEnumItems(Wire):
+    """The choices of a form field, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
 
 
 class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for several of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
+    """
+
     type: Literal["array"] = const("array")
+    """Always `array`."""
     items: TitledEnumItems
+    """The values to choose from, with their labels."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_items: int | None = None
+    """How many must be chosen; absent means no limit."""
     max_items: int | None = None
+    """How many may be chosen; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class TitledEnumItems(Wire):
+    """The choices of a form field, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
+    """
+
     any_of: list[EnumOption]
+    """The values to choose from, with what the user sees for each."""
 
 
 class EnumOption(Wire):
+    """One choice of a form field: the value, and what the user sees.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
+    """
+
     const: str
+    """The value that is sent back."""
     title: str
+    """What the user sees for it."""
 
 
 class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
-    """Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title."""
+    """A form field for one of a few values, with labels in a list of their own.
+
+    Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#legacytitledenumschema
+    """
 
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     enum_names: list[str] | None = None
+    """What the user sees for each value, in the order of `enum`."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class ElicitResult(Wire):
+    """What the user answered, or that they did not.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitresult
+    """
+
     action: Literal["accept", "decline", "cancel"]
+    """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     meta: dict[str, Any] | None = None
     content: dict[str, list[str] | str | int | float | bool] | None = None
+    """The answers by key; only if a form was accepted."""
 
 
 class ElicitationCompleteNotification(
@@ -1020,7 +1820,14 @@ class ElicitationCompleteNotification(
 
 
 class ElicitationCompleteNotificationParams(Wire):
+    """The user is done with a web page that a server sent them to.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
+    """
+
     elicitation_id: str
+    """The one given with the page's address."""
     meta: dict[str, Any] | None = None
 
 
@@ -1028,30 +1835,67 @@ class ElicitationCompleteNotificationParams(Wire):
 
 
 class TaskAugmentedRequestParams(Wire):
+    """The base of params that can ask for a task.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskaugmentedrequestparams
+    """
+
     meta: dict[str, Any] | None = None
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
 
 
 class TaskMetadata(Wire):
+    """Asks that a request go on as a task.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#taskmetadata
+    """
+
     ttl: int | None = None
+    """How long to keep the task after it is made, in milliseconds; the peer may change it."""
 
 
 class RelatedTaskMetadata(Wire):
+    """Says in a `_meta` which task a message belongs to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#relatedtaskmetadata
+    """
+
     task_id: str
+    """The task that the message belongs to."""
 
 
 class Task(Wire):
+    """Work that goes on after its request was answered; the outcome is fetched later.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#task
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """Where it stands; `completed`, `failed` and `cancelled` are final."""
     created_at: str
+    """When the task was made, in ISO 8601."""
     last_updated_at: str
+    """When the task last changed, in ISO 8601."""
     ttl: int | None
+    """How long it is kept after it was made, in milliseconds; None means without limit."""
     status_message: str | None = None
+    """More about where the task stands, for people: why it failed, for example."""
     poll_interval: int | None = None
+    """How long to wait before asking again, in milliseconds."""
 
 
 class CreateTaskResult(Wire):
+    """The answer at once to a request that goes on as a task.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createtaskresult
+    """
+
     task: Task
+    """The task that goes on; the outcome comes from `tasks/result`."""
     meta: dict[str, Any] | None = None
 
 
@@ -1063,19 +1907,37 @@ class GetTaskRequest(Wire, tag_field="method", tag="tasks/get"):
 
 
 class GetTaskRequestParams(Wire):
+    """Which task to look up.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     meta: dict[str, Any] | None = None
 
 
 class GetTaskResult(Wire):
+    """The task as it stands now.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskresult
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """Where it stands; `completed`, `failed` and `cancelled` are final."""
     created_at: str
+    """When the task was made, in ISO 8601."""
     last_updated_at: str
+    """When the task last changed, in ISO 8601."""
     ttl: int | None
+    """How long it is kept after it was made, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
+    """More about where the task stands, for people: why it failed, for example."""
     poll_interval: int | None = None
+    """How long to wait before asking again, in milliseconds."""
 
 
 class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result"):
@@ -1086,7 +1948,13 @@ class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result"):
 
 
 class GetTaskPayloadRequestParams(Wire):
+    """Which task to wait for, and to fetch the outcome of.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     meta: dict[str, Any] | None = None
 
 
@@ -1098,19 +1966,37 @@ class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel"):
 
 
 class CancelTaskRequestParams(Wire):
+    """Which task to stop.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     meta: dict[str, Any] | None = None
 
 
 class CancelTaskResult(Wire):
+    """The task as it stands once it is cancelled.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskresult
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """Where it stands; `completed`, `failed` and `cancelled` are final."""
     created_at: str
+    """When the task was made, in ISO 8601."""
     last_updated_at: str
+    """When the task last changed, in ISO 8601."""
     ttl: int | None
+    """How long it is kept after it was made, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
+    """More about where the task stands, for people: why it failed, for example."""
     poll_interval: int | None = None
+    """How long to wait before asking again, in milliseconds."""
 
 
 class ListTasksRequest(Wire, tag_field="method", tag="tasks/list"):
@@ -1121,20 +2007,40 @@ class ListTasksRequest(Wire, tag_field="method", tag="tasks/list"):
 
 
 class ListTasksResult(Wire):
+    """One page of the tasks that the peer keeps.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksresult
+    """
+
     tasks: list[Task]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class TaskStatusNotificationParams(Wire):
+    """The task as it stands after a change, without having been asked for.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotificationparams
+    """
+
     task_id: str
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """Where it stands; `completed`, `failed` and `cancelled` are final."""
     created_at: str
+    """When the task was made, in ISO 8601."""
     last_updated_at: str
+    """When the task last changed, in ISO 8601."""
     ttl: int | None
+    """How long it is kept after it was made, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
+    """More about where the task stands, for people: why it failed, for example."""
     poll_interval: int | None = None
+    """How long to wait before asking again, in milliseconds."""
 
 
 class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks/status"):
@@ -1151,9 +2057,11 @@ if TYPE_CHECKING:
     )
     JSONRPCResponse: TypeAlias = JSONRPCResultResponse | JSONRPCErrorResponse
     EmptyResult: TypeAlias = Result
+    """A result that says nothing but that the request was carried out."""
     ContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownContent
     )
+    """One piece of a prompt or of a tool's answer: text, media or a resource."""
     SamplingMessageContentBlock: TypeAlias = (
         TextContent
         | ImageContent
@@ -1162,7 +2070,9 @@ if TYPE_CHECKING:
         | ToolResultContent
         | UnknownContent
     )
+    """One piece of a turn: text or media, from 2025-11-25 also a use of a tool."""
     ElicitRequestParams: TypeAlias = ElicitRequestURLParams | ElicitRequestFormParams
+    """A question to the user: a form, or from 2025-11-25 also a web page to visit."""
     PrimitiveSchemaDefinition: TypeAlias = (
         StringSchema
         | NumberSchema
@@ -1173,6 +2083,7 @@ if TYPE_CHECKING:
         | TitledMultiSelectEnumSchema
         | LegacyTitledEnumSchema
     )
+    """One field of a form: a text, a number, yes or no, or fixed choices."""
     SingleSelectEnumSchema: TypeAlias = (
         UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
     )
@@ -1184,6 +2095,7 @@ if TYPE_CHECKING:
         | TitledMultiSelectEnumSchema
         | LegacyTitledEnumSchema
     )
+    """A form field with fixed choices."""
     ClientRequest: TypeAlias = (
         InitializeRequest
         | PingRequest
@@ -1258,7 +2170,9 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
+    """What reading a resource gives: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceTemplateReference
+    """Where an argument belongs: to a prompt or to a resource template."""
 else:
     JSONRPCMessage = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse

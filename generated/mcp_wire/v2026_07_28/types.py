@@ -3,7 +3,8 @@
 """Wire types of MCP 2026-07-28.
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
-off the wire, UNSET where JSON null is data. In each section required fields come before optional
+off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
+keys. In each section required fields come before optional
 ones, otherwise in the specification's order; unions come last.
 """
 
@@ -27,18 +28,30 @@ from mcp_wire.base import (
 # --- Scalars and maps ---
 
 JSONValue: TypeAlias = Any
+"""Anything that JSON can hold, null included."""
 JSONObject: TypeAlias = dict[str, JSONValue]
+"""Any JSON values, by key."""
 JSONArray: TypeAlias = list[JSONValue]
+"""A list of any JSON values."""
 MetaObject: TypeAlias = dict[str, Any]
+"""What a `_meta` holds: protocol keys with a reserved prefix, and anyone else's keys."""
 ProgressToken: TypeAlias = str | int
+"""Ties progress notifications to a request; chosen by the request's sender."""
 Cursor: TypeAlias = str
+"""An opaque position in a paged list; only the server can read it."""
 ResultType: TypeAlias = str
+"""`complete`, or `input_required` if the request is to be retried with answers."""
 RequestId: TypeAlias = str | int
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
+"""Who speaks or listens: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
-"""Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry."""
+"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424).
+
+Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+"""
 
 # --- What unions without a tag are told apart by ---
 
@@ -141,31 +154,61 @@ class JSONRPCErrorResponse(Wire):
 
 
 class RequestMetaObject(Wire):
+    """The reserved keys in the `_meta` of a request: who asks, and under which revision.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestmetaobject
+    """
+
     protocol_version: str = field(name="io.modelcontextprotocol/protocolVersion")
+    """The revision to speak; over HTTP the header says the same."""
     client_capabilities: ClientCapabilities = field(
         name="io.modelcontextprotocol/clientCapabilities"
     )
+    """What the client offers for this one request; nothing is remembered from earlier ones."""
     progress_token: ProgressToken | None = None
+    """Asks for progress notifications, which will carry this token; none need come."""
     client_info: Implementation | None = field(
         default=None, name="io.modelcontextprotocol/clientInfo"
     )
+    """The software that the client says it is; for display and logs only."""
     log_level: LoggingLevel | None = field(default=None, name="io.modelcontextprotocol/logLevel")
-    """Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry."""
+    """Asks for log messages this severe or more; absent means for none.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+    """
 
 
 class NotificationMetaObject(Wire):
+    """The reserved keys in the `_meta` of a notification.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationmetaobject
+    """
+
     subscription_id: RequestId | None = field(
         default=None, name="io.modelcontextprotocol/subscriptionId"
     )
+    """The id of the listen request that asked for it; absent outside its stream."""
 
 
 class ResultMetaObject(Wire):
+    """The reserved keys in the `_meta` of a result.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resultmetaobject
+    """
+
     server_info: Implementation | None = field(
         default=None, name="io.modelcontextprotocol/serverInfo"
     )
+    """The software that the server says it is; for display and logs only."""
 
 
 class RequestParams(Wire):
+    """The params of a request that says it all by its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
+    """
+
     meta: dict[str, Any]
 
 
@@ -175,6 +218,11 @@ class Request(Wire):
 
 
 class NotificationParams(Wire):
+    """The params of a notification that says it all by its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
+    """
+
     meta: dict[str, Any] | None = None
 
 
@@ -184,121 +232,272 @@ class Notification(Wire):
 
 
 class Result(Wire, tag_field="resultType", tag="complete"):
+    """What all results have in common; alone it says that the request was carried out.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#result
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
 
 
 class Icon(Wire):
+    """A picture that stands for something in a user interface.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#icon
+    """
+
     src: str
+    """Where the picture is: a web address, or a `data:` URI that holds it in base64."""
     mime_type: str | None = None
+    """Media type, where the one that comes with `src` is missing or too general."""
     sizes: list[str] | None = None
+    """Sizes that it suits, such as `48x48`, or `any` if it scales; absent means every size."""
     theme: Literal["light", "dark"] | None = None
+    """The background that it is made for; absent means that it suits both."""
 
 
 class Icons(Wire):
+    """The base of what can be shown with pictures.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#icons
+    """
+
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
 
 
 class BaseMetadata(Wire):
+    """The base of what has a name for programs and a title for people.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#basemetadata
+    """
+
     name: str
+    """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 class CacheableResult(Wire, tag_field="resultType", tag="complete"):
+    """The base of results that a client may keep and reuse for a while.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#cacheableresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     meta: dict[str, Any] | None = None
 
 
 class Annotations(Wire):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#annotations
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
+    """How important it is, from 0 (can be left out) to 1 (is needed)."""
     last_modified: str | None = None
+    """When it last changed, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 # --- Errors ---
 
 
 class Error(Wire):
+    """Why a request failed, as JSON-RPC reports it.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#error
+    """
+
     code: int
+    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
+    """What happened, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class ParseError(Wire):
+    """The message is not JSON (-32700).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
+    """
+
     code: Literal[-32700] = const(-32700)
+    """Always -32700."""
     message: str
+    """What is wrong with it, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class InvalidRequestError(Wire):
+    """JSON, but not a JSON-RPC request (-32600).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
+    """
+
     code: Literal[-32600] = const(-32600)
+    """Always -32600."""
     message: str
+    """What is wrong with it, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class MethodNotFoundError(Wire):
+    """A method that is unknown, or belongs to a capability not offered (-32601).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
+    """
+
     code: Literal[-32601] = const(-32601)
+    """Always -32601."""
     message: str
+    """Which one it was, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class InvalidParamsError(Wire):
+    """Params that do not fit, or name an unknown tool, prompt or cursor (-32602).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
+    """
+
     code: Literal[-32602] = const(-32602)
+    """Always -32602."""
     message: str
+    """What does not fit, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, such as the `uri` of a resource not found."""
 
 
 class InternalError(Wire):
+    """The receiver failed for a reason of its own (-32603).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
+    """
+
     code: Literal[-32603] = const(-32603)
+    """Always -32603."""
     message: str
+    """What happened, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class HeaderMismatchError(Wire):
+    """The whole JSON-RPC response around a HeaderMismatch.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
+    """
+
     jsonrpc: Literal["2.0"] = const("2.0")
     error: HeaderMismatch
+    """What is wrong with the headers."""
     id: RequestId | None = None
 
 
 class HeaderMismatch(Wire):
+    """HTTP headers contradict the body, are missing or malformed (HTTP status 400).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
+    """
+
     code: Literal[-32020] = const(-32020)
+    """Always -32020."""
     message: str
+    """Which header it is, in one short sentence."""
     data: Any | UnsetType = UNSET
+    """Whatever else the server has to say, as any JSON."""
 
 
 class UnsupportedProtocolVersionError(Wire):
+    """The whole JSON-RPC response around an UnsupportedProtocolVersion.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
     jsonrpc: Literal["2.0"] = const("2.0")
     error: UnsupportedProtocolVersion
+    """What was asked for, and what the server speaks."""
     id: RequestId | None = None
 
 
 class UnsupportedProtocolVersion(Wire):
+    """The server does not speak the request's revision (HTTP status 400).
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
     code: Literal[-32022] = const(-32022)
+    """Always -32022."""
     message: str
+    """What happened, in one short sentence."""
     data: UnsupportedProtocolVersionData
+    """The revisions in question, for a program to read."""
 
 
 class UnsupportedProtocolVersionData(Wire):
+    """Says which revision was asked for, and which are spoken.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
     supported: list[str]
+    """The revisions that the server speaks, to try again with."""
     requested: str
+    """The revision that the client asked for."""
 
 
 class MissingRequiredClientCapabilityError(Wire):
+    """The whole JSON-RPC response around a MissingRequiredClientCapability.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
     jsonrpc: Literal["2.0"] = const("2.0")
     error: MissingRequiredClientCapability
+    """What the client would have to declare, and why."""
     id: RequestId | None = None
 
 
 class MissingRequiredClientCapability(Wire):
+    """The request needs what its client has not declared (HTTP status 400).
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
     code: Literal[-32021] = const(-32021)
+    """Always -32021."""
     message: str
+    """What is not there, in one short sentence."""
     data: MissingRequiredClientCapabilityData
+    """The capabilities in question, for a program to read."""
 
 
 class MissingRequiredClientCapabilityData(Wire):
+    """Says which capabilities the request lacked.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
     required_capabilities: ClientCapabilities
+    """What the client would have to declare."""
 
 
 # --- Discovery ---
@@ -312,13 +511,23 @@ class DiscoverRequest(Wire, tag_field="method", tag="server/discover"):
 
 
 class DiscoverResult(Wire, tag_field="resultType", tag="complete"):
+    """The revisions that a server speaks, what it can do, and how to use it.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     supported_versions: list[str]
+    """The revisions that the server speaks; the client picks one for its requests."""
     capabilities: ServerCapabilities
+    """What the server offers; an absent member is not offered."""
     meta: dict[str, Any] | None = None
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class DiscoverResultResponse(Wire):
@@ -328,72 +537,152 @@ class DiscoverResultResponse(Wire):
 
 
 class Implementation(Wire):
+    """The software that a peer says it is; unverified, so not to be relied on for security.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What the software does, for people."""
     website_url: str | None = None
+    """Where people can read about the software."""
 
 
 # --- Capabilities ---
 
 
 class ClientCapabilities(Wire):
+    """What a client offers to servers; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
     experimental: dict[str, JSONObject] | None = None
+    """Features outside the specification by name, each with its settings."""
     roots: dict[str, Any] | None = None
-    """Deprecated: Take directories and files as tool arguments, resource URIs or server
-    settings.
+    """Present if the client tells which directories and files to work on.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
     """
     sampling: SamplingCapability | None = None
-    """Deprecated: Call a model provider's API from the server."""
+    """Present if the client can call a model for the server.
+
+    Deprecated: Call a model provider's API from the server.
+    """
     elicitation: ElicitationCapability | None = None
+    """Present if the client can ask its user; empty means by form only."""
     extensions: dict[str, JSONObject] | None = None
+    """Extensions by identifier, each with its settings; `{}` if it has none."""
 
 
 class ElicitationCapability(Wire):
+    """The ways a client can ask its user; an empty one means by form only.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
     form: JSONObject | None = None
+    """Present, as an empty object, if the client can show a form."""
     url: JSONObject | None = None
+    """Present, as an empty object, if the client can send its user to a web page."""
 
 
 class SamplingCapability(Wire):
+    """The client can call a model for the server; says with what extras.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
     context: JSONObject | None = None
+    """Present, as an empty object, if `include_context` may be more than `none`."""
     tools: JSONObject | None = None
+    """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
 class ServerCapabilities(Wire):
+    """What a server offers to clients; an absent member is not offered.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     experimental: dict[str, JSONObject] | None = None
+    """Features outside the specification by name, each with its settings."""
     logging: JSONObject | None = None
-    """Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry."""
+    """Present, as an empty object, if the server sends log messages.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+    """
     completions: JSONObject | None = None
+    """Present, as an empty object, if the server suggests values for arguments."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
     extensions: dict[str, JSONObject] | None = None
+    """Extensions by identifier, each with its settings; `{}` if it has none."""
 
 
 class PromptsCapability(Wire):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(Wire):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: bool | None = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ToolsCapability(Wire):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     list_changed: bool | None = None
+    """True if the server tells when there are other tools than before."""
 
 
 # --- Progress ---
 
 
 class ProgressNotificationParams(Wire):
+    """How far a request has come.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotificationparams
+    """
+
     progress_token: ProgressToken
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
+    """How much is done, in any unit; it grows each time, and may be a fraction."""
     meta: dict[str, Any] | None = None
     total: int | float | None = None
+    """How much there is to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
+    """What is being done now, for people."""
 
 
 class ProgressNotification(Wire, tag_field="method", tag="notifications/progress"):
@@ -406,9 +695,17 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class CancelledNotificationParams(Wire):
+    """Which request is to stop, and why.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotificationparams
+    """
+
     request_id: RequestId
+    """Which request in flight it is, by the id that it was sent under."""
     meta: dict[str, Any] | None = None
     reason: str | None = None
+    """Why, in words for a log or the user."""
 
 
 class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled"):
@@ -421,8 +718,15 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class PaginatedRequestParams(Wire):
+    """Which page of a list to fetch.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+    """
+
     meta: dict[str, Any]
     cursor: str | None = None
+    """Where to go on, from the page before; absent means from the start."""
 
 
 class PaginatedRequest(Wire):
@@ -433,74 +737,146 @@ class PaginatedRequest(Wire):
 
 
 class PaginatedResult(Wire, tag_field="resultType", tag="complete"):
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 # --- Content ---
 
 
 class ResourceContents(Wire):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class TextResourceContents(Wire, AnyResourceContentsArm):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#textresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class BlobResourceContents(Wire, AnyResourceContentsArm):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#blobresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class ResourceLink(Wire, tag_field="type", tag="resource_link"):
+    """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelink
+    """
+
     type: ClassVar[Literal["resource_link"]] = "resource_link"
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#embeddedresource
+    """
+
     type: ClassVar[Literal["resource"]] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class TextContent(Wire, tag_field="type", tag="text"):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#textcontent
+    """
+
     type: ClassVar[Literal["text"]] = "text"
     text: str
+    """What it says, for the user or a model to read."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class ImageContent(Wire, tag_field="type", tag="image"):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#imagecontent
+    """
+
     type: ClassVar[Literal["image"]] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: str
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
 class AudioContent(Wire, tag_field="type", tag="audio"):
+    """A sound, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#audiocontent
+    """
+
     type: ClassVar[Literal["audio"]] = "audio"
     data: str
+    """The sound's bytes, in base64."""
     mime_type: str
+    """The sound's media type, such as `audio/wav`."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
@@ -515,12 +891,21 @@ class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
 
 
 class ListResourcesResult(Wire, tag_field="resultType", tag="complete"):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     resources: list[Resource]
+    """Those on this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListResourcesResultResponse(Wire):
@@ -537,12 +922,22 @@ class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/temp
 
 
 class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete"):
+    """One page of the URI patterns that the server offers.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     resource_templates: list[ResourceTemplate]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListResourceTemplatesResultResponse(Wire):
@@ -552,15 +947,30 @@ class ListResourceTemplatesResultResponse(Wire):
 
 
 class ResourceRequestParams(Wire):
+    """The base of params that name a resource by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcerequestparams
+    """
+
     meta: dict[str, Any]
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
 
 
 class ReadResourceRequestParams(Wire):
+    """Names the resource to read by its URI.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
+    """
+
     meta: dict[str, Any]
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
     input_responses: InputResponses | None = None
+    """In a retry: the answers, by the keys of the questions."""
     request_state: str | None = None
+    """In a retry: the state from the last answer, unchanged; absent if there was none."""
 
 
 class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
@@ -571,10 +981,18 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
 
 
 class ReadResourceResult(Wire, tag_field="resultType", tag="complete"):
+    """What the server found under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     contents: list[AnyResourceContents]
+    """What is there: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -595,7 +1013,14 @@ class ResourceListChangedNotification(
 
 
 class ResourceUpdatedNotificationParams(Wire):
+    """A resource has changed; the client may want to read it again.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotificationparams
+    """
+
     uri: str
+    """What has changed; it may be a part of what was subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -606,25 +1031,50 @@ class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/r
 
 
 class Resource(Wire):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resource
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it holds, to help a model decide."""
     mime_type: str | None = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
+    """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
 
 
 class ResourceTemplate(Wire):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplate
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri_template: str
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What the resources are good for, to help a model decide."""
     mime_type: str | None = None
+    """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
 
 
@@ -639,12 +1089,21 @@ class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
 
 
 class ListPromptsResult(Wire, tag_field="resultType", tag="complete"):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     prompts: list[Prompt]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListPromptsResultResponse(Wire):
@@ -654,11 +1113,21 @@ class ListPromptsResultResponse(Wire):
 
 
 class GetPromptRequestParams(Wire):
+    """Which prompt to fill in, and with what.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequestparams
+    """
+
     meta: dict[str, Any]
     name: str
+    """Which one, by its name in `prompts/list`."""
     input_responses: InputResponses | None = None
+    """In a retry: the answers, by the keys of the questions."""
     request_state: str | None = None
+    """In a retry: the state from the last answer, unchanged; absent if there was none."""
     arguments: dict[str, str] | None = None
+    """The text for each blank, by name; absent means none."""
 
 
 class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
@@ -669,10 +1138,17 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
 
 
 class GetPromptResult(Wire, tag_field="resultType", tag="complete"):
+    """A prompt that is filled in: messages ready for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     messages: list[PromptMessage]
+    """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
+    """What the prompt is good for."""
 
 
 class GetPromptResultResponse(Wire):
@@ -682,24 +1158,50 @@ class GetPromptResultResponse(Wire):
 
 
 class Prompt(Wire):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#prompt
+    """
+
     name: str
+    """What a client gets it by; unique in one server."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it is good for, to help people choose."""
     arguments: list[PromptArgument] | None = None
+    """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
 
 
 class PromptArgument(Wire):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptargument
+    """
+
     name: str
+    """What its value is sent under."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
     description: str | None = None
+    """What to fill in, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptMessage(Wire):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptmessage
+    """
+
     role: Role
+    """Who is to have said it."""
     content: ContentBlock
+    """What is said: one block."""
 
 
 class PromptListChangedNotification(
@@ -723,12 +1225,21 @@ class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
 
 
 class ListToolsResult(Wire, tag_field="resultType", tag="complete"):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
+    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
+    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
     tools: list[Tool]
+    """Those on this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
+    """What to send as `cursor` for the next page; absent on the last one."""
 
 
 class ListToolsResultResponse(Wire):
@@ -738,11 +1249,19 @@ class ListToolsResultResponse(Wire):
 
 
 class CallToolResult(Wire, tag_field="resultType", tag="complete"):
+    """What a tool returned, or how it failed.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     content: list[ContentBlock]
+    """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
     structured_content: Any | UnsetType = UNSET
+    """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: bool | None = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 class CallToolResultResponse(Wire):
@@ -752,11 +1271,20 @@ class CallToolResultResponse(Wire):
 
 
 class CallToolRequestParams(Wire):
+    """Which tool to run, and with what.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
+    """
+
     meta: dict[str, Any]
     name: str
+    """Which one, by its name in `tools/list`."""
     input_responses: InputResponses | None = None
+    """In a retry: the answers, by the keys of the questions."""
     request_state: str | None = None
+    """In a retry: the state from the last answer, unchanged; absent if there was none."""
     arguments: dict[str, Any] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
 class RawCallToolRequestParams(Wire):
@@ -785,21 +1313,43 @@ class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/t
 
 
 class ToolAnnotations(Wire):
+    """Hints on how a tool behaves; worth no more than the server that gives them.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolannotations
+    """
+
     title: str | None = None
+    """What people see, if the tool itself has no `title`."""
     read_only_hint: bool | None = None
+    """It changes nothing; absent means false."""
     destructive_hint: bool | None = None
+    """Its changes may delete or overwrite, not only add; absent means true."""
     idempotent_hint: bool | None = None
+    """A second call with the same arguments changes nothing more; absent means false."""
     open_world_hint: bool | None = None
+    """It deals with things outside, as a web search does; absent means true."""
 
 
 class Tool(Wire):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
+    """
+
     name: str
+    """What a call names it by; unique in one server."""
     input_schema: dict[str, Any]
+    """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
+    """What people see; absent means the title in `annotations`, or else `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """What it does and when to use it, for a model."""
     output_schema: dict[str, Any] | None = None
+    """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
+    """Hints on how it behaves, not to be trusted from just any server."""
     meta: dict[str, Any] | None = None
 
 
@@ -807,19 +1357,40 @@ class Tool(Wire):
 
 
 class CompleteRequestParams(Wire):
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
     meta: dict[str, Any]
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
+    """The one that is being typed, with what there is of it."""
     context: CompletionContext | None = None
+    """What has been chosen for other arguments."""
 
 
 class CompletionArgument(Wire):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
     name: str
+    """Which argument of the prompt, or variable of the template, it is."""
     value: str
+    """What has been typed so far; may be empty."""
 
 
 class CompletionContext(Wire):
+    """What the user has chosen already, to narrow the suggestions.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
     arguments: dict[str, str] | None = None
+    """Values chosen already, by name."""
 
 
 class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
@@ -830,15 +1401,29 @@ class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
 
 
 class CompleteResult(Wire, tag_field="resultType", tag="complete"):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     completion: Completion
+    """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
 
 
 class Completion(Wire):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
+    """
+
     values: list[str]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """How many values there are, unsent ones included; absent if unknown."""
     has_more: bool | None = None
+    """True if there are more values than were sent."""
 
 
 class CompleteResultResponse(Wire):
@@ -848,26 +1433,49 @@ class CompleteResultResponse(Wire):
 
 
 class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplatereference
+    """
+
     type: ClassVar[Literal["ref/resource"]] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptreference
+    """
+
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
+    """Which one, by its name in `prompts/list`."""
     title: str | None = None
+    """What people see; absent means that they see `name`."""
 
 
 # --- Logging ---
 
 
 class LoggingMessageNotificationParams(Wire):
-    """Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry."""
+    """One entry of the server's log.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotificationparams
+    """
 
     level: LoggingLevel
+    """How severe it is, from `debug` up to `emergency`."""
     data: Any
+    """What is logged, as any JSON; it must not hold secrets."""
     meta: dict[str, Any] | None = None
     logger: str | None = None
+    """The part of the server that logs it."""
 
 
 class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/message"):
@@ -882,43 +1490,81 @@ class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/me
 
 
 class InputRequiredResult(Wire, tag_field="resultType", tag="input_required"):
+    """Not done yet: the client is to send the request again, with answers to these questions.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
+    """
+
     result_type: ClassVar[Literal["input_required"]] = "input_required"
     meta: dict[str, Any] | None = None
     input_requests: InputRequests | None = None
+    """The questions, by key; absent means to send the request again without answers."""
     request_state: str | None = None
+    """State of the server, to send back as it is; the client must not look into it."""
 
 
 class InputResponseRequestParams(Wire):
+    """The base of params that can carry answers for an InputRequiredResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponserequestparams
+    """
+
     meta: dict[str, Any]
     input_responses: InputResponses | None = None
+    """In a retry: the answers, by the keys of the questions."""
     request_state: str | None = None
+    """In a retry: the state from the last answer, unchanged; absent if there was none."""
 
 
 # --- Sampling ---
 
 
 class CreateMessageRequestParams(Wire):
-    """Deprecated: Call a model provider's API from the server."""
+    """A conversation that the client's model is to continue for the server.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
+    """
 
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: int
+    """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: ModelPreferences | None = None
+    """What matters in a model; the client may ignore it."""
     system_prompt: str | None = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
-    """Deprecated: Leave it out or send `none`; the values `thisServer` and `allServers` are
-    going away.
+    """Whose MCP context to add for the model; the client may ignore it.
+
+    Deprecated: Leave it out or send `none`; the values `thisServer` and `allServers` are going
+    away.
     """
     temperature: int | float | None = None
+    """How freely the model chooses its words; the scale is the provider's."""
     stop_sequences: list[str] | None = None
+    """Texts after which the model is to stop."""
     metadata: JSONObject | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
     tools: list[Tool] | None = None
+    """What the model may call; only if the client has `sampling.tools`."""
     tool_choice: ToolChoice | None = None
+    """Whether the model may or must call tools; absent means that it may."""
 
 
 class ToolChoice(Wire):
-    """Deprecated: Call a model provider's API from the server."""
+    """Whether the model may, must or must not call tools.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolchoice
+    """
 
     mode: Literal["auto", "required", "none"] | None = None
+    """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
 class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage"):
@@ -929,57 +1575,105 @@ class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage
 
 
 class CreateMessageResult(Wire, InputResponseArm):
-    """Deprecated: Call a model provider's API from the server."""
+    """What the client's model said.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessageresult
+    """
 
     role: Role
+    """Who said it: `assistant`, as a rule."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What was said: one block, from 2025-11-25 also a list of them."""
     model: str
+    """Which one the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
+    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire):
-    """Deprecated: Call a model provider's API from the server."""
+    """One turn of a conversation with a model.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#samplingmessage
+    """
 
     role: Role
+    """Who said it."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """What was said: one block, from 2025-11-25 also a list of them."""
     meta: dict[str, Any] | None = None
 
 
 class ToolUseContent(Wire, tag_field="type", tag="tool_use"):
-    """Deprecated: Call a model provider's API from the server."""
+    """A call of a tool that the model wants made.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolusecontent
+    """
 
     type: ClassVar[Literal["tool_use"]] = "tool_use"
     id: str
+    """What the answer to this call refers to it by."""
     name: str
+    """Which one to call, of those that the request offered."""
     input: dict[str, Any]
+    """The arguments, as the tool's input schema wants them."""
     meta: dict[str, Any] | None = None
 
 
 class ToolResultContent(Wire, tag_field="type", tag="tool_result"):
-    """Deprecated: Call a model provider's API from the server."""
+    """What a tool returned, handed back to the model that called it.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolresultcontent
+    """
 
     type: ClassVar[Literal["tool_result"]] = "tool_result"
     tool_use_id: str
+    """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
+    """The answer as blocks for the model to read; there may be none."""
     structured_content: Any | UnsetType = UNSET
+    """The answer as data: an object, from 2026-07-28 any JSON."""
     is_error: bool | None = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
     meta: dict[str, Any] | None = None
 
 
 class ModelPreferences(Wire):
-    """Deprecated: Call a model provider's API from the server."""
+    """What matters to the server in a model; the client has the choice.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#modelpreferences
+    """
 
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
+    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
+    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
+    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire):
-    """Deprecated: Call a model provider's API from the server."""
+    """A model, or family of models, that the server would like.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#modelhint
+    """
 
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 # --- Roots ---
@@ -995,24 +1689,38 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
 
 
 class ListRootsRequestParams(Wire):
+    """The params of the question for the client's roots; it needs none of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
+    """
+
     meta: dict[str, Any] | None = None
 
 
 class ListRootsResult(Wire, InputResponseArm):
-    """Deprecated: Take directories and files as tool arguments, resource URIs or server
-    settings.
+    """The directories and files that the client points the server to.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsresult
     """
 
     roots: list[Root]
+    """All of them: this list has no pages."""
 
 
 class Root(Wire):
-    """Deprecated: Take directories and files as tool arguments, resource URIs or server
-    settings.
+    """A directory or file that the client points the server to.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#root
     """
 
     uri: str
+    """Where it is; always begins with `file://`."""
     name: str | None = None
+    """What people see for it."""
     meta: dict[str, Any] | None = None
 
 
@@ -1020,22 +1728,50 @@ class Root(Wire):
 
 
 class ElicitRequestFormParams(Wire, ElicitRequestParamsArm):
+    """A form for the user to fill in; never for passwords or other secrets.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestformparams
+    """
+
     message: str
+    """What is asked and why, for the user."""
     requested_schema: ElicitationSchema
+    """The fields of the form."""
     mode: Literal["form"] | None = None
+    """`form`, or absent, which means the same."""
 
 
 class ElicitationSchema(Wire):
+    """A form: an object of fields, without nesting.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestformparams
+    """
+
     type: Literal["object"] = const("object")
+    """Always `object`."""
     properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by the keys of the answers."""
     schema: str | None = None
+    """The dialect, as a URI; absent means JSON Schema 2020-12."""
     required: list[str] | None = None
+    """The keys that must have an answer; absent means none."""
 
 
 class ElicitRequestURLParams(Wire, ElicitRequestParamsArm):
+    """A web page for the user to visit; what happens there bypasses the client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequesturlparams
+    """
+
     mode: Literal["url"] = const("url")
+    """Always `url`."""
     message: str
+    """Why the user should go there."""
     url: str
+    """The page to open, once the user has seen the address and agreed."""
 
 
 class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
@@ -1044,110 +1780,248 @@ class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
 
 
 class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for text.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#stringschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_length: int | None = None
+    """The fewest characters allowed; absent means no limit."""
     max_length: int | None = None
+    """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
+    """What the text must be, such as an email address; absent means anything."""
     default: str | None = None
+    """The text to begin with; absent means none."""
 
 
 class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for a number.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#numberschema
+    """
+
     type: Literal["number", "integer"]
+    """`integer` if only whole numbers will do, else `number`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     minimum: int | float | None = None
+    """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
+    """The largest number allowed; absent means no limit."""
     default: int | float | None = None
+    """The number to begin with; absent means none."""
 
 
 class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for yes or no.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#booleanschema
+    """
+
     type: Literal["boolean"] = const("boolean")
+    """Always `boolean`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: bool | None = None
+    """The answer to begin with; absent means neither."""
 
 
 class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for one of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledsingleselectenumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for one of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledsingleselectenumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     one_of: list[EnumOption]
+    """The values to choose from, with what the user sees for each."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for several of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["array"] = const("array")
+    """Always `array`."""
     items: UntitledEnumItems
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_items: int | None = None
+    """How many must be chosen; absent means no limit."""
     max_items: int | None = None
+    """How many may be chosen; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class UntitledEnumItems(Wire):
+    """The choices of a form field, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
 
 
 class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+    """A form field for several of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
+    """
+
     type: Literal["array"] = const("array")
+    """Always `array`."""
     items: TitledEnumItems
+    """The values to choose from, with their labels."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     min_items: int | None = None
+    """How many must be chosen; absent means no limit."""
     max_items: int | None = None
+    """How many may be chosen; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class TitledEnumItems(Wire):
+    """The choices of a form field, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
+    """
+
     any_of: list[EnumOption]
+    """The values to choose from, with what the user sees for each."""
 
 
 class EnumOption(Wire):
+    """One choice of a form field: the value, and what the user sees.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
+    """
+
     const: str
+    """The value that is sent back."""
     title: str
+    """What the user sees for it."""
 
 
 class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
-    """Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title."""
+    """A form field for one of a few values, with labels in a list of their own.
+
+    Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#legacytitledenumschema
+    """
 
     type: Literal["string"] = const("string")
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """What the field is about, for the user."""
     enum_names: list[str] | None = None
+    """What the user sees for each value, in the order of `enum`."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class ElicitResult(Wire, InputResponseArm):
+    """What the user answered, or that they did not.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitresult
+    """
+
     action: Literal["accept", "decline", "cancel"]
+    """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     content: dict[str, list[str] | str | int | float | bool] | None = None
+    """The answers by key; only if a form was accepted."""
 
 
 # --- Subscriptions ---
 
 
 class SubscriptionFilter(Wire):
+    """The changes that a client wants to hear of; what is absent is not sent.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionfilter
+    """
+
     tools_list_changed: bool | None = None
+    """True to hear when there are other tools than before."""
     prompts_list_changed: bool | None = None
+    """True to hear when there are other prompts than before."""
     resources_list_changed: bool | None = None
+    """True to hear when there are other resources than before."""
     resource_subscriptions: list[str] | None = None
+    """URIs of the resources to hear about when they change."""
 
 
 class SubscriptionsListenRequestParams(Wire):
+    """What a client wants to be kept informed of.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
+    """
+
     meta: dict[str, Any]
     notifications: SubscriptionFilter
+    """What to send; other kinds will not come."""
 
 
 class SubscriptionsListenRequest(Wire, tag_field="method", tag="subscriptions/listen"):
@@ -1158,13 +2032,27 @@ class SubscriptionsListenRequest(Wire, tag_field="method", tag="subscriptions/li
 
 
 class SubscriptionsListenResultMetaObject(Wire):
+    """The reserved keys in the `_meta` of the result that closes a stream.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultmetaobject
+    """
+
     subscription_id: RequestId = field(name="io.modelcontextprotocol/subscriptionId")
+    """The id of the listen request that this closes."""
     server_info: Implementation | None = field(
         default=None, name="io.modelcontextprotocol/serverInfo"
     )
+    """The software that the server says it is; for display and logs only."""
 
 
 class SubscriptionsListenResult(Wire, tag_field="resultType", tag="complete"):
+    """The server has closed the stream in good order.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresult
+    """
+
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any]
 
@@ -1176,7 +2064,14 @@ class SubscriptionsListenResultResponse(Wire):
 
 
 class SubscriptionsAcknowledgedNotificationParams(Wire):
+    """Opens a stream: what the server agreed to report on it.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotificationparams
+    """
+
     notifications: SubscriptionFilter
+    """What will be sent: of the wanted kinds, those that the server has."""
     meta: dict[str, Any] | None = None
 
 
@@ -1198,13 +2093,19 @@ if TYPE_CHECKING:
     )
     JSONRPCResponse: TypeAlias = JSONRPCResultResponse | JSONRPCErrorResponse
     EmptyResult: TypeAlias = Result
+    """A result that says nothing but that the request was carried out."""
     ContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownContent
     )
+    """One piece of a prompt or of a tool's answer: text, media or a resource."""
     InputRequest: TypeAlias = CreateMessageRequest | ListRootsRequest | ElicitRequest
+    """One question to the client: for its user, its model or its roots."""
     InputResponse: TypeAlias = CreateMessageResult | ListRootsResult | ElicitResult
+    """The client's answer to one question, of the kind that was asked for."""
     InputRequests: TypeAlias = dict[str, InputRequest]
+    """Questions to the client, by keys that the server chooses."""
     InputResponses: TypeAlias = dict[str, InputResponse]
+    """The client's answers, by the keys of the questions."""
     SamplingMessageContentBlock: TypeAlias = (
         TextContent
         | ImageContent
@@ -1213,7 +2114,12 @@ if TYPE_CHECKING:
         | ToolResultContent
         | UnknownContent
     )
+    """One piece of a turn: text or media, from 2025-11-25 also a use of a tool.
+
+    Deprecated: Call a model provider's API from the server.
+    """
     ElicitRequestParams: TypeAlias = ElicitRequestFormParams | ElicitRequestURLParams
+    """A question to the user: a form, or from 2025-11-25 also a web page to visit."""
     PrimitiveSchemaDefinition: TypeAlias = (
         StringSchema
         | NumberSchema
@@ -1224,6 +2130,7 @@ if TYPE_CHECKING:
         | TitledMultiSelectEnumSchema
         | LegacyTitledEnumSchema
     )
+    """One field of a form: a text, a number, yes or no, or fixed choices."""
     SingleSelectEnumSchema: TypeAlias = (
         UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
     )
@@ -1235,6 +2142,7 @@ if TYPE_CHECKING:
         | TitledMultiSelectEnumSchema
         | LegacyTitledEnumSchema
     )
+    """A form field with fixed choices."""
     ClientRequest: TypeAlias = (
         DiscoverRequest
         | ListResourcesRequest
@@ -1274,10 +2182,15 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyCallToolResult: TypeAlias = InputRequiredResult | CallToolResult
+    """What `tools/call` answers: the tool's result, or questions to settle first."""
     AnyGetPromptResult: TypeAlias = InputRequiredResult | GetPromptResult
+    """What `prompts/get` answers: the filled-in prompt, or questions to settle first."""
     AnyReadResourceResult: TypeAlias = InputRequiredResult | ReadResourceResult
+    """What `resources/read` answers: the contents, or questions to settle first."""
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
+    """What reading a resource gives: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceTemplateReference
+    """Where an argument belongs: to a prompt or to a resource template."""
 else:
     JSONRPCMessage = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
