@@ -238,7 +238,7 @@ class _Emitter:
         ]
 
     def _common_result(self, name: str) -> str:
-        return next(one.result for one in self._requests(by_client=True) if one.name == name)
+        return next(one.result for one in self._distinct("request") if one.name == name)
 
     def _common_names(self) -> list[tuple[str, list[str]]]:
         homes: dict[str, list[str]] = {}

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["HookPoint", "HookSet", "NoticePoint"]
+__all__ = ["HookPoint", "HookSet", "NoticePoint", "SessionHooks"]
 
 C = TypeVar("C")
 P = TypeVar("P")
@@ -16,6 +16,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 AnyBefore = TypeVar("AnyBefore", bound=Callable[[Any, str, Any], Any])
 AnyAfter = TypeVar("AnyAfter", bound=Callable[[Any, str, Any, Any], Any])
+OnSession = TypeVar("OnSession", bound=Callable[[Any], Any])
 AnyError = TypeVar("AnyError", bound=Callable[[Any, str, Any, BaseException], Any])
 
 _log = logging.getLogger(__name__)
@@ -24,9 +25,8 @@ _log = logging.getLogger(__name__)
 class HookSet:
     """What the hooks of one direction have in common, and the hooks that run for every request."""
 
-    __slots__ = ("after_every", "before_every", "changed", "error_every", "notices", "points")
-
     def __init__(self, changed: Callable[[], None]) -> None:
+        super().__init__()
         self.changed = changed
         """Called when a hook has been added: routes that left hooks out are made anew."""
         self.points: dict[str, HookPoint[Any, Any]] = {}
@@ -53,6 +53,35 @@ class HookSet:
         hooks.append(hook)
         self.changed()
         return hook
+
+
+class SessionHooks:
+    """Hooks that run when sessions come and go."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.opened: list[Callable[[Any], Any]] = []
+        self.closed: list[Callable[[Any], Any]] = []
+
+    def session_opened(self, hook: OnSession) -> OnSession:
+        """When a session has begun: `hook(session)`."""
+        self.opened.append(hook)
+        return hook
+
+    def session_closed(self, hook: OnSession) -> OnSession:
+        """When a session has ended, for whatever reason: `hook(session)`."""
+        self.closed.append(hook)
+        return hook
+
+    async def tell_opened(self, session: Any) -> None:
+        """Run what listens to a session's beginning."""
+        for hook in self.opened:
+            await _told(hook, session)
+
+    async def tell_closed(self, session: Any) -> None:
+        """Run what listens to a session's end."""
+        for hook in self.closed:
+            await _told(hook, session)
 
 
 class HookPoint(Generic[P, R]):

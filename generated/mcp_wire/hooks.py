@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint
+from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint, SessionHooks
 
 if TYPE_CHECKING:
     from mcp_wire import common
@@ -466,38 +466,10 @@ if TYPE_CHECKING:
         "_OnToolListChanged",
         bound=Callable[[Any, ToolListChangedParams], MaybeAwaitable[None]],
     )
-    _OnSession = TypeVar("_OnSession", bound=Callable[[Any], MaybeAwaitable[None]])
 
 
 class ToServerHooks(HookSet):
     """Around what a client asks a server and tells it, over all revisions."""
-
-    __slots__ = (
-        "call_tool",
-        "cancel_task",
-        "cancelled_notice",
-        "complete",
-        "discover",
-        "get_prompt",
-        "get_task",
-        "get_task_payload",
-        "initialize",
-        "initialized_notice",
-        "list_prompts",
-        "list_resource_templates",
-        "list_resources",
-        "list_tasks",
-        "list_tools",
-        "ping",
-        "progress_notice",
-        "read_resource",
-        "roots_list_changed_notice",
-        "set_level",
-        "subscribe",
-        "subscriptions_listen",
-        "task_status_notice",
-        "unsubscribe",
-    )
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(changed)
@@ -832,27 +804,6 @@ class ToServerHooks(HookSet):
 class ToClientHooks(HookSet):
     """Around what a server asks a client and tells it, over all revisions."""
 
-    __slots__ = (
-        "cancel_task",
-        "cancelled_notice",
-        "create_message",
-        "elicit",
-        "elicitation_complete_notice",
-        "get_task",
-        "get_task_payload",
-        "list_roots",
-        "list_tasks",
-        "logging_message_notice",
-        "ping",
-        "progress_notice",
-        "prompt_list_changed_notice",
-        "resource_list_changed_notice",
-        "resource_updated_notice",
-        "subscriptions_acknowledged_notice",
-        "task_status_notice",
-        "tool_list_changed_notice",
-    )
-
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(changed)
         self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint(
@@ -1043,45 +994,17 @@ class ToClientHooks(HookSet):
         return self.tool_list_changed_notice.add(hook)
 
 
-class ServerHooks(ToServerHooks):
+class ServerHooks(ToServerHooks, SessionHooks):
     """The hooks of a server: around what the client asks; `outbound` around what it is asked."""
-
-    __slots__ = ("closed", "opened", "outbound")
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(changed)
         self.outbound = ToClientHooks(changed)
-        self.opened: list[Callable[[Any], Any]] = []
-        self.closed: list[Callable[[Any], Any]] = []
-
-    def session_opened(self, hook: _OnSession) -> _OnSession:
-        """When a session has been agreed on: `hook(session)`."""
-        self.opened.append(hook)
-        return hook
-
-    def session_closed(self, hook: _OnSession) -> _OnSession:
-        """When a session has ended, for whatever reason: `hook(session)`."""
-        self.closed.append(hook)
-        return hook
 
 
-class ClientHooks(ToClientHooks):
+class ClientHooks(ToClientHooks, SessionHooks):
     """The hooks of a client: around what the server asks; `outbound` around what it is asked."""
-
-    __slots__ = ("closed", "opened", "outbound")
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(changed)
         self.outbound = ToServerHooks(changed)
-        self.opened: list[Callable[[Any], Any]] = []
-        self.closed: list[Callable[[Any], Any]] = []
-
-    def session_opened(self, hook: _OnSession) -> _OnSession:
-        """When a session has been agreed on: `hook(session)`."""
-        self.opened.append(hook)
-        return hook
-
-    def session_closed(self, hook: _OnSession) -> _OnSession:
-        """When a session has ended, for whatever reason: `hook(session)`."""
-        self.closed.append(hook)
-        return hook

@@ -12,6 +12,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.session.client import ClientLink
 from mcp_wire import latest
+from mcp_wire.hooks import ClientHooks
 
 if TYPE_CHECKING:
     from mcp_gen.client.session import ClientSession
@@ -31,6 +32,8 @@ class Client:
     def __init__(self, name: str, version: str = "0.0.0", *, title: str | None = None) -> None:
         info = latest.Implementation(name=name, version=version, title=title)
         self._identity = Identity(info, latest.ClientCapabilities())
+        self.hooks = ClientHooks()
+        """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
         self._serving: list[asyncio.Task[None]] = []
 
@@ -73,7 +76,7 @@ class Client:
         """
         if revision is not None:
             select([revision])
-        link = ClientLink(self._transport(target))
+        link = ClientLink(self._transport(target), self.hooks)
         try:
             await link.open()
             session = await negotiate(

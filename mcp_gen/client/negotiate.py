@@ -13,13 +13,13 @@ from mcp_gen.client.session import ClientSession
 from mcp_gen.core.errors import McpError, ProtocolError, RequestTimeout
 from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
+from mcp_gen.session.asking import Asking
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.session.client import ClientLink
     from mcp_wire import common
-    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["Identity", "negotiate"]
@@ -39,8 +39,8 @@ class Identity:
         return project(self.info, revision).value, project(self.capabilities, revision).value
 
 
-class _Handlers(ClientHandlers[None]):
-    async def ping(self, ctx: None, params: common.RequestParams) -> common.EmptyResult:
+class _Handlers(ClientHandlers[Any]):
+    async def ping(self, ctx: Any, params: common.RequestParams) -> common.EmptyResult:
         return latest.EmptyResult()
 
 
@@ -98,11 +98,15 @@ class _Opener:
         if pinned and spoken is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
         dispatch = import_module(f"{spoken.module}.dispatch")
-        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers()).routes())
+        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers(), self._link.hooks).routes())
         if spoken.ready:
             self._link.notify(spoken.ready)
         results_at = revision if pinned else mcp_wire.LATEST
-        return ClientSession(self._link, spoken, results_at=results_at, meta=meta, opening=opening)
+        session = ClientSession(
+            self._link, spoken, results_at=results_at, meta=meta, opening=opening
+        )
+        await self._link.opened(session)
+        return session
 
     async def _discover(
         self, profile: Profile, timeout_s: float
@@ -142,14 +146,8 @@ class _Opener:
         return mcp_wire.profile(agreed), opening, None
 
     def _to_server(self, profile: Profile) -> Any:
-        async def call(
-            method: Method[Any, Any], params: Any, *, timeout_s: float | None = None
-        ) -> Any:
-            return method.decode_result(
-                await self._link.request(method, params, timeout_s=timeout_s)
-            )
-
-        return import_module(f"{profile.module}.requests").ToServer(call)
+        asking = Asking(self._link, profile, self._link.hooks.outbound)
+        return import_module(f"{profile.module}.requests").ToServer(asking)
 
 
 def _mutual(error: McpError) -> str | None:

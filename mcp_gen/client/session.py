@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidParams, ProtocolError
+from mcp_gen.session.asking import Asking, AtRevision
+from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp_gen.session.client import ClientLink
     from mcp_wire import latest
-    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSession"]
 
-P = TypeVar("P")
-R = TypeVar("R")
 
-DEFAULT_TIMEOUT_S = 60.0
-
-
-class ClientSession:
+class ClientSession(AtRevision, ServerCaller):
     """A server, and what was agreed with it. Made by `Client.connect`.
 
     Results come as the newest types, or as those of the revision that was pinned.
@@ -41,19 +36,12 @@ class ClientSession:
         meta: dict[str, Any] | None,
         opening: Any,
     ) -> None:
-        calls = import_module(f"{profile.module}.requests")
+        asking = Asking(link, mcp_wire.profile(results_at), link.hooks.outbound, self)
+        requests = import_module(f"{profile.module}.requests")
+        super().__init__(profile, requests.ToServer(asking), meta)
         self._link = link
-        self._calls = calls.ToServer(self._call)
-        self._read_as = mcp_wire.profile(results_at).methods
-        self._meta = meta
-        self.profile = profile
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
-
-    @property
-    def revision(self) -> str:
-        """The revision that is spoken."""
-        return self.profile.revision
 
     @property
     def server_info(self) -> Any:
@@ -76,19 +64,6 @@ class ClientSession:
         instructions: str | None = self.opening.instructions
         return instructions
 
-    async def list_tools(
-        self,
-        cursor: str | None = None,
-        *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = DEFAULT_TIMEOUT_S,
-    ) -> latest.ListToolsResult:
-        """One page of the server's tools; `tools` walks all pages."""
-        result: latest.ListToolsResult = await self._calls.list_tools(
-            cursor=cursor, meta=self._with_identity(meta), timeout_s=timeout_s
-        )
-        return result
-
     async def tools(self) -> AsyncIterator[latest.Tool]:
         """All of the server's tools, page after page."""
         cursor: str | None = None
@@ -100,46 +75,6 @@ class ClientSession:
             if cursor is None:
                 return
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any] | None = None,
-        *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = DEFAULT_TIMEOUT_S,
-    ) -> latest.CallToolResult:
-        """Call a tool. What the tool says went wrong is in the result: see `is_error`.
-
-        Raises:
-            McpError: the server refused the call.
-            RequestTimeout: no answer in `timeout_s`.
-            SessionLost: the connection ended first.
-        """
-        result: latest.CallToolResult = await self._calls.call_tool(
-            name=name,
-            arguments=arguments,
-            meta=self._with_identity(meta),
-            timeout_s=timeout_s,
-        )
-        return result
-
     async def close(self) -> None:
         """End the session."""
         await self._link.close()
-
-    def _with_identity(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
-        if self._meta is None:
-            return meta
-        return {**self._meta, **meta} if meta else self._meta
-
-    async def _call(self, method: Method[P, R], params: P, *, timeout_s: float | None = None) -> R:
-        raw = await self._link.request(method, params, timeout_s=timeout_s)
-        reader: Method[Any, R] = self._read_as.get(method.name, method)
-        try:
-            result = reader.decode_result(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InvalidParams(f"{method.name}: the server's result: {error}") from None
-        if reader.results and type(result) is not reader.results[0]:
-            kind = type(result).__name__
-            raise ProtocolError(f"{method.name}: the server answered with {kind}, unasked for")
-        return result

@@ -19,8 +19,11 @@ class Context:
 
     __slots__ = ("caller", "meta", "request_id")
 
-    def __init__(self, request_id: RequestId, caller: Caller, meta: dict[str, Any] | None) -> None:
+    def __init__(
+        self, request_id: RequestId | None, caller: Caller, meta: dict[str, Any] | None
+    ) -> None:
         self.request_id = request_id
+        """The id of the request; None in a hook of a notification, which has none."""
         self.caller = caller
         self.meta = meta
         """The request's `_meta`, as it came."""

@@ -1,52 +1,47 @@
-"""The client's side of a duplex transport: requests out, answers matched, pings answered."""
+"""The client's side of a duplex transport: requests out, answers matched, the server's answered."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-
-from msgspec import UNSET, Raw
+from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Requested
-from mcp_gen.core.errors import InvalidParams, MethodNotFound, RequestTimeout, SessionLost
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    MethodNotFound,
+    ProtocolError,
+    SessionLost,
+)
+from mcp_gen.session.kernel import internal_error, settle
+from mcp_gen.session.link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_gen.core.connection import Batch, Event
-    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.connection import Noticed, Requested
     from mcp_gen.core.transport import Duplex
-    from mcp_wire.method import Method, Route
+    from mcp_wire.hooks import ClientHooks
+    from mcp_wire.method import Route
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientLink"]
 
-P = TypeVar("P")
-R = TypeVar("R")
-Waiter: TypeAlias = "asyncio.Future[Raw]"
-
 _log = logging.getLogger("mcp_gen.client")
 
 
-class ClientLink:
-    """Drives one connection to a server. It is a transport's receiver."""
+class ClientLink(Link):
+    """Drives one connection to a server."""
 
-    def __init__(self, transport: Duplex) -> None:
-        self._transport = transport
-        self._loop = asyncio.get_running_loop()
-        self._connection: Connection[Waiter] = Connection()
-        self._lost: SessionLost | None = None
-        self.routes: Mapping[str, Route[None]] = {}
+    def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
+        super().__init__(transport, hooks, _log)
+        self.hooks = hooks
+        self.routes: Mapping[str, Route[Any]] = {}
         """What the server may ask, at the revision that was agreed on."""
+        self.session: Any = None
+        """The public session, once it is open: what hooks get as their context."""
 
-    @property
-    def profile(self) -> Profile | None:
-        """The revision that was agreed on."""
-        return self._connection.profile
-
-    def agree(self, profile: Profile, routes: Mapping[str, Route[None]]) -> None:
+    def agree(self, profile: Profile, routes: Mapping[str, Route[Any]]) -> None:
         """Settle the revision, and what the server may ask at it."""
         self._connection.profile = profile
         self.routes = routes
@@ -55,56 +50,19 @@ class ClientLink:
         """Start the transport."""
         await self._transport.start(self)
 
+    async def opened(self, session: Any) -> None:
+        """The session is open: tell whoever listens."""
+        self.session = session
+        await self.hooks.tell_opened(session)
+
     async def close(self) -> None:
         """End the transport; whoever still waits gets SessionLost."""
         self._lose(SessionLost("the session was closed"))
-        for task in list(self._connection.in_flight.values()):
-            task.cancel()
+        await settle(self._tasks, 0)
         await self._transport.close()
-
-    async def request(self, method: Method[P, R], params: P, *, timeout_s: float | None) -> Raw:
-        """Send a request and return its result undecoded.
-
-        Raises:
-            McpError: the server answered with an error.
-            RequestTimeout: no answer in `timeout_s`; the server has been told to stop.
-            SessionLost: the connection ended first.
-        """
-        if self._lost:
-            raise self._lost
-        waiter: Waiter = self._loop.create_future()
-        id = self._connection.open_request(waiter)
-        timer = None
-        if timeout_s is not None:
-            timer = self._loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
-        try:
-            self._transport.send(envelope.request(id, method.name, params))
-            return await waiter
-        except (RequestTimeout, asyncio.CancelledError):
-            self._connection.forget_request(id)
-            self._tell_cancelled(method, id)
-            raise
-        finally:
-            if timer:
-                timer.cancel()
-
-    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification."""
-        self._transport.send(envelope.notification(method.name, params))
-
-    def _tell_cancelled(self, method: Method[Any, Any], id: RequestId) -> None:
-        profile = self.profile
-        # The handshake may not be cancelled, and before it there is nothing to cancel.
-        if profile and profile.cancelled and method is not profile.handshake:
-            cancelled: Method[Any, None] = profile.cancelled
-            self.notify(cancelled, cancelled.params(request_id=id))
-
-    # --- what the transport calls ---
-
-    def receive(self, message: bytes) -> None:
-        """One message came."""
-        for event in self._connection.receive(message):
-            self._handle(event)
+        session, self.session = self.session, None
+        if session is not None:
+            await self.hooks.tell_closed(session)
 
     def oversized(self, limit_bytes: int) -> None:
         """An answer was too long to be read: nobody knows whose it was."""
@@ -114,31 +72,13 @@ class ClientLink:
         """The server hung up."""
         self._lose(SessionLost(f"the server hung up: {error}" if error else "the server hung up"))
 
-    def _lose(self, lost: SessionLost) -> None:
-        self._lost = self._lost or lost
-        for waiter in self._connection.abandon():
-            if not waiter.done():
-                waiter.set_exception(self._lost)
+    def _spoken(self, event: Noticed) -> Profile | None:
+        return self.profile
 
-    # --- events ---
+    def _hook_context(self, profile: Profile) -> Any:
+        return self.session
 
-    def _handle(self, event: Event) -> None:
-        if isinstance(event, Answered):
-            waiter: Waiter = event.waiter
-            if not waiter.done():
-                waiter.set_result(event.result)
-        elif isinstance(event, Failed):
-            if not event.waiter.done():
-                event.waiter.set_exception(event.error)
-        elif isinstance(event, Requested):
-            self._answer(event)
-        elif isinstance(event, Noticed):
-            _log.debug("notification %s", event.method)
-        else:
-            _log.warning("refused a message: %s", event.error)
-            self._send(event.answer, event.batch)
-
-    def _answer(self, event: Requested) -> None:
+    def _asked(self, event: Requested) -> None:
         route = self.routes.get(event.method)
         if route is None:
             error = MethodNotFound(f"this client does not offer `{event.method}`")
@@ -147,24 +87,25 @@ class ClientLink:
         run = self._run(route, event)
         self._connection.in_flight[event.id] = self._loop.create_task(run)
 
-    async def _run(self, route: Route[None], event: Requested) -> None:
+    async def _run(self, route: Route[Any], event: Requested) -> None:
         answer: bytes | None = None
         try:
-            result = await route.call(None, route.decode(event.params))
-            answer = envelope.response(event.id, result)
-        except ValueError as error:
-            bad = InvalidParams(f"{event.method}: {error}")
-            answer = envelope.failure(event.id, envelope.error_object(bad))
+            answer = await self._answer(route, event)
         finally:
-            del self._connection.in_flight[event.id]
-            self._send(answer, event.batch)
+            task = self._connection.in_flight.pop(event.id)
+            self._send(None if task.cancelling() else answer, event.batch)
 
-    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
-        whole = batch.add(answer) if batch else answer
-        if whole is not None:
-            self._transport.send(whole)
-
-
-def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:
-    if not waiter.done():
-        waiter.set_exception(RequestTimeout(f"{method}: no answer in {timeout_s:g} s"))
+    async def _answer(self, route: Route[Any], event: Requested) -> bytes:
+        try:
+            params = route.decode(event.params)
+        except (ValueError, RecursionError) as error:
+            bad = InvalidParams(f"{event.method}: {error}")
+            return envelope.failure(event.id, envelope.error_object(bad))
+        try:
+            result = await route.call(self.session, params)
+            return envelope.response(event.id, result)
+        except (McpError, ProtocolError) as error:
+            return envelope.failure(event.id, envelope.error_object(error))
+        except Exception:
+            _log.exception("%s failed", event.method)
+            return internal_error(event.id)

@@ -80,7 +80,7 @@ class Kernel(Generic[C]):
         handlers: ServerHandlers[C],
         hooks: ServerHooks,
         revisions: Sequence[str],
-        context: Callable[[RequestId, Caller, dict[str, Any] | None], C],
+        context: Callable[[RequestId | None, Caller, dict[str, Any] | None], C],
         offered: Callable[[], frozenset[str]],
         server_info: Any,
     ) -> None:
@@ -89,7 +89,7 @@ class Kernel(Generic[C]):
         self.per_request = per_request(revisions)
         self._handlers = handlers
         self.hooks = hooks
-        self._context = context
+        self.context = context
         self._offered = offered
         self._server_info = server_info
         self._bindings: dict[str, Binding[C]] = {}
@@ -174,7 +174,7 @@ class Kernel(Generic[C]):
             raise _bad_params(method, error) from None
         meta: dict[str, Any] | None = getattr(decoded, "meta", None)
         binding.lifecycle.admit(caller, method, meta)
-        return Call(id, route, decoded, self._context(id, caller, meta), caller, binding)
+        return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
 
     async def run(self, call: Call[C]) -> bytes:
         """Await the handler between its hooks, and return the bytes of the answer.

@@ -5,21 +5,31 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Connection, Noticed, Refused, Requested
-from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.errors import (
+    InvalidRequest,
+    McpError,
+    ProtocolError,
+    SessionLost,
+    UsageError,
+)
+from mcp_gen.session.asking import Asking, AtRevision
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.link import Link
+from mcp_wire.callers import ClientCaller
 
 if TYPE_CHECKING:
-    from mcp_gen.core.connection import Batch, Event
+    from mcp_gen.core.connection import Batch, Noticed, Requested
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.kernel import Call, Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["ServerSession"]
+__all__ = ["ServerSession", "SessionClient"]
 
 C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
@@ -28,24 +38,18 @@ GRACE_S = 5.0
 """How long requests in flight may still run when the client has gone."""
 
 
-class ServerSession(Generic[C]):
-    """Drives one client's connection. It is a transport's receiver."""
+class ServerSession(Link, Generic[C]):
+    """Drives one client's connection."""
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
+        super().__init__(transport, kernel.hooks, _log)
         self._kernel = kernel
-        self._transport = transport
-        self._loop = asyncio.get_running_loop()
-        self._connection: Connection[None] = Connection()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._held: list[bytes] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
+        self._opened = False
         self.caller: Caller | None = None
         """The client, once it has shaken hands."""
-
-    @property
-    def profile(self) -> Profile | None:
-        """What has been agreed on in the handshake; None before, and where there is none."""
-        return self._connection.profile
 
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this connection, and who the client is."""
@@ -53,6 +57,20 @@ class ServerSession(Generic[C]):
         caller.ready = True
         self._connection.profile = profile
         self.caller = caller
+        self._open()
+
+    @cached_property
+    def client(self) -> ClientCaller:
+        """The client, to be asked and told at the revision that was agreed on.
+
+        Raises:
+            UsageError: nothing has been agreed on; at revisions without a handshake a server asks
+                in its results.
+        """
+        if self.profile is None:
+            raise UsageError("no handshake, no connection to ask over: ask in the result instead")
+        asking = Asking(self, self.profile, self._kernel.hooks.outbound, self)
+        return SessionClient(self.profile, asking)
 
     async def serve(self) -> None:
         """Answer until the client hangs up, then let what is in flight end."""
@@ -63,9 +81,15 @@ class ServerSession(Generic[C]):
         finally:
             await settle(self._tasks, 0)
             await self._transport.close()
+            if self._opened:
+                await self._kernel.hooks.tell_closed(self)
 
-    def _tasks(self) -> list[asyncio.Task[None]]:
-        return list(self._connection.in_flight.values())
+    def _open(self) -> None:
+        """The session has begun: tell whoever listens, once."""
+        if not self._opened:
+            self._opened = True
+            if self._kernel.hooks.opened:
+                self._listen(self._kernel.hooks.tell_opened(self))
 
     # --- what the transport calls ---
 
@@ -73,9 +97,8 @@ class ServerSession(Generic[C]):
         """One message came: start what it asks for."""
         if self._held is not None:
             self._held.append(message)
-            return
-        for event in self._connection.receive(message):
-            self._handle(event)
+        else:
+            super().receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
         """A message was too long to be read."""
@@ -86,21 +109,13 @@ class ServerSession(Generic[C]):
         """The client hung up."""
         if error:
             _log.warning("the connection broke: %s", error)
+        self._lose(SessionLost("the client hung up"))
         if not self._ended.done():
             self._ended.set_result(None)
 
-    # --- events ---
+    # --- what came ---
 
-    def _handle(self, event: Event) -> None:
-        if isinstance(event, Requested):
-            self._start(event)
-        elif isinstance(event, Noticed):
-            self._notice(event)
-        elif isinstance(event, Refused):
-            _log.warning("refused a message: %s", event.error)
-            self._send(event.answer, event.batch)
-
-    def _start(self, event: Requested) -> None:
+    def _asked(self, event: Requested) -> None:
         try:
             call = self._prepare(event)
         except (McpError, ProtocolError) as error:
@@ -127,7 +142,10 @@ class ServerSession(Generic[C]):
         # The handshake's client is the caller only at the revision that was agreed on with it.
         known = self.caller if binding.profile is self._connection.profile else None
         caller = known or Caller(binding.profile, self)
-        return self._kernel.prepare(binding, event.id, event.method, event.params, caller)
+        call = self._kernel.prepare(binding, event.id, event.method, event.params, caller)
+        if binding.profile.handshake is None:
+            self._open()
+        return call
 
     async def _run(self, call: Call[C], batch: Batch | None) -> None:
         answer: bytes | None = None
@@ -138,24 +156,17 @@ class ServerSession(Generic[C]):
             # A cancelled request is answered with nothing, even where its handler goes on.
             self._send(None if task.cancelling() else answer, batch)
 
-    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
-        whole = batch.add(answer) if batch else answer
-        if whole is not None:
-            self._transport.send(whole)
+    def _spoken(self, event: Noticed) -> Profile | None:
+        return self._kernel.choose(self._connection, event.params).profile
 
-    def _notice(self, event: Noticed) -> None:
-        binding = self._kernel.choose(self._connection, event.params)
-        method = binding.profile.cancelled
-        if method and event.method == method.name:
-            self._cancel(method.decode_params, event)
+    def _hook_context(self, profile: Profile) -> Any:
+        known = self.caller if profile is self.profile else None
+        return self._kernel.context(None, known or Caller(profile, self), None)
 
-    def _cancel(self, decode: Any, event: Noticed) -> None:
-        try:
-            params = decode(event.params)
-        except ValueError as error:
-            _log.warning("%s: %s", event.method, error)
-            return
-        task = self._connection.in_flight.get(params.request_id)
-        if task is not None:
-            # In the next turn: a task that is cancelled before it began runs no `finally`.
-            self._loop.call_soon(task.cancel)
+
+class SessionClient(AtRevision, ClientCaller):
+    """The client of a session, to be asked and told."""
+
+    def __init__(self, profile: Profile, asking: Asking) -> None:
+        requests = import_module(f"{profile.module}.requests")
+        super().__init__(profile, requests.ToClient(asking))

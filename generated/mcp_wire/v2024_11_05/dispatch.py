@@ -12,7 +12,7 @@ from mcp_wire.v2024_11_05 import methods, types
 if TYPE_CHECKING:
     from mcp_wire import common
     from mcp_wire.handlers import ClientHandlers, ServerHandlers
-    from mcp_wire.hooks import ServerHooks
+    from mcp_wire.hooks import ClientHooks, ServerHooks
 
 __all__ = ["ClientDispatcher", "ServerDispatcher"]
 
@@ -169,21 +169,39 @@ class ServerDispatcher(Generic[C]):
 class ClientDispatcher(Generic[C]):
     """Answers what a server may ask at 2024-11-05, as a message or inside a result."""
 
-    __slots__ = ("_handlers",)
+    __slots__ = ("_handlers", "_hooks")
 
-    def __init__(self, handlers: ClientHandlers[C]) -> None:
+    def __init__(self, handlers: ClientHandlers[C], hooks: ClientHooks) -> None:
         self._handlers = handlers
+        self._hooks = hooks
 
     def routes(self) -> dict[str, Route[C]]:
-        """One route per request that the handlers offer."""
-        on = self._handlers
+        """One route per request that the handlers offer, past the hooks where there are none."""
+        on, hooks = self._handlers, self._hooks
         made: dict[str, Route[C]] = {}
         if on.offers("ping"):
-            made["ping"] = Route(methods.PING, on.ping)
+            made["ping"] = Route(methods.PING, self.ping if hooks.ping else on.ping)
         if on.offers("list_roots"):
-            made["roots/list"] = Route(methods.ROOTS_LIST, on.list_roots)
+            made["roots/list"] = Route(
+                methods.ROOTS_LIST, self.list_roots if hooks.list_roots else on.list_roots
+            )
         if on.offers("create_message"):
             made["sampling/createMessage"] = Route(
-                methods.SAMPLING_CREATE_MESSAGE, on.create_message
+                methods.SAMPLING_CREATE_MESSAGE,
+                self.create_message if hooks.create_message else on.create_message,
             )
         return made
+
+    async def ping(self, ctx: C, params: types.RequestParams) -> common.EmptyResult:
+        """ping, between its hooks."""
+        return await self._hooks.ping.around(ctx, params, self._handlers.ping)
+
+    async def list_roots(self, ctx: C, params: types.RequestParams) -> common.ListRootsResult:
+        """roots/list, between its hooks."""
+        return await self._hooks.list_roots.around(ctx, params, self._handlers.list_roots)
+
+    async def create_message(
+        self, ctx: C, params: types.CreateMessageRequestParams
+    ) -> common.CreateMessageResult | common.CreateTaskResult:
+        """sampling/createMessage, between its hooks."""
+        return await self._hooks.create_message.around(ctx, params, self._handlers.create_message)

@@ -12,7 +12,7 @@ from mcp_wire.v2025_11_25 import methods, types
 if TYPE_CHECKING:
     from mcp_wire import common
     from mcp_wire.handlers import ClientHandlers, ServerHandlers
-    from mcp_wire.hooks import ServerHooks
+    from mcp_wire.hooks import ClientHooks, ServerHooks
 
 __all__ = ["ClientDispatcher", "ServerDispatcher"]
 
@@ -210,31 +210,88 @@ class ServerDispatcher(Generic[C]):
 class ClientDispatcher(Generic[C]):
     """Answers what a server may ask at 2025-11-25, as a message or inside a result."""
 
-    __slots__ = ("_handlers",)
+    __slots__ = ("_handlers", "_hooks")
 
-    def __init__(self, handlers: ClientHandlers[C]) -> None:
+    def __init__(self, handlers: ClientHandlers[C], hooks: ClientHooks) -> None:
         self._handlers = handlers
+        self._hooks = hooks
 
     def routes(self) -> dict[str, Route[C]]:
-        """One route per request that the handlers offer."""
-        on = self._handlers
+        """One route per request that the handlers offer, past the hooks where there are none."""
+        on, hooks = self._handlers, self._hooks
         made: dict[str, Route[C]] = {}
         if on.offers("elicit"):
-            made["elicitation/create"] = Route(methods.ELICITATION_CREATE, on.elicit)
+            made["elicitation/create"] = Route(
+                methods.ELICITATION_CREATE, self.elicit if hooks.elicit else on.elicit
+            )
         if on.offers("ping"):
-            made["ping"] = Route(methods.PING, on.ping)
+            made["ping"] = Route(methods.PING, self.ping if hooks.ping else on.ping)
         if on.offers("list_roots"):
-            made["roots/list"] = Route(methods.ROOTS_LIST, on.list_roots)
+            made["roots/list"] = Route(
+                methods.ROOTS_LIST, self.list_roots if hooks.list_roots else on.list_roots
+            )
         if on.offers("create_message"):
             made["sampling/createMessage"] = Route(
-                methods.SAMPLING_CREATE_MESSAGE, on.create_message
+                methods.SAMPLING_CREATE_MESSAGE,
+                self.create_message if hooks.create_message else on.create_message,
             )
         if on.offers("cancel_task"):
-            made["tasks/cancel"] = Route(methods.TASKS_CANCEL, on.cancel_task)
+            made["tasks/cancel"] = Route(
+                methods.TASKS_CANCEL, self.cancel_task if hooks.cancel_task else on.cancel_task
+            )
         if on.offers("get_task"):
-            made["tasks/get"] = Route(methods.TASKS_GET, on.get_task)
+            made["tasks/get"] = Route(
+                methods.TASKS_GET, self.get_task if hooks.get_task else on.get_task
+            )
         if on.offers("list_tasks"):
-            made["tasks/list"] = Route(methods.TASKS_LIST, on.list_tasks)
+            made["tasks/list"] = Route(
+                methods.TASKS_LIST, self.list_tasks if hooks.list_tasks else on.list_tasks
+            )
         if on.offers("get_task_payload"):
-            made["tasks/result"] = Route(methods.TASKS_RESULT, on.get_task_payload)
+            made["tasks/result"] = Route(
+                methods.TASKS_RESULT,
+                self.get_task_payload if hooks.get_task_payload else on.get_task_payload,
+            )
         return made
+
+    async def elicit(self, ctx: C, params: types.ElicitRequestParams) -> common.ElicitResult:
+        """elicitation/create, between its hooks."""
+        return await self._hooks.elicit.around(ctx, params, self._handlers.elicit)
+
+    async def ping(self, ctx: C, params: types.RequestParams) -> common.EmptyResult:
+        """ping, between its hooks."""
+        return await self._hooks.ping.around(ctx, params, self._handlers.ping)
+
+    async def list_roots(self, ctx: C, params: types.RequestParams) -> common.ListRootsResult:
+        """roots/list, between its hooks."""
+        return await self._hooks.list_roots.around(ctx, params, self._handlers.list_roots)
+
+    async def create_message(
+        self, ctx: C, params: types.CreateMessageRequestParams
+    ) -> common.CreateMessageResult | common.CreateTaskResult:
+        """sampling/createMessage, between its hooks."""
+        return await self._hooks.create_message.around(ctx, params, self._handlers.create_message)
+
+    async def cancel_task(
+        self, ctx: C, params: types.CancelTaskRequestParams
+    ) -> common.CancelTaskResult:
+        """tasks/cancel, between its hooks."""
+        return await self._hooks.cancel_task.around(ctx, params, self._handlers.cancel_task)
+
+    async def get_task(self, ctx: C, params: types.GetTaskRequestParams) -> common.GetTaskResult:
+        """tasks/get, between its hooks."""
+        return await self._hooks.get_task.around(ctx, params, self._handlers.get_task)
+
+    async def list_tasks(
+        self, ctx: C, params: types.PaginatedRequestParams
+    ) -> common.ListTasksResult:
+        """tasks/list, between its hooks."""
+        return await self._hooks.list_tasks.around(ctx, params, self._handlers.list_tasks)
+
+    async def get_task_payload(
+        self, ctx: C, params: types.GetTaskPayloadRequestParams
+    ) -> common.GetTaskPayloadResult:
+        """tasks/result, between its hooks."""
+        return await self._hooks.get_task_payload.around(
+            ctx, params, self._handlers.get_task_payload
+        )

@@ -1,0 +1,148 @@
+"""Asking the peer at the revision that is spoken: arguments of its types, hooks around the call."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from mcp_gen.core.errors import InvalidParams, ProtocolError, UsageError
+from mcp_gen.core.project import project
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_gen.session.link import Link
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.hook_points import HookPoint, HookSet
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["DEFAULT_TIMEOUT_S", "Asking", "AtRevision"]
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+DEFAULT_TIMEOUT_S = 60.0
+
+
+class AtRevision:
+    """Turns the calls over all revisions into those of the one that is spoken.
+
+    `calls` are the generated calls of that revision; `meta` goes into every request.
+    """
+
+    def __init__(self, profile: Profile, calls: Any, meta: dict[str, Any] | None = None) -> None:
+        self.profile = profile
+        self._calls = calls
+        self._meta = meta
+
+    @property
+    def revision(self) -> str:
+        """The revision that is spoken."""
+        return self.profile.revision
+
+    async def _ask(
+        self,
+        name: str,
+        fields: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> Any:
+        call, given = self._at_revision(name, fields)
+        return await call(
+            **given,
+            meta=self._with_identity(meta),
+            timeout_s=DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s,
+            progress=progress,
+        )
+
+    async def _tell(
+        self, name: str, fields: dict[str, Any], *, meta: dict[str, Any] | None
+    ) -> None:
+        call, given = self._at_revision(f"notify_{name}", fields)
+        await call(**given, meta=meta)
+
+    def _at_revision(
+        self, name: str, fields: dict[str, Any]
+    ) -> tuple[Callable[..., Awaitable[Any]], dict[str, Any]]:
+        """The call of the revision that is spoken, and its arguments with the revision's types.
+
+        Raises:
+            UsageError: the revision lacks the request, or an argument of it.
+            ProjectionError: it cannot hold a value.
+        """
+        call = getattr(self._calls, name, None)
+        if call is None:
+            raise UsageError(f"{self.revision} has no {name}")
+        given = {key: value for key, value in fields.items() if value is not None}
+        for key in given.keys() - inspect.signature(call).parameters.keys():
+            raise UsageError(f"{self.revision}: {name} has no `{key}`")
+        return call, {key: project(one, self.revision).value for key, one in given.items()}
+
+    def _with_identity(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
+        if self._meta is None:
+            return meta
+        return {**self._meta, **meta} if meta else self._meta
+
+
+class Asking:
+    """The peer of the generated calls: sends, and decodes what comes back, between the hooks.
+
+    Results are read with the types of `results_at`, which may be newer than what is spoken.
+    """
+
+    def __init__(
+        self, link: Link, results_at: Profile, outbound: HookSet, context: Any = None
+    ) -> None:
+        self._link = link
+        self._read_as = results_at.methods
+        self._outbound = outbound
+        self.context = context
+        """What the hooks get as their context."""
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> R:
+        """Send a request and decode its result.
+
+        Raises:
+            InvalidParams: the result is not one of this method; the message ends in the path.
+            ProtocolError: the result is of a kind that was not asked for.
+        """
+
+        async def send(context: Any, params: P) -> R:
+            raw = await self._link.request(method, params, timeout_s=timeout_s, progress=progress)
+            return self._read(method, raw)
+
+        point = self._outbound.points.get(method.name)
+        if point:
+            typed: HookPoint[P, R] = point
+            return await typed.around(self.context, params, send)
+        return await send(self.context, params)
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification, after its hooks."""
+        point = self._outbound.notices.get(method.name)
+        if point:
+            await point.tell(self.context, params)
+        self._link.notify(method, params)
+
+    def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
+        reader: Method[Any, R] = self._read_as.get(method.name, method)
+        try:
+            result = reader.decode_result(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InvalidParams(f"{method.name}: the peer's result: {error}") from None
+        if reader.results and type(result) is not reader.results[0]:
+            kind = type(result).__name__
+            raise ProtocolError(f"{method.name}: the peer answered with {kind}, unasked for")
+        return result

@@ -1,0 +1,205 @@
+"""What both sides of a duplex transport do alike: ask and tell the peer, and hear what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from mcp_gen.core import envelope
+from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Requested
+from mcp_gen.core.errors import RequestTimeout, SessionLost
+
+if TYPE_CHECKING:
+    from mcp_gen.core.connection import Batch, Event
+    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.transport import Duplex
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.hook_points import HookSet
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["Link"]
+
+P = TypeVar("P")
+R = TypeVar("R")
+Waiter: TypeAlias = "asyncio.Future[Raw]"
+
+
+class Link(ABC):
+    """One connection being driven. It is its transport's receiver."""
+
+    def __init__(self, transport: Duplex, inbound: HookSet, log: logging.Logger) -> None:
+        self._transport = transport
+        self._inbound = inbound
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._connection: Connection[Waiter] = Connection()
+        self._lost: SessionLost | None = None
+        self._reports: dict[RequestId, OnProgress] = {}
+        self._listening: set[asyncio.Task[None]] = set()
+
+    @property
+    def profile(self) -> Profile | None:
+        """What has been agreed on; None before, and where nothing is agreed on."""
+        return self._connection.profile
+
+    # --- asking and telling the peer ---
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
+        """Send a request and return its result undecoded.
+
+        Raises:
+            McpError: the peer answered with an error.
+            RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
+            SessionLost: the connection ended first.
+        """
+        if self._lost:
+            raise self._lost
+        waiter: Waiter = self._loop.create_future()
+        id = self._connection.open_request(waiter)
+        timer = None
+        if timeout_s is not None:
+            timer = self._loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
+        if progress is not None:
+            params = self._with_token(params, id)
+            self._reports[id] = progress
+        try:
+            self._transport.send(envelope.request(id, method.name, params))
+            return await waiter
+        except (RequestTimeout, asyncio.CancelledError):
+            self._connection.forget_request(id)
+            self._tell_cancelled(method, id)
+            raise
+        finally:
+            self._reports.pop(id, None)
+            if timer:
+                timer.cancel()
+
+    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
+        """Send a notification."""
+        self._transport.send(envelope.notification(method.name, params))
+
+    def _with_token(self, params: Any, id: RequestId) -> Any:
+        key = self.profile.progress_token_key if self.profile else ""
+        return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
+
+    def _tell_cancelled(self, method: Method[Any, Any], id: RequestId) -> None:
+        profile = self.profile
+        # The handshake may not be cancelled, and before it there is nothing to cancel.
+        if profile and profile.cancelled and method is not profile.handshake:
+            cancelled: Method[Any, None] = profile.cancelled
+            self.notify(cancelled, cancelled.params(request_id=id))
+
+    # --- what the transport calls ---
+
+    def receive(self, message: bytes) -> None:
+        """One message came."""
+        for event in self._connection.receive(message):
+            self._handle(event)
+
+    @abstractmethod
+    def oversized(self, limit_bytes: int) -> None:
+        """A message was too long to be read."""
+
+    @abstractmethod
+    def closed(self, error: BaseException | None) -> None:
+        """The peer hung up."""
+
+    # --- what came ---
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Requested):
+            self._asked(event)
+        elif isinstance(event, Answered):
+            if not event.waiter.done():
+                event.waiter.set_result(event.result)
+        elif isinstance(event, Failed):
+            if not event.waiter.done():
+                event.waiter.set_exception(event.error)
+        elif isinstance(event, Noticed):
+            self._told(event)
+        else:
+            self._log.warning("refused a message: %s", event.error)
+            self._send(event.answer, event.batch)
+
+    @abstractmethod
+    def _asked(self, event: Requested) -> None:
+        """The peer wants an answer."""
+
+    @abstractmethod
+    def _spoken(self, event: Noticed) -> Profile | None:
+        """The revision that a notification is read at."""
+
+    def _told(self, event: Noticed) -> None:
+        profile = self._spoken(event)
+        method = profile.methods.get(event.method) if profile else None
+        if profile is None or method is None:
+            self._log.debug("ignored the notification %s", event.method)
+            return
+        point = self._inbound.notices.get(event.method)
+        heard = method in (profile.cancelled, profile.progress)
+        if not heard and not point:
+            return
+        try:
+            params = method.decode_params(event.params)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            self._log.warning("%s: %s", event.method, error)
+            return
+        if method is profile.cancelled:
+            self._cancel(params)
+        elif method is profile.progress:
+            self._report(params)
+        if point:
+            self._listen(point.tell(self._hook_context(profile), params))
+
+    def _hook_context(self, profile: Profile) -> Any:
+        """What a hook of a notification gets as its context."""
+        return self
+
+    def _listen(self, hooks: Any) -> None:
+        task = self._loop.create_task(hooks)
+        self._listening.add(task)
+        task.add_done_callback(self._listening.discard)
+
+    def _cancel(self, params: Any) -> None:
+        task = self._connection.in_flight.get(params.request_id)
+        if task is not None:
+            # In the next turn: a task that is cancelled before it began runs no `finally`.
+            self._loop.call_soon(task.cancel)
+
+    def _report(self, params: Any) -> None:
+        progress = self._reports.get(params.progress_token)
+        if progress is not None:
+            progress(params.progress, params.total, getattr(params, "message", None))
+
+    def _lose(self, lost: SessionLost) -> None:
+        """The connection has ended: whoever waits is told."""
+        self._lost = self._lost or lost
+        for waiter in self._connection.abandon():
+            if not waiter.done():
+                waiter.set_exception(self._lost)
+
+    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
+        whole = batch.add(answer) if batch else answer
+        if whole is not None:
+            self._transport.send(whole)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*self._connection.in_flight.values(), *self._listening]
+
+
+def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:
+    if not waiter.done():
+        waiter.set_exception(RequestTimeout(f"{method}: no answer in {timeout_s:g} s"))
