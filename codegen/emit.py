@@ -11,7 +11,17 @@ from codegen.names import constant, snake
 from codegen.overlay import Overlay
 from codegen.python_text import FILTERS, IRREGULAR, literal
 
-_SHARED = ("base", "common", "handlers", "hooks", "latest", "method", "profile", "second_look")
+_SHARED = (
+    "base",
+    "common",
+    "handlers",
+    "hook_points",
+    "hooks",
+    "latest",
+    "method",
+    "profile",
+    "second_look",
+)
 _DATED = ("dispatch", "methods", "requests", "types")
 _COMMAND = "python -m codegen"
 
@@ -22,7 +32,7 @@ class _AnyDate:
 
     wire: str
     name: str
-    params: str
+    params_type: str
     accepts: str
     result: str
 
@@ -80,7 +90,16 @@ class _Emitter:
             "latest_names": _names(self._latest),
             "irregular": sorted(IRREGULAR.items()),
             "default_tags": self._default_tags(),
-            "server_requests": self._requests(by_client=True),
+            "hooked_requests": self._distinct("request"),
+            "hooked_notifications": self._distinct("notification"),
+            "hook_sides": [
+                ("ToServerHooks", "client", "server", *self._messages(by_client=True)),
+                ("ToClientHooks", "server", "client", *self._messages(by_client=False)),
+            ],
+            "hook_owners": [
+                ("ServerHooks", "ToServerHooks", "ToClientHooks", "server", "client"),
+                ("ClientHooks", "ToClientHooks", "ToServerHooks", "client", "server"),
+            ],
             "sides": [
                 ("ServerHandlers", "server", self._requests(by_client=True)),
                 ("ClientHandlers", "client", self._requests(by_client=False)),
@@ -90,12 +109,27 @@ class _Emitter:
             "roles": self._role_names(),
         }
 
-    def _requests(self, *, by_client: bool) -> list[_AnyDate]:
+    def _messages(self, *, by_client: bool) -> tuple[list[_AnyDate], list[_AnyDate]]:
+        """The requests and the notifications of one direction."""
+        return (
+            self._requests(by_client=by_client),
+            self._requests(by_client=by_client, kind="notification"),
+        )
+
+    def _distinct(self, kind: ir.Kind) -> list[_AnyDate]:
+        """Every message of a kind, whoever sends it."""
+        both = [
+            *self._requests(by_client=True, kind=kind),
+            *self._requests(by_client=False, kind=kind),
+        ]
+        return [*{one.name: one for one in both}.values()]
+
+    def _requests(self, *, by_client: bool, kind: ir.Kind = "request") -> list[_AnyDate]:
         found: dict[str, list[tuple[ir.Revision, ir.Method]]] = {}
         for revision in self._revisions:
             for method in revision.methods:
-                asked = method.from_client if by_client else method.direction != "client_to_server"
-                if method.kind == "request" and asked:
+                sent = method.from_client if by_client else method.direction != "client_to_server"
+                if method.kind == kind and sent:
                     found.setdefault(method.name, []).append((revision, method))
         return [self._any_date(name, rows) for name, rows in sorted(found.items())]
 
@@ -111,7 +145,7 @@ class _Emitter:
         return _AnyDate(
             wire=rows[0][1].wire,
             name=name,
-            params=" | common.".join(params),
+            params_type=" | ".join(f"common.{one}" for one in params),
             accepts=" | ".join(f"common.{one}" for one in accepts),
             result=" | ".join(f"common.{one}" for one in results),
         )

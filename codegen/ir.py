@@ -122,6 +122,7 @@ class Section:
     structs: tuple[Struct, ...]
 
 
+Kind: TypeAlias = Literal["request", "notification"]
 Direction: TypeAlias = Literal["client_to_server", "server_to_client", "both", "embedded"]
 
 
@@ -130,7 +131,7 @@ class Method:
     wire: str
     name: str
     """The Python name of the call, from the definition: `CallToolRequest` is `call_tool`."""
-    kind: Literal["request", "notification"]
+    kind: Kind
     direction: Direction
     message: str
     params: str

@@ -3,69 +3,24 @@
 
 A before hook may return other params, or refuse the request by raising; an after hook may return
 another result; an error hook sees what was raised and changes nothing. Each may be sync or async,
-and several at one point run in the order in which they were added.
+and several at one point run in the order in which they were added. Around each request run, in
+this order: `before_any`, `before_…`, the handler, `after_…`, `on_success`; or, as soon as one of
+them fails, `error_…` and `on_error`. `on_…` hooks of a notification listen to it.
 """
 
 from __future__ import annotations
 
-import inspect
-import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint
 
 if TYPE_CHECKING:
     from mcp_wire import common
 
-__all__ = ["HookPoint", "ServerHooks"]
+__all__ = ["ClientHooks", "ServerHooks", "ToClientHooks", "ToServerHooks"]
 
-C = TypeVar("C")
-P = TypeVar("P")
-R = TypeVar("R")
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
-
-
-class HookPoint(Generic[P, R]):
-    """The hooks of one method. False while there are none, so that a route can leave it out."""
-
-    __slots__ = ("after", "before", "error")
-
-    def __init__(self) -> None:
-        self.before: list[Callable[[Any, P], Any]] = []
-        self.after: list[Callable[[Any, P, R], Any]] = []
-        self.error: list[Callable[[Any, P, BaseException], Any]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self.before or self.after or self.error)
-
-    async def around(self, ctx: C, params: P, handler: Callable[[C, P], Awaitable[R]]) -> R:
-        """Run the handler between its hooks."""
-        try:
-            for before in self.before:
-                params = await _replaced(before(ctx, params), params)
-            result = await handler(ctx, params)
-            for after in self.after:
-                result = await _replaced(after(ctx, params, result), result)
-        except BaseException as error:
-            await self._report(ctx, params, error)
-            raise
-        return result
-
-    async def _report(self, ctx: Any, params: P, error: BaseException) -> None:
-        for hook in self.error:
-            try:
-                await _replaced(hook(ctx, params, error), None)
-            except Exception:
-                # The request's own error is what its sender must see.
-                _log.exception("an error hook failed")
-
-
-async def _replaced(answer: Any, current: T) -> T:
-    if inspect.isawaitable(answer):
-        answer = await answer
-    return current if answer is None else cast("T", answer)
-
 
 if TYPE_CHECKING:
     MaybeAwaitable: TypeAlias = Awaitable[T] | T
@@ -89,7 +44,6 @@ if TYPE_CHECKING:
         "_ErrorCallTool",
         bound=Callable[[Any, CallToolParams, BaseException], MaybeAwaitable[None]],
     )
-
     CancelTaskParams: TypeAlias = common.CancelTaskRequestParams
     CancelTaskResults: TypeAlias = common.CancelTaskResult
     _BeforeCancelTask = TypeVar(
@@ -107,7 +61,6 @@ if TYPE_CHECKING:
         "_ErrorCancelTask",
         bound=Callable[[Any, CancelTaskParams, BaseException], MaybeAwaitable[None]],
     )
-
     CompleteParams: TypeAlias = common.CompleteRequestParams
     CompleteResults: TypeAlias = common.CompleteResult
     _BeforeComplete = TypeVar(
@@ -125,7 +78,6 @@ if TYPE_CHECKING:
         "_ErrorComplete",
         bound=Callable[[Any, CompleteParams, BaseException], MaybeAwaitable[None]],
     )
-
     DiscoverParams: TypeAlias = common.RequestParams
     DiscoverResults: TypeAlias = common.DiscoverResult
     _BeforeDiscover = TypeVar(
@@ -143,7 +95,6 @@ if TYPE_CHECKING:
         "_ErrorDiscover",
         bound=Callable[[Any, DiscoverParams, BaseException], MaybeAwaitable[None]],
     )
-
     GetPromptParams: TypeAlias = common.GetPromptRequestParams
     GetPromptResults: TypeAlias = common.GetPromptResult | common.InputRequiredResult
     _BeforeGetPrompt = TypeVar(
@@ -161,7 +112,6 @@ if TYPE_CHECKING:
         "_ErrorGetPrompt",
         bound=Callable[[Any, GetPromptParams, BaseException], MaybeAwaitable[None]],
     )
-
     GetTaskParams: TypeAlias = common.GetTaskRequestParams
     GetTaskResults: TypeAlias = common.GetTaskResult
     _BeforeGetTask = TypeVar(
@@ -179,7 +129,6 @@ if TYPE_CHECKING:
         "_ErrorGetTask",
         bound=Callable[[Any, GetTaskParams, BaseException], MaybeAwaitable[None]],
     )
-
     GetTaskPayloadParams: TypeAlias = common.GetTaskPayloadRequestParams
     GetTaskPayloadResults: TypeAlias = common.GetTaskPayloadResult
     _BeforeGetTaskPayload = TypeVar(
@@ -197,7 +146,6 @@ if TYPE_CHECKING:
         "_ErrorGetTaskPayload",
         bound=Callable[[Any, GetTaskPayloadParams, BaseException], MaybeAwaitable[None]],
     )
-
     InitializeParams: TypeAlias = common.InitializeRequestParams
     InitializeResults: TypeAlias = common.InitializeResult
     _BeforeInitialize = TypeVar(
@@ -215,7 +163,6 @@ if TYPE_CHECKING:
         "_ErrorInitialize",
         bound=Callable[[Any, InitializeParams, BaseException], MaybeAwaitable[None]],
     )
-
     ListPromptsParams: TypeAlias = common.PaginatedRequestParams
     ListPromptsResults: TypeAlias = common.ListPromptsResult
     _BeforeListPrompts = TypeVar(
@@ -233,7 +180,6 @@ if TYPE_CHECKING:
         "_ErrorListPrompts",
         bound=Callable[[Any, ListPromptsParams, BaseException], MaybeAwaitable[None]],
     )
-
     ListResourceTemplatesParams: TypeAlias = common.PaginatedRequestParams
     ListResourceTemplatesResults: TypeAlias = common.ListResourceTemplatesResult
     _BeforeListResourceTemplates = TypeVar(
@@ -253,7 +199,6 @@ if TYPE_CHECKING:
         "_ErrorListResourceTemplates",
         bound=Callable[[Any, ListResourceTemplatesParams, BaseException], MaybeAwaitable[None]],
     )
-
     ListResourcesParams: TypeAlias = common.PaginatedRequestParams
     ListResourcesResults: TypeAlias = common.ListResourcesResult
     _BeforeListResources = TypeVar(
@@ -271,7 +216,6 @@ if TYPE_CHECKING:
         "_ErrorListResources",
         bound=Callable[[Any, ListResourcesParams, BaseException], MaybeAwaitable[None]],
     )
-
     ListTasksParams: TypeAlias = common.PaginatedRequestParams
     ListTasksResults: TypeAlias = common.ListTasksResult
     _BeforeListTasks = TypeVar(
@@ -289,7 +233,6 @@ if TYPE_CHECKING:
         "_ErrorListTasks",
         bound=Callable[[Any, ListTasksParams, BaseException], MaybeAwaitable[None]],
     )
-
     ListToolsParams: TypeAlias = common.PaginatedRequestParams
     ListToolsResults: TypeAlias = common.ListToolsResult
     _BeforeListTools = TypeVar(
@@ -307,7 +250,6 @@ if TYPE_CHECKING:
         "_ErrorListTools",
         bound=Callable[[Any, ListToolsParams, BaseException], MaybeAwaitable[None]],
     )
-
     PingParams: TypeAlias = common.RequestParams
     PingResults: TypeAlias = common.EmptyResult
     _BeforePing = TypeVar(
@@ -325,7 +267,6 @@ if TYPE_CHECKING:
         "_ErrorPing",
         bound=Callable[[Any, PingParams, BaseException], MaybeAwaitable[None]],
     )
-
     ReadResourceParams: TypeAlias = common.ReadResourceRequestParams
     ReadResourceResults: TypeAlias = common.ReadResourceResult | common.InputRequiredResult
     _BeforeReadResource = TypeVar(
@@ -343,7 +284,6 @@ if TYPE_CHECKING:
         "_ErrorReadResource",
         bound=Callable[[Any, ReadResourceParams, BaseException], MaybeAwaitable[None]],
     )
-
     SetLevelParams: TypeAlias = common.SetLevelRequestParams
     SetLevelResults: TypeAlias = common.EmptyResult
     _BeforeSetLevel = TypeVar(
@@ -361,7 +301,6 @@ if TYPE_CHECKING:
         "_ErrorSetLevel",
         bound=Callable[[Any, SetLevelParams, BaseException], MaybeAwaitable[None]],
     )
-
     SubscribeParams: TypeAlias = common.SubscribeRequestParams
     SubscribeResults: TypeAlias = common.EmptyResult
     _BeforeSubscribe = TypeVar(
@@ -379,7 +318,6 @@ if TYPE_CHECKING:
         "_ErrorSubscribe",
         bound=Callable[[Any, SubscribeParams, BaseException], MaybeAwaitable[None]],
     )
-
     SubscriptionsListenParams: TypeAlias = common.SubscriptionsListenRequestParams
     SubscriptionsListenResults: TypeAlias = common.SubscriptionsListenResult
     _BeforeSubscriptionsListen = TypeVar(
@@ -399,7 +337,6 @@ if TYPE_CHECKING:
         "_ErrorSubscriptionsListen",
         bound=Callable[[Any, SubscriptionsListenParams, BaseException], MaybeAwaitable[None]],
     )
-
     UnsubscribeParams: TypeAlias = common.UnsubscribeRequestParams
     UnsubscribeResults: TypeAlias = common.EmptyResult
     _BeforeUnsubscribe = TypeVar(
@@ -417,410 +354,734 @@ if TYPE_CHECKING:
         "_ErrorUnsubscribe",
         bound=Callable[[Any, UnsubscribeParams, BaseException], MaybeAwaitable[None]],
     )
+    CreateMessageParams: TypeAlias = common.CreateMessageRequestParams
+    CreateMessageResults: TypeAlias = common.CreateMessageResult | common.CreateTaskResult
+    _BeforeCreateMessage = TypeVar(
+        "_BeforeCreateMessage",
+        bound=Callable[[Any, CreateMessageParams], MaybeAwaitable[CreateMessageParams | None]],
+    )
+    _AfterCreateMessage = TypeVar(
+        "_AfterCreateMessage",
+        bound=Callable[
+            [Any, CreateMessageParams, CreateMessageResults],
+            MaybeAwaitable[CreateMessageResults | None],
+        ],
+    )
+    _ErrorCreateMessage = TypeVar(
+        "_ErrorCreateMessage",
+        bound=Callable[[Any, CreateMessageParams, BaseException], MaybeAwaitable[None]],
+    )
+    ElicitParams: TypeAlias = common.ElicitRequestParams
+    ElicitResults: TypeAlias = common.ElicitResult
+    _BeforeElicit = TypeVar(
+        "_BeforeElicit",
+        bound=Callable[[Any, ElicitParams], MaybeAwaitable[ElicitParams | None]],
+    )
+    _AfterElicit = TypeVar(
+        "_AfterElicit",
+        bound=Callable[
+            [Any, ElicitParams, ElicitResults],
+            MaybeAwaitable[ElicitResults | None],
+        ],
+    )
+    _ErrorElicit = TypeVar(
+        "_ErrorElicit",
+        bound=Callable[[Any, ElicitParams, BaseException], MaybeAwaitable[None]],
+    )
+    ListRootsParams: TypeAlias = common.RequestParams | common.ListRootsRequestParams
+    ListRootsResults: TypeAlias = common.ListRootsResult
+    _BeforeListRoots = TypeVar(
+        "_BeforeListRoots",
+        bound=Callable[[Any, ListRootsParams], MaybeAwaitable[ListRootsParams | None]],
+    )
+    _AfterListRoots = TypeVar(
+        "_AfterListRoots",
+        bound=Callable[
+            [Any, ListRootsParams, ListRootsResults],
+            MaybeAwaitable[ListRootsResults | None],
+        ],
+    )
+    _ErrorListRoots = TypeVar(
+        "_ErrorListRoots",
+        bound=Callable[[Any, ListRootsParams, BaseException], MaybeAwaitable[None]],
+    )
+
+    CancelledParams: TypeAlias = common.CancelledNotificationParams
+    _OnCancelled = TypeVar(
+        "_OnCancelled",
+        bound=Callable[[Any, CancelledParams], MaybeAwaitable[None]],
+    )
+    InitializedParams: TypeAlias = common.NotificationParams
+    _OnInitialized = TypeVar(
+        "_OnInitialized",
+        bound=Callable[[Any, InitializedParams], MaybeAwaitable[None]],
+    )
+    ProgressParams: TypeAlias = common.ProgressNotificationParams
+    _OnProgress = TypeVar(
+        "_OnProgress",
+        bound=Callable[[Any, ProgressParams], MaybeAwaitable[None]],
+    )
+    RootsListChangedParams: TypeAlias = common.NotificationParams
+    _OnRootsListChanged = TypeVar(
+        "_OnRootsListChanged",
+        bound=Callable[[Any, RootsListChangedParams], MaybeAwaitable[None]],
+    )
+    TaskStatusParams: TypeAlias = common.TaskStatusNotificationParams
+    _OnTaskStatus = TypeVar(
+        "_OnTaskStatus",
+        bound=Callable[[Any, TaskStatusParams], MaybeAwaitable[None]],
+    )
+    ElicitationCompleteParams: TypeAlias = common.ElicitationCompleteNotificationParams
+    _OnElicitationComplete = TypeVar(
+        "_OnElicitationComplete",
+        bound=Callable[[Any, ElicitationCompleteParams], MaybeAwaitable[None]],
+    )
+    LoggingMessageParams: TypeAlias = common.LoggingMessageNotificationParams
+    _OnLoggingMessage = TypeVar(
+        "_OnLoggingMessage",
+        bound=Callable[[Any, LoggingMessageParams], MaybeAwaitable[None]],
+    )
+    PromptListChangedParams: TypeAlias = common.NotificationParams
+    _OnPromptListChanged = TypeVar(
+        "_OnPromptListChanged",
+        bound=Callable[[Any, PromptListChangedParams], MaybeAwaitable[None]],
+    )
+    ResourceListChangedParams: TypeAlias = common.NotificationParams
+    _OnResourceListChanged = TypeVar(
+        "_OnResourceListChanged",
+        bound=Callable[[Any, ResourceListChangedParams], MaybeAwaitable[None]],
+    )
+    ResourceUpdatedParams: TypeAlias = common.ResourceUpdatedNotificationParams
+    _OnResourceUpdated = TypeVar(
+        "_OnResourceUpdated",
+        bound=Callable[[Any, ResourceUpdatedParams], MaybeAwaitable[None]],
+    )
+    SubscriptionsAcknowledgedParams: TypeAlias = common.SubscriptionsAcknowledgedNotificationParams
+    _OnSubscriptionsAcknowledged = TypeVar(
+        "_OnSubscriptionsAcknowledged",
+        bound=Callable[[Any, SubscriptionsAcknowledgedParams], MaybeAwaitable[None]],
+    )
+    ToolListChangedParams: TypeAlias = common.NotificationParams
+    _OnToolListChanged = TypeVar(
+        "_OnToolListChanged",
+        bound=Callable[[Any, ToolListChangedParams], MaybeAwaitable[None]],
+    )
+    _OnSession = TypeVar("_OnSession", bound=Callable[[Any], MaybeAwaitable[None]])
 
 
-class ServerHooks:
-    """The hooks of a server, over the requests of all revisions. Each method is a decorator."""
+class ToServerHooks(HookSet):
+    """Around what a client asks a server and tells it, over all revisions."""
 
     __slots__ = (
         "call_tool",
         "cancel_task",
-        "changed",
+        "cancelled_notice",
         "complete",
         "discover",
         "get_prompt",
         "get_task",
         "get_task_payload",
         "initialize",
+        "initialized_notice",
         "list_prompts",
         "list_resource_templates",
         "list_resources",
         "list_tasks",
         "list_tools",
         "ping",
+        "progress_notice",
         "read_resource",
+        "roots_list_changed_notice",
         "set_level",
         "subscribe",
         "subscriptions_listen",
+        "task_status_notice",
         "unsubscribe",
     )
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        self.changed = changed
-        self.call_tool: HookPoint[CallToolParams, CallToolResults] = HookPoint()
-        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint()
-        self.complete: HookPoint[CompleteParams, CompleteResults] = HookPoint()
-        self.discover: HookPoint[DiscoverParams, DiscoverResults] = HookPoint()
-        self.get_prompt: HookPoint[GetPromptParams, GetPromptResults] = HookPoint()
-        self.get_task: HookPoint[GetTaskParams, GetTaskResults] = HookPoint()
-        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResults] = HookPoint()
-        self.initialize: HookPoint[InitializeParams, InitializeResults] = HookPoint()
-        self.list_prompts: HookPoint[ListPromptsParams, ListPromptsResults] = HookPoint()
+        super().__init__(changed)
+        self.call_tool: HookPoint[CallToolParams, CallToolResults] = HookPoint(self, "tools/call")
+        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint(
+            self, "tasks/cancel"
+        )
+        self.complete: HookPoint[CompleteParams, CompleteResults] = HookPoint(
+            self, "completion/complete"
+        )
+        self.discover: HookPoint[DiscoverParams, DiscoverResults] = HookPoint(
+            self, "server/discover"
+        )
+        self.get_prompt: HookPoint[GetPromptParams, GetPromptResults] = HookPoint(
+            self, "prompts/get"
+        )
+        self.get_task: HookPoint[GetTaskParams, GetTaskResults] = HookPoint(self, "tasks/get")
+        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResults] = HookPoint(
+            self, "tasks/result"
+        )
+        self.initialize: HookPoint[InitializeParams, InitializeResults] = HookPoint(
+            self, "initialize"
+        )
+        self.list_prompts: HookPoint[ListPromptsParams, ListPromptsResults] = HookPoint(
+            self, "prompts/list"
+        )
         self.list_resource_templates: HookPoint[
             ListResourceTemplatesParams, ListResourceTemplatesResults
-        ] = HookPoint()
-        self.list_resources: HookPoint[ListResourcesParams, ListResourcesResults] = HookPoint()
-        self.list_tasks: HookPoint[ListTasksParams, ListTasksResults] = HookPoint()
-        self.list_tools: HookPoint[ListToolsParams, ListToolsResults] = HookPoint()
-        self.ping: HookPoint[PingParams, PingResults] = HookPoint()
-        self.read_resource: HookPoint[ReadResourceParams, ReadResourceResults] = HookPoint()
-        self.set_level: HookPoint[SetLevelParams, SetLevelResults] = HookPoint()
-        self.subscribe: HookPoint[SubscribeParams, SubscribeResults] = HookPoint()
+        ] = HookPoint(self, "resources/templates/list")
+        self.list_resources: HookPoint[ListResourcesParams, ListResourcesResults] = HookPoint(
+            self, "resources/list"
+        )
+        self.list_tasks: HookPoint[ListTasksParams, ListTasksResults] = HookPoint(
+            self, "tasks/list"
+        )
+        self.list_tools: HookPoint[ListToolsParams, ListToolsResults] = HookPoint(
+            self, "tools/list"
+        )
+        self.ping: HookPoint[PingParams, PingResults] = HookPoint(self, "ping")
+        self.read_resource: HookPoint[ReadResourceParams, ReadResourceResults] = HookPoint(
+            self, "resources/read"
+        )
+        self.set_level: HookPoint[SetLevelParams, SetLevelResults] = HookPoint(
+            self, "logging/setLevel"
+        )
+        self.subscribe: HookPoint[SubscribeParams, SubscribeResults] = HookPoint(
+            self, "resources/subscribe"
+        )
         self.subscriptions_listen: HookPoint[
             SubscriptionsListenParams, SubscriptionsListenResults
-        ] = HookPoint()
-        self.unsubscribe: HookPoint[UnsubscribeParams, UnsubscribeResults] = HookPoint()
+        ] = HookPoint(self, "subscriptions/listen")
+        self.unsubscribe: HookPoint[UnsubscribeParams, UnsubscribeResults] = HookPoint(
+            self, "resources/unsubscribe"
+        )
+        self.cancelled_notice: NoticePoint[CancelledParams] = NoticePoint(
+            self, "notifications/cancelled"
+        )
+        self.initialized_notice: NoticePoint[InitializedParams] = NoticePoint(
+            self, "notifications/initialized"
+        )
+        self.progress_notice: NoticePoint[ProgressParams] = NoticePoint(
+            self, "notifications/progress"
+        )
+        self.roots_list_changed_notice: NoticePoint[RootsListChangedParams] = NoticePoint(
+            self, "notifications/roots/list_changed"
+        )
+        self.task_status_notice: NoticePoint[TaskStatusParams] = NoticePoint(
+            self, "notifications/tasks/status"
+        )
 
     def before_call_tool(self, hook: _BeforeCallTool) -> _BeforeCallTool:
         """Before tools/call: `hook(ctx, params)` may return other params."""
-        self.call_tool.before.append(hook)
-        self.changed()
-        return hook
+        return self.call_tool.add(self.call_tool.before, hook)
 
     def after_call_tool(self, hook: _AfterCallTool) -> _AfterCallTool:
         """After tools/call: `hook(ctx, params, result)` may return another result."""
-        self.call_tool.after.append(hook)
-        self.changed()
-        return hook
+        return self.call_tool.add(self.call_tool.after, hook)
 
     def error_call_tool(self, hook: _ErrorCallTool) -> _ErrorCallTool:
         """When tools/call fails or is cancelled: `hook(ctx, params, error)`."""
-        self.call_tool.error.append(hook)
-        self.changed()
-        return hook
+        return self.call_tool.add(self.call_tool.error, hook)
 
     def before_cancel_task(self, hook: _BeforeCancelTask) -> _BeforeCancelTask:
         """Before tasks/cancel: `hook(ctx, params)` may return other params."""
-        self.cancel_task.before.append(hook)
-        self.changed()
-        return hook
+        return self.cancel_task.add(self.cancel_task.before, hook)
 
     def after_cancel_task(self, hook: _AfterCancelTask) -> _AfterCancelTask:
         """After tasks/cancel: `hook(ctx, params, result)` may return another result."""
-        self.cancel_task.after.append(hook)
-        self.changed()
-        return hook
+        return self.cancel_task.add(self.cancel_task.after, hook)
 
     def error_cancel_task(self, hook: _ErrorCancelTask) -> _ErrorCancelTask:
         """When tasks/cancel fails or is cancelled: `hook(ctx, params, error)`."""
-        self.cancel_task.error.append(hook)
-        self.changed()
-        return hook
+        return self.cancel_task.add(self.cancel_task.error, hook)
 
     def before_complete(self, hook: _BeforeComplete) -> _BeforeComplete:
         """Before completion/complete: `hook(ctx, params)` may return other params."""
-        self.complete.before.append(hook)
-        self.changed()
-        return hook
+        return self.complete.add(self.complete.before, hook)
 
     def after_complete(self, hook: _AfterComplete) -> _AfterComplete:
         """After completion/complete: `hook(ctx, params, result)` may return another result."""
-        self.complete.after.append(hook)
-        self.changed()
-        return hook
+        return self.complete.add(self.complete.after, hook)
 
     def error_complete(self, hook: _ErrorComplete) -> _ErrorComplete:
         """When completion/complete fails or is cancelled: `hook(ctx, params, error)`."""
-        self.complete.error.append(hook)
-        self.changed()
-        return hook
+        return self.complete.add(self.complete.error, hook)
 
     def before_discover(self, hook: _BeforeDiscover) -> _BeforeDiscover:
         """Before server/discover: `hook(ctx, params)` may return other params."""
-        self.discover.before.append(hook)
-        self.changed()
-        return hook
+        return self.discover.add(self.discover.before, hook)
 
     def after_discover(self, hook: _AfterDiscover) -> _AfterDiscover:
         """After server/discover: `hook(ctx, params, result)` may return another result."""
-        self.discover.after.append(hook)
-        self.changed()
-        return hook
+        return self.discover.add(self.discover.after, hook)
 
     def error_discover(self, hook: _ErrorDiscover) -> _ErrorDiscover:
         """When server/discover fails or is cancelled: `hook(ctx, params, error)`."""
-        self.discover.error.append(hook)
-        self.changed()
-        return hook
+        return self.discover.add(self.discover.error, hook)
 
     def before_get_prompt(self, hook: _BeforeGetPrompt) -> _BeforeGetPrompt:
         """Before prompts/get: `hook(ctx, params)` may return other params."""
-        self.get_prompt.before.append(hook)
-        self.changed()
-        return hook
+        return self.get_prompt.add(self.get_prompt.before, hook)
 
     def after_get_prompt(self, hook: _AfterGetPrompt) -> _AfterGetPrompt:
         """After prompts/get: `hook(ctx, params, result)` may return another result."""
-        self.get_prompt.after.append(hook)
-        self.changed()
-        return hook
+        return self.get_prompt.add(self.get_prompt.after, hook)
 
     def error_get_prompt(self, hook: _ErrorGetPrompt) -> _ErrorGetPrompt:
         """When prompts/get fails or is cancelled: `hook(ctx, params, error)`."""
-        self.get_prompt.error.append(hook)
-        self.changed()
-        return hook
+        return self.get_prompt.add(self.get_prompt.error, hook)
 
     def before_get_task(self, hook: _BeforeGetTask) -> _BeforeGetTask:
         """Before tasks/get: `hook(ctx, params)` may return other params."""
-        self.get_task.before.append(hook)
-        self.changed()
-        return hook
+        return self.get_task.add(self.get_task.before, hook)
 
     def after_get_task(self, hook: _AfterGetTask) -> _AfterGetTask:
         """After tasks/get: `hook(ctx, params, result)` may return another result."""
-        self.get_task.after.append(hook)
-        self.changed()
-        return hook
+        return self.get_task.add(self.get_task.after, hook)
 
     def error_get_task(self, hook: _ErrorGetTask) -> _ErrorGetTask:
         """When tasks/get fails or is cancelled: `hook(ctx, params, error)`."""
-        self.get_task.error.append(hook)
-        self.changed()
-        return hook
+        return self.get_task.add(self.get_task.error, hook)
 
     def before_get_task_payload(self, hook: _BeforeGetTaskPayload) -> _BeforeGetTaskPayload:
         """Before tasks/result: `hook(ctx, params)` may return other params."""
-        self.get_task_payload.before.append(hook)
-        self.changed()
-        return hook
+        return self.get_task_payload.add(self.get_task_payload.before, hook)
 
     def after_get_task_payload(self, hook: _AfterGetTaskPayload) -> _AfterGetTaskPayload:
         """After tasks/result: `hook(ctx, params, result)` may return another result."""
-        self.get_task_payload.after.append(hook)
-        self.changed()
-        return hook
+        return self.get_task_payload.add(self.get_task_payload.after, hook)
 
     def error_get_task_payload(self, hook: _ErrorGetTaskPayload) -> _ErrorGetTaskPayload:
         """When tasks/result fails or is cancelled: `hook(ctx, params, error)`."""
-        self.get_task_payload.error.append(hook)
-        self.changed()
-        return hook
+        return self.get_task_payload.add(self.get_task_payload.error, hook)
 
     def before_initialize(self, hook: _BeforeInitialize) -> _BeforeInitialize:
         """Before initialize: `hook(ctx, params)` may return other params."""
-        self.initialize.before.append(hook)
-        self.changed()
-        return hook
+        return self.initialize.add(self.initialize.before, hook)
 
     def after_initialize(self, hook: _AfterInitialize) -> _AfterInitialize:
         """After initialize: `hook(ctx, params, result)` may return another result."""
-        self.initialize.after.append(hook)
-        self.changed()
-        return hook
+        return self.initialize.add(self.initialize.after, hook)
 
     def error_initialize(self, hook: _ErrorInitialize) -> _ErrorInitialize:
         """When initialize fails or is cancelled: `hook(ctx, params, error)`."""
-        self.initialize.error.append(hook)
-        self.changed()
-        return hook
+        return self.initialize.add(self.initialize.error, hook)
 
     def before_list_prompts(self, hook: _BeforeListPrompts) -> _BeforeListPrompts:
         """Before prompts/list: `hook(ctx, params)` may return other params."""
-        self.list_prompts.before.append(hook)
-        self.changed()
-        return hook
+        return self.list_prompts.add(self.list_prompts.before, hook)
 
     def after_list_prompts(self, hook: _AfterListPrompts) -> _AfterListPrompts:
         """After prompts/list: `hook(ctx, params, result)` may return another result."""
-        self.list_prompts.after.append(hook)
-        self.changed()
-        return hook
+        return self.list_prompts.add(self.list_prompts.after, hook)
 
     def error_list_prompts(self, hook: _ErrorListPrompts) -> _ErrorListPrompts:
         """When prompts/list fails or is cancelled: `hook(ctx, params, error)`."""
-        self.list_prompts.error.append(hook)
-        self.changed()
-        return hook
+        return self.list_prompts.add(self.list_prompts.error, hook)
 
     def before_list_resource_templates(
         self, hook: _BeforeListResourceTemplates
     ) -> _BeforeListResourceTemplates:
         """Before resources/templates/list: `hook(ctx, params)` may return other params."""
-        self.list_resource_templates.before.append(hook)
-        self.changed()
-        return hook
+        return self.list_resource_templates.add(self.list_resource_templates.before, hook)
 
     def after_list_resource_templates(
         self, hook: _AfterListResourceTemplates
     ) -> _AfterListResourceTemplates:
         """After resources/templates/list: `hook(ctx, params, result)` may return another result."""
-        self.list_resource_templates.after.append(hook)
-        self.changed()
-        return hook
+        return self.list_resource_templates.add(self.list_resource_templates.after, hook)
 
     def error_list_resource_templates(
         self, hook: _ErrorListResourceTemplates
     ) -> _ErrorListResourceTemplates:
         """When resources/templates/list fails or is cancelled: `hook(ctx, params, error)`."""
-        self.list_resource_templates.error.append(hook)
-        self.changed()
-        return hook
+        return self.list_resource_templates.add(self.list_resource_templates.error, hook)
 
     def before_list_resources(self, hook: _BeforeListResources) -> _BeforeListResources:
         """Before resources/list: `hook(ctx, params)` may return other params."""
-        self.list_resources.before.append(hook)
-        self.changed()
-        return hook
+        return self.list_resources.add(self.list_resources.before, hook)
 
     def after_list_resources(self, hook: _AfterListResources) -> _AfterListResources:
         """After resources/list: `hook(ctx, params, result)` may return another result."""
-        self.list_resources.after.append(hook)
-        self.changed()
-        return hook
+        return self.list_resources.add(self.list_resources.after, hook)
 
     def error_list_resources(self, hook: _ErrorListResources) -> _ErrorListResources:
         """When resources/list fails or is cancelled: `hook(ctx, params, error)`."""
-        self.list_resources.error.append(hook)
-        self.changed()
-        return hook
+        return self.list_resources.add(self.list_resources.error, hook)
 
     def before_list_tasks(self, hook: _BeforeListTasks) -> _BeforeListTasks:
         """Before tasks/list: `hook(ctx, params)` may return other params."""
-        self.list_tasks.before.append(hook)
-        self.changed()
-        return hook
+        return self.list_tasks.add(self.list_tasks.before, hook)
 
     def after_list_tasks(self, hook: _AfterListTasks) -> _AfterListTasks:
         """After tasks/list: `hook(ctx, params, result)` may return another result."""
-        self.list_tasks.after.append(hook)
-        self.changed()
-        return hook
+        return self.list_tasks.add(self.list_tasks.after, hook)
 
     def error_list_tasks(self, hook: _ErrorListTasks) -> _ErrorListTasks:
         """When tasks/list fails or is cancelled: `hook(ctx, params, error)`."""
-        self.list_tasks.error.append(hook)
-        self.changed()
-        return hook
+        return self.list_tasks.add(self.list_tasks.error, hook)
 
     def before_list_tools(self, hook: _BeforeListTools) -> _BeforeListTools:
         """Before tools/list: `hook(ctx, params)` may return other params."""
-        self.list_tools.before.append(hook)
-        self.changed()
-        return hook
+        return self.list_tools.add(self.list_tools.before, hook)
 
     def after_list_tools(self, hook: _AfterListTools) -> _AfterListTools:
         """After tools/list: `hook(ctx, params, result)` may return another result."""
-        self.list_tools.after.append(hook)
-        self.changed()
-        return hook
+        return self.list_tools.add(self.list_tools.after, hook)
 
     def error_list_tools(self, hook: _ErrorListTools) -> _ErrorListTools:
         """When tools/list fails or is cancelled: `hook(ctx, params, error)`."""
-        self.list_tools.error.append(hook)
-        self.changed()
-        return hook
+        return self.list_tools.add(self.list_tools.error, hook)
 
     def before_ping(self, hook: _BeforePing) -> _BeforePing:
         """Before ping: `hook(ctx, params)` may return other params."""
-        self.ping.before.append(hook)
-        self.changed()
-        return hook
+        return self.ping.add(self.ping.before, hook)
 
     def after_ping(self, hook: _AfterPing) -> _AfterPing:
         """After ping: `hook(ctx, params, result)` may return another result."""
-        self.ping.after.append(hook)
-        self.changed()
-        return hook
+        return self.ping.add(self.ping.after, hook)
 
     def error_ping(self, hook: _ErrorPing) -> _ErrorPing:
         """When ping fails or is cancelled: `hook(ctx, params, error)`."""
-        self.ping.error.append(hook)
-        self.changed()
-        return hook
+        return self.ping.add(self.ping.error, hook)
 
     def before_read_resource(self, hook: _BeforeReadResource) -> _BeforeReadResource:
         """Before resources/read: `hook(ctx, params)` may return other params."""
-        self.read_resource.before.append(hook)
-        self.changed()
-        return hook
+        return self.read_resource.add(self.read_resource.before, hook)
 
     def after_read_resource(self, hook: _AfterReadResource) -> _AfterReadResource:
         """After resources/read: `hook(ctx, params, result)` may return another result."""
-        self.read_resource.after.append(hook)
-        self.changed()
-        return hook
+        return self.read_resource.add(self.read_resource.after, hook)
 
     def error_read_resource(self, hook: _ErrorReadResource) -> _ErrorReadResource:
         """When resources/read fails or is cancelled: `hook(ctx, params, error)`."""
-        self.read_resource.error.append(hook)
-        self.changed()
-        return hook
+        return self.read_resource.add(self.read_resource.error, hook)
 
     def before_set_level(self, hook: _BeforeSetLevel) -> _BeforeSetLevel:
         """Before logging/setLevel: `hook(ctx, params)` may return other params."""
-        self.set_level.before.append(hook)
-        self.changed()
-        return hook
+        return self.set_level.add(self.set_level.before, hook)
 
     def after_set_level(self, hook: _AfterSetLevel) -> _AfterSetLevel:
         """After logging/setLevel: `hook(ctx, params, result)` may return another result."""
-        self.set_level.after.append(hook)
-        self.changed()
-        return hook
+        return self.set_level.add(self.set_level.after, hook)
 
     def error_set_level(self, hook: _ErrorSetLevel) -> _ErrorSetLevel:
         """When logging/setLevel fails or is cancelled: `hook(ctx, params, error)`."""
-        self.set_level.error.append(hook)
-        self.changed()
-        return hook
+        return self.set_level.add(self.set_level.error, hook)
 
     def before_subscribe(self, hook: _BeforeSubscribe) -> _BeforeSubscribe:
         """Before resources/subscribe: `hook(ctx, params)` may return other params."""
-        self.subscribe.before.append(hook)
-        self.changed()
-        return hook
+        return self.subscribe.add(self.subscribe.before, hook)
 
     def after_subscribe(self, hook: _AfterSubscribe) -> _AfterSubscribe:
         """After resources/subscribe: `hook(ctx, params, result)` may return another result."""
-        self.subscribe.after.append(hook)
-        self.changed()
-        return hook
+        return self.subscribe.add(self.subscribe.after, hook)
 
     def error_subscribe(self, hook: _ErrorSubscribe) -> _ErrorSubscribe:
         """When resources/subscribe fails or is cancelled: `hook(ctx, params, error)`."""
-        self.subscribe.error.append(hook)
-        self.changed()
-        return hook
+        return self.subscribe.add(self.subscribe.error, hook)
 
     def before_subscriptions_listen(
         self, hook: _BeforeSubscriptionsListen
     ) -> _BeforeSubscriptionsListen:
         """Before subscriptions/listen: `hook(ctx, params)` may return other params."""
-        self.subscriptions_listen.before.append(hook)
-        self.changed()
-        return hook
+        return self.subscriptions_listen.add(self.subscriptions_listen.before, hook)
 
     def after_subscriptions_listen(
         self, hook: _AfterSubscriptionsListen
     ) -> _AfterSubscriptionsListen:
         """After subscriptions/listen: `hook(ctx, params, result)` may return another result."""
-        self.subscriptions_listen.after.append(hook)
-        self.changed()
-        return hook
+        return self.subscriptions_listen.add(self.subscriptions_listen.after, hook)
 
     def error_subscriptions_listen(
         self, hook: _ErrorSubscriptionsListen
     ) -> _ErrorSubscriptionsListen:
         """When subscriptions/listen fails or is cancelled: `hook(ctx, params, error)`."""
-        self.subscriptions_listen.error.append(hook)
-        self.changed()
-        return hook
+        return self.subscriptions_listen.add(self.subscriptions_listen.error, hook)
 
     def before_unsubscribe(self, hook: _BeforeUnsubscribe) -> _BeforeUnsubscribe:
         """Before resources/unsubscribe: `hook(ctx, params)` may return other params."""
-        self.unsubscribe.before.append(hook)
-        self.changed()
-        return hook
+        return self.unsubscribe.add(self.unsubscribe.before, hook)
 
     def after_unsubscribe(self, hook: _AfterUnsubscribe) -> _AfterUnsubscribe:
         """After resources/unsubscribe: `hook(ctx, params, result)` may return another result."""
-        self.unsubscribe.after.append(hook)
-        self.changed()
-        return hook
+        return self.unsubscribe.add(self.unsubscribe.after, hook)
 
     def error_unsubscribe(self, hook: _ErrorUnsubscribe) -> _ErrorUnsubscribe:
         """When resources/unsubscribe fails or is cancelled: `hook(ctx, params, error)`."""
-        self.unsubscribe.error.append(hook)
-        self.changed()
+        return self.unsubscribe.add(self.unsubscribe.error, hook)
+
+    def on_cancelled(self, hook: _OnCancelled) -> _OnCancelled:
+        """On notifications/cancelled: `hook(ctx, params)`."""
+        return self.cancelled_notice.add(hook)
+
+    def on_initialized(self, hook: _OnInitialized) -> _OnInitialized:
+        """On notifications/initialized: `hook(ctx, params)`."""
+        return self.initialized_notice.add(hook)
+
+    def on_progress(self, hook: _OnProgress) -> _OnProgress:
+        """On notifications/progress: `hook(ctx, params)`."""
+        return self.progress_notice.add(hook)
+
+    def on_roots_list_changed(self, hook: _OnRootsListChanged) -> _OnRootsListChanged:
+        """On notifications/roots/list_changed: `hook(ctx, params)`."""
+        return self.roots_list_changed_notice.add(hook)
+
+    def on_task_status(self, hook: _OnTaskStatus) -> _OnTaskStatus:
+        """On notifications/tasks/status: `hook(ctx, params)`."""
+        return self.task_status_notice.add(hook)
+
+
+class ToClientHooks(HookSet):
+    """Around what a server asks a client and tells it, over all revisions."""
+
+    __slots__ = (
+        "cancel_task",
+        "cancelled_notice",
+        "create_message",
+        "elicit",
+        "elicitation_complete_notice",
+        "get_task",
+        "get_task_payload",
+        "list_roots",
+        "list_tasks",
+        "logging_message_notice",
+        "ping",
+        "progress_notice",
+        "prompt_list_changed_notice",
+        "resource_list_changed_notice",
+        "resource_updated_notice",
+        "subscriptions_acknowledged_notice",
+        "task_status_notice",
+        "tool_list_changed_notice",
+    )
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        super().__init__(changed)
+        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint(
+            self, "tasks/cancel"
+        )
+        self.create_message: HookPoint[CreateMessageParams, CreateMessageResults] = HookPoint(
+            self, "sampling/createMessage"
+        )
+        self.elicit: HookPoint[ElicitParams, ElicitResults] = HookPoint(self, "elicitation/create")
+        self.get_task: HookPoint[GetTaskParams, GetTaskResults] = HookPoint(self, "tasks/get")
+        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResults] = HookPoint(
+            self, "tasks/result"
+        )
+        self.list_roots: HookPoint[ListRootsParams, ListRootsResults] = HookPoint(
+            self, "roots/list"
+        )
+        self.list_tasks: HookPoint[ListTasksParams, ListTasksResults] = HookPoint(
+            self, "tasks/list"
+        )
+        self.ping: HookPoint[PingParams, PingResults] = HookPoint(self, "ping")
+        self.cancelled_notice: NoticePoint[CancelledParams] = NoticePoint(
+            self, "notifications/cancelled"
+        )
+        self.elicitation_complete_notice: NoticePoint[ElicitationCompleteParams] = NoticePoint(
+            self, "notifications/elicitation/complete"
+        )
+        self.logging_message_notice: NoticePoint[LoggingMessageParams] = NoticePoint(
+            self, "notifications/message"
+        )
+        self.progress_notice: NoticePoint[ProgressParams] = NoticePoint(
+            self, "notifications/progress"
+        )
+        self.prompt_list_changed_notice: NoticePoint[PromptListChangedParams] = NoticePoint(
+            self, "notifications/prompts/list_changed"
+        )
+        self.resource_list_changed_notice: NoticePoint[ResourceListChangedParams] = NoticePoint(
+            self, "notifications/resources/list_changed"
+        )
+        self.resource_updated_notice: NoticePoint[ResourceUpdatedParams] = NoticePoint(
+            self, "notifications/resources/updated"
+        )
+        self.subscriptions_acknowledged_notice: NoticePoint[SubscriptionsAcknowledgedParams] = (
+            NoticePoint(self, "notifications/subscriptions/acknowledged")
+        )
+        self.task_status_notice: NoticePoint[TaskStatusParams] = NoticePoint(
+            self, "notifications/tasks/status"
+        )
+        self.tool_list_changed_notice: NoticePoint[ToolListChangedParams] = NoticePoint(
+            self, "notifications/tools/list_changed"
+        )
+
+    def before_cancel_task(self, hook: _BeforeCancelTask) -> _BeforeCancelTask:
+        """Before tasks/cancel: `hook(ctx, params)` may return other params."""
+        return self.cancel_task.add(self.cancel_task.before, hook)
+
+    def after_cancel_task(self, hook: _AfterCancelTask) -> _AfterCancelTask:
+        """After tasks/cancel: `hook(ctx, params, result)` may return another result."""
+        return self.cancel_task.add(self.cancel_task.after, hook)
+
+    def error_cancel_task(self, hook: _ErrorCancelTask) -> _ErrorCancelTask:
+        """When tasks/cancel fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.cancel_task.add(self.cancel_task.error, hook)
+
+    def before_create_message(self, hook: _BeforeCreateMessage) -> _BeforeCreateMessage:
+        """Before sampling/createMessage: `hook(ctx, params)` may return other params."""
+        return self.create_message.add(self.create_message.before, hook)
+
+    def after_create_message(self, hook: _AfterCreateMessage) -> _AfterCreateMessage:
+        """After sampling/createMessage: `hook(ctx, params, result)` may return another result."""
+        return self.create_message.add(self.create_message.after, hook)
+
+    def error_create_message(self, hook: _ErrorCreateMessage) -> _ErrorCreateMessage:
+        """When sampling/createMessage fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.create_message.add(self.create_message.error, hook)
+
+    def before_elicit(self, hook: _BeforeElicit) -> _BeforeElicit:
+        """Before elicitation/create: `hook(ctx, params)` may return other params."""
+        return self.elicit.add(self.elicit.before, hook)
+
+    def after_elicit(self, hook: _AfterElicit) -> _AfterElicit:
+        """After elicitation/create: `hook(ctx, params, result)` may return another result."""
+        return self.elicit.add(self.elicit.after, hook)
+
+    def error_elicit(self, hook: _ErrorElicit) -> _ErrorElicit:
+        """When elicitation/create fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.elicit.add(self.elicit.error, hook)
+
+    def before_get_task(self, hook: _BeforeGetTask) -> _BeforeGetTask:
+        """Before tasks/get: `hook(ctx, params)` may return other params."""
+        return self.get_task.add(self.get_task.before, hook)
+
+    def after_get_task(self, hook: _AfterGetTask) -> _AfterGetTask:
+        """After tasks/get: `hook(ctx, params, result)` may return another result."""
+        return self.get_task.add(self.get_task.after, hook)
+
+    def error_get_task(self, hook: _ErrorGetTask) -> _ErrorGetTask:
+        """When tasks/get fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.get_task.add(self.get_task.error, hook)
+
+    def before_get_task_payload(self, hook: _BeforeGetTaskPayload) -> _BeforeGetTaskPayload:
+        """Before tasks/result: `hook(ctx, params)` may return other params."""
+        return self.get_task_payload.add(self.get_task_payload.before, hook)
+
+    def after_get_task_payload(self, hook: _AfterGetTaskPayload) -> _AfterGetTaskPayload:
+        """After tasks/result: `hook(ctx, params, result)` may return another result."""
+        return self.get_task_payload.add(self.get_task_payload.after, hook)
+
+    def error_get_task_payload(self, hook: _ErrorGetTaskPayload) -> _ErrorGetTaskPayload:
+        """When tasks/result fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.get_task_payload.add(self.get_task_payload.error, hook)
+
+    def before_list_roots(self, hook: _BeforeListRoots) -> _BeforeListRoots:
+        """Before roots/list: `hook(ctx, params)` may return other params."""
+        return self.list_roots.add(self.list_roots.before, hook)
+
+    def after_list_roots(self, hook: _AfterListRoots) -> _AfterListRoots:
+        """After roots/list: `hook(ctx, params, result)` may return another result."""
+        return self.list_roots.add(self.list_roots.after, hook)
+
+    def error_list_roots(self, hook: _ErrorListRoots) -> _ErrorListRoots:
+        """When roots/list fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.list_roots.add(self.list_roots.error, hook)
+
+    def before_list_tasks(self, hook: _BeforeListTasks) -> _BeforeListTasks:
+        """Before tasks/list: `hook(ctx, params)` may return other params."""
+        return self.list_tasks.add(self.list_tasks.before, hook)
+
+    def after_list_tasks(self, hook: _AfterListTasks) -> _AfterListTasks:
+        """After tasks/list: `hook(ctx, params, result)` may return another result."""
+        return self.list_tasks.add(self.list_tasks.after, hook)
+
+    def error_list_tasks(self, hook: _ErrorListTasks) -> _ErrorListTasks:
+        """When tasks/list fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.list_tasks.add(self.list_tasks.error, hook)
+
+    def before_ping(self, hook: _BeforePing) -> _BeforePing:
+        """Before ping: `hook(ctx, params)` may return other params."""
+        return self.ping.add(self.ping.before, hook)
+
+    def after_ping(self, hook: _AfterPing) -> _AfterPing:
+        """After ping: `hook(ctx, params, result)` may return another result."""
+        return self.ping.add(self.ping.after, hook)
+
+    def error_ping(self, hook: _ErrorPing) -> _ErrorPing:
+        """When ping fails or is cancelled: `hook(ctx, params, error)`."""
+        return self.ping.add(self.ping.error, hook)
+
+    def on_cancelled(self, hook: _OnCancelled) -> _OnCancelled:
+        """On notifications/cancelled: `hook(ctx, params)`."""
+        return self.cancelled_notice.add(hook)
+
+    def on_elicitation_complete(self, hook: _OnElicitationComplete) -> _OnElicitationComplete:
+        """On notifications/elicitation/complete: `hook(ctx, params)`."""
+        return self.elicitation_complete_notice.add(hook)
+
+    def on_logging_message(self, hook: _OnLoggingMessage) -> _OnLoggingMessage:
+        """On notifications/message: `hook(ctx, params)`."""
+        return self.logging_message_notice.add(hook)
+
+    def on_progress(self, hook: _OnProgress) -> _OnProgress:
+        """On notifications/progress: `hook(ctx, params)`."""
+        return self.progress_notice.add(hook)
+
+    def on_prompt_list_changed(self, hook: _OnPromptListChanged) -> _OnPromptListChanged:
+        """On notifications/prompts/list_changed: `hook(ctx, params)`."""
+        return self.prompt_list_changed_notice.add(hook)
+
+    def on_resource_list_changed(self, hook: _OnResourceListChanged) -> _OnResourceListChanged:
+        """On notifications/resources/list_changed: `hook(ctx, params)`."""
+        return self.resource_list_changed_notice.add(hook)
+
+    def on_resource_updated(self, hook: _OnResourceUpdated) -> _OnResourceUpdated:
+        """On notifications/resources/updated: `hook(ctx, params)`."""
+        return self.resource_updated_notice.add(hook)
+
+    def on_subscriptions_acknowledged(
+        self, hook: _OnSubscriptionsAcknowledged
+    ) -> _OnSubscriptionsAcknowledged:
+        """On notifications/subscriptions/acknowledged: `hook(ctx, params)`."""
+        return self.subscriptions_acknowledged_notice.add(hook)
+
+    def on_task_status(self, hook: _OnTaskStatus) -> _OnTaskStatus:
+        """On notifications/tasks/status: `hook(ctx, params)`."""
+        return self.task_status_notice.add(hook)
+
+    def on_tool_list_changed(self, hook: _OnToolListChanged) -> _OnToolListChanged:
+        """On notifications/tools/list_changed: `hook(ctx, params)`."""
+        return self.tool_list_changed_notice.add(hook)
+
+
+class ServerHooks(ToServerHooks):
+    """The hooks of a server: around what the client asks; `outbound` around what it is asked."""
+
+    __slots__ = ("closed", "opened", "outbound")
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        super().__init__(changed)
+        self.outbound = ToClientHooks(changed)
+        self.opened: list[Callable[[Any], Any]] = []
+        self.closed: list[Callable[[Any], Any]] = []
+
+    def session_opened(self, hook: _OnSession) -> _OnSession:
+        """When a session has been agreed on: `hook(session)`."""
+        self.opened.append(hook)
+        return hook
+
+    def session_closed(self, hook: _OnSession) -> _OnSession:
+        """When a session has ended, for whatever reason: `hook(session)`."""
+        self.closed.append(hook)
+        return hook
+
+
+class ClientHooks(ToClientHooks):
+    """The hooks of a client: around what the server asks; `outbound` around what it is asked."""
+
+    __slots__ = ("closed", "opened", "outbound")
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        super().__init__(changed)
+        self.outbound = ToServerHooks(changed)
+        self.opened: list[Callable[[Any], Any]] = []
+        self.closed: list[Callable[[Any], Any]] = []
+
+    def session_opened(self, hook: _OnSession) -> _OnSession:
+        """When a session has been agreed on: `hook(session)`."""
+        self.opened.append(hook)
+        return hook
+
+    def session_closed(self, hook: _OnSession) -> _OnSession:
+        """When a session has ended, for whatever reason: `hook(session)`."""
+        self.closed.append(hook)
         return hook
