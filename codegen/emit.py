@@ -7,8 +7,10 @@ from typing import Any
 import jinja2
 
 from codegen import ir
+from codegen.load import Object
 from codegen.names import constant, snake
 from codegen.overlay import Overlay
+from codegen.pydantic_models import models
 from codegen.python_text import FILTERS, IRREGULAR, literal
 
 _SHARED = (
@@ -41,9 +43,15 @@ class _AnyDate:
         return "".join(word.title() for word in self.name.split("_"))
 
 
-def emit(revisions: list[ir.Revision], overlay: Overlay) -> dict[Path, str]:
-    """Every file of the package, by its path inside it, before formatting."""
-    return _Emitter(revisions, overlay).run()
+def emit(
+    revisions: list[ir.Revision], definitions: list[Object], overlay: Overlay
+) -> dict[Path, str]:
+    """Every file of the package, by its path inside it, before formatting.
+
+    `definitions` are those of each revision, normalised: what the pydantic models are made from.
+    """
+    emitter = _Emitter(revisions, overlay)
+    return emitter.run() | emitter.pydantic(definitions)
 
 
 class _Emitter:
@@ -69,6 +77,18 @@ class _Emitter:
             folder, dated = Path(revision.module), self._dated(revision)
             files |= {folder / f"{name}.py": self._render(name, dated) for name in _DATED}
             files[folder / "__init__.py"] = self._render("revision", dated)
+        return files
+
+    def pydantic(self, definitions: list[Object]) -> dict[Path, str]:
+        folder, shared = Path("pydantic"), self._shared()
+        missing = dict(self._default_tags())
+        files = {
+            folder / "__init__.py": self._render("pydantic_package", shared),
+            folder / "base.py": self._render("pydantic_base", shared),
+        }
+        for revision, defined in zip(self._revisions, definitions, strict=True):
+            dated = {**self._dated(revision), "models": models(defined, revision, missing)}
+            files[folder / f"{revision.module}.py"] = self._render("pydantic_models", dated)
         return files
 
     def _render(self, name: str, values: dict[str, Any]) -> str:
