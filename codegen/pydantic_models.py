@@ -43,13 +43,20 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     return ast.unparse(tree)
 
 
-def printed(document: Object, attributes: dict[str, str], metadata: Path | None = None) -> str:
-    """What datamodel-code-generator makes of a schema; where asked, with a description of it.
+def printed(
+    schema: Object,
+    attributes: dict[str, str],
+    *,
+    constants_default: bool = True,
+    metadata: Path | None = None,
+) -> str:
+    """What datamodel-code-generator makes of a schema, and where asked a file that describes it.
 
-    `attributes` has the Python name of a property, by `Type.property`.
+    `attributes` has the Python name of a property, by `Type.property`. `constants_default` leaves a
+    property with one value out of what a caller must give.
     """
     made = generate(
-        document,
+        schema,
         input_file_type=InputFileType.JsonSchema,
         output_model_type=DataModelType.PydanticV2BaseModel,
         target_python_version=PythonVersion.PY_311,
@@ -62,7 +69,7 @@ def printed(document: Object, attributes: dict[str, str], metadata: Path | None 
         use_standard_collections=True,
         use_type_alias=True,
         enum_field_as_literal=LiteralType.All,
-        use_one_literal_as_default=True,
+        use_one_literal_as_default=constants_default,
         apply_default_values_for_required_fields=True,
         type_mappings=["byte=string", "uri=string", "uri-template=string"],
         naming_strategy=NamingStrategy.PrimaryFirst,
