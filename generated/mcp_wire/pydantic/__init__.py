@@ -57,11 +57,17 @@ def to_pydantic(value: Wire) -> WireModel:
     """The value as the pydantic model of the same name and revision; the JSON of both is equal.
 
     Raises:
-        TypeError: not a value of a revision's types, or one that is not wholly decoded.
-        pydantic.ValidationError: the value breaks its own type; the error has model and path.
+        TypeError: no value of a revision's types, one that is not wholly decoded, or one that holds
+            what is no JSON.
+        pydantic.ValidationError: the value breaks its own type, or a bound that the specification
+            sets; the error has model and path.
     """
     model = _model(type(value))
-    return model.model_validate(msgspec.to_builtins(value, builtin_types=(UnknownContent,)))
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=(UnknownContent,))
+    except TypeError as error:
+        raise TypeError(f"{_title(model)}: {error}") from error
+    return model.model_validate(plain)
 
 
 def from_pydantic(model: WireModel) -> Wire:
@@ -114,20 +120,29 @@ def _pair(model: type[WireModel]) -> _Pair:
         package, _, module = base.__module__.rpartition(".")
         if package == "mcp_wire.pydantic" and module in _REVISIONS:
             kind: type[Wire] = getattr(import_module(f"mcp_wire.{module}.types"), base.__name__)
-            title = f"{base.__name__} of {_REVISIONS[module]}"
-            return _Pair(kind, title, tuple(_keys(model, kind)))
+            return _Pair(kind, _title(base), tuple(_keys(model, kind)))
     raise TypeError(f"{model.__module__}.{model.__qualname__} is no model of a revision")
+
+
+def _title(model: type) -> str:
+    return f"{model.__name__} of {_REVISIONS[model.__module__.rpartition('.')[2]]}"
 
 
 def _keys(model: type[WireModel], kind: type[Wire]) -> Iterator[_Key]:
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     for name, info in model.model_fields.items():
         wire = info.alias or name
-        default = fields[wire].default if wire in fields else msgspec.NODEFAULT
-        if default is UNSET:
+        if wire == kind.__struct_config__.tag_field:
+            yield _Key(name, wire, "a value")
+        elif wire not in fields:
+            raise TypeError(
+                f"{model.__module__}.{model.__qualname__} adds `{wire}`, "
+                f"which {kind.__module__}.{kind.__qualname__} cannot hold"
+            )
+        elif fields[wire].default is UNSET:
             yield _Key(name, wire, "a value if set")
         else:
-            yield _Key(name, wire, "absent" if default is None else "a value")
+            yield _Key(name, wire, "absent" if fields[wire].default is None else "a value")
 
 
 def _plain(value: Any, path: str, title: str) -> Any:
