@@ -13,7 +13,7 @@ from codegen.errors import CodegenError
 from codegen.facts import check_alike, check_facts
 from codegen.ir import Revision
 from codegen.load import load
-from codegen.normalize import normalize
+from codegen.normalize import Normalized, normalize
 from codegen.overlay import Overlay
 
 _EXAMPLES = """\
@@ -57,11 +57,12 @@ def generate(root: Path) -> dict[Path, str]:
         raise CodegenError(
             f"no schema under {root / 'schema'}: run `nox -s schema -- REVISION` first"
         )
-    revisions = [read(folder, overlay) for folder in folders]
+    inputs = [take_in(folder, overlay) for folder in folders]
+    revisions = [revision for revision, _ in inputs]
     check_alike(revisions)
     documented = root / "schema" / "docs.toml"
     docs = Docs.load(documented) if documented.exists() else Docs(documented.name, {}, {})
-    files = emit(revisions, overlay, docs)
+    files = emit(revisions, [normalized.definitions for _, normalized in inputs], overlay, docs)
     overlay.check_used()
     docs.check_used()
     for missing in docs.undocumented(revisions) if documented.exists() else ():
@@ -71,10 +72,16 @@ def generate(root: Path) -> dict[Path, str]:
 
 def read(folder: Path, overlay: Overlay) -> Revision:
     """One revision's model, from its folder."""
+    return take_in(folder, overlay)[0]
+
+
+def take_in(folder: Path, overlay: Overlay) -> tuple[Revision, Normalized]:
+    """One revision's model, and the normalised schema that it was built from."""
     label = f"schema/{folder.name}/schema.json"
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
     check_facts(source.facts, source.definitions, source.revision)
-    return build(source, normalize(source, overlay), overlay)
+    normalized = normalize(source, overlay)
+    return build(source, normalized, overlay), normalized
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -9,8 +9,10 @@ import jinja2
 
 from codegen import ir
 from codegen.docs import Docs
+from codegen.load import Object
 from codegen.names import constant, snake
 from codegen.overlay import Overlay
+from codegen.pydantic_models import models
 from codegen.python_text import FILTERS, IRREGULAR, annotation, docstring, literal
 
 _SHARED = (
@@ -49,9 +51,15 @@ class _AnyDate:
         return "".join(word.title() for word in self.name.split("_"))
 
 
-def emit(revisions: list[ir.Revision], overlay: Overlay, docs: Docs) -> dict[Path, str]:
-    """Every file of the package, by its path inside it, before formatting."""
-    return _Emitter(revisions, overlay, docs).run()
+def emit(
+    revisions: list[ir.Revision], definitions: list[Object], overlay: Overlay, docs: Docs
+) -> dict[Path, str]:
+    """Every file of the package, by its path inside it, before formatting.
+
+    `definitions` are those of each revision, normalised: what the pydantic models are made from.
+    """
+    emitter = _Emitter(revisions, overlay, docs)
+    return emitter.run() | emitter.pydantic(definitions)
 
 
 class _Emitter:
@@ -84,6 +92,18 @@ class _Emitter:
             folder, dated = Path(revision.module), self._dated(revision)
             files |= {folder / f"{name}.py": self._render(name, dated) for name in _DATED}
             files[folder / "__init__.py"] = self._render("revision", dated)
+        return files
+
+    def pydantic(self, definitions: list[Object]) -> dict[Path, str]:
+        folder, shared = Path("pydantic"), self._shared()
+        missing = dict(self._default_tags())
+        files = {
+            folder / "__init__.py": self._render("pydantic_package", shared),
+            folder / "base.py": self._render("pydantic_base", shared),
+        }
+        for revision, defined in zip(self._revisions, definitions, strict=True):
+            dated = {**self._dated(revision), "models": models(defined, revision, missing)}
+            files[folder / f"{revision.module}.py"] = self._render("pydantic_models", dated)
         return files
 
     def _render(self, name: str, values: dict[str, Any]) -> str:

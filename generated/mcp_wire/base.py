@@ -25,6 +25,7 @@ __all__ = [
     "encoder",
     "field",
     "has",
+    "wire_name",
 ]
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ _IRREGULAR = {
 }
 
 
-def _wire_name(name: str) -> str:
+def wire_name(name: str) -> str:
     first, *rest = name.split("_")
     return _IRREGULAR.get(name) or first + "".join(word.title() for word in rest)
 
@@ -54,7 +55,7 @@ class WireMeta(StructMeta):
             "frozen": True,
             "kw_only": True,
             "omit_defaults": True,
-            "rename": _wire_name,
+            "rename": wire_name,
         }
         return super().__new__(mcls, name, bases, namespace, **{**shared, **config})
 

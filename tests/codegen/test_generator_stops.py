@@ -25,7 +25,10 @@ def test_the_schema_that_these_tests_change_is_accepted(tmp_path: Path) -> None:
 
 
 def test_code_that_ruff_refuses_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["--root", str(checkout(tmp_path, {"no identifier": struct(a=STRING)})), "--check"])
+    echo = struct(method=const("1echo"), params=ref("EchoRequestParams"))
+    overlay = CAPABILITY.replace('"echo"', '"1echo"', 1)
+    root = checkout(tmp_path, {"EchoRequest": echo}, overlay=overlay)
+    code = main(["--root", str(root), "--check"])
     assert code == 1
     assert capsys.readouterr().err.startswith("codegen: ruff format refused the generated code:\n")
 
@@ -36,6 +39,24 @@ def test_what_stopped_the_run_is_one_line_on_stderr(
     code = main(["--root", str(checkout(tmp_path, {"Odd": {"oneOf": []}})), "--check"])
     shown = capsys.readouterr()
     assert (code, shown.out, shown.err.count("\n")) == (1, "", 1)
+
+
+# --- the pydantic models ---
+
+
+def test_a_definition_that_cannot_be_the_name_of_a_model_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"no identifier": struct(a=STRING)}))
+    assert message.startswith(
+        "2030-01-01: datamodel-code-generator renamed no identifier to NoIdentifier; "
+    )
+
+
+def test_an_attribute_that_a_model_cannot_have_stops(tmp_path: Path) -> None:
+    message = stopped(checkout(tmp_path, {"EchoResult": struct(copy=STRING)}))
+    assert message == (
+        "2030-01-01: EchoResult: datamodel-code-generator has the attributes copy_; "
+        "expected copy: see _TAKEN in codegen/pydantic_models.py"
+    )
 
 
 # --- the schema ---
