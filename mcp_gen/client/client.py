@@ -32,7 +32,7 @@ class Client:
     def __init__(self, name: str, version: str = "0.0.0", *, title: str | None = None) -> None:
         info = latest.Implementation(name=name, version=version, title=title)
         self._identity = Identity(info, latest.ClientCapabilities())
-        self.hooks = ClientHooks()
+        self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
         self._serving: list[asyncio.Task[None]] = []
@@ -77,6 +77,7 @@ class Client:
         if revision is not None:
             select([revision])
         link = ClientLink(self._transport(target), self.hooks)
+        self._links.append(link)
         try:
             await link.open()
             session = await negotiate(
@@ -88,9 +89,14 @@ class Client:
             )
         except BaseException:
             await link.close()
+            if link in self._links:
+                self._links.remove(link)
             raise
-        self._links.append(link)
         return session
+
+    def _hooks_changed(self) -> None:
+        for link in self._links:
+            link.changed()
 
     def _transport(self, target: Sequence[str] | Duplex | _Serves) -> Duplex:
         if isinstance(target, str) or not target:

@@ -98,13 +98,14 @@ class _Opener:
         if pinned and spoken is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
         dispatch = import_module(f"{spoken.module}.dispatch")
-        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers(), self._link.hooks).routes())
-        if spoken.ready:
-            self._link.notify(spoken.ready)
+        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers(), self._link.hooks).routes)
         results_at = revision if pinned else mcp_wire.LATEST
         session = ClientSession(
             self._link, spoken, results_at=results_at, meta=meta, opening=opening
         )
+        if spoken.ready:
+            telling = Asking(self._link, spoken, self._link.hooks.outbound, session)
+            await telling.notify(spoken.ready, spoken.ready.params())
         await self._link.opened(session)
         return session
 

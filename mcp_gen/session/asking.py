@@ -52,10 +52,9 @@ class AtRevision:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Any:
-        call, given = self._at_revision(name, fields)
+        call, given = self._at_revision(name, fields, self._with_identity(meta))
         return await call(
             **given,
-            meta=self._with_identity(meta),
             timeout_s=DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s,
             progress=progress,
         )
@@ -63,11 +62,11 @@ class AtRevision:
     async def _tell(
         self, name: str, fields: dict[str, Any], *, meta: dict[str, Any] | None
     ) -> None:
-        call, given = self._at_revision(f"notify_{name}", fields)
-        await call(**given, meta=meta)
+        call, given = self._at_revision(f"notify_{name}", fields, meta)
+        await call(**given)
 
     def _at_revision(
-        self, name: str, fields: dict[str, Any]
+        self, name: str, fields: dict[str, Any], meta: dict[str, Any] | None
     ) -> tuple[Callable[..., Awaitable[Any]], dict[str, Any]]:
         """The call of the revision that is spoken, and its arguments with the revision's types.
 
@@ -78,15 +77,25 @@ class AtRevision:
         call = getattr(self._calls, name, None)
         if call is None:
             raise UsageError(f"{self.revision} has no {name}")
-        given = {key: value for key, value in fields.items() if value is not None}
-        for key in given.keys() - inspect.signature(call).parameters.keys():
+        takes = inspect.signature(call).parameters.keys()
+        given = _present(fields)
+        one_shape = "params" in given and "params" not in takes
+        for key in sorted(given.keys() - takes) if not one_shape else ():
             raise UsageError(f"{self.revision}: {name} has no `{key}`")
-        return call, {key: project(one, self.revision).value for key, one in given.items()}
+        given = {key: project(one, self.revision).value for key, one in given.items()}
+        if one_shape:
+            # Other revisions have several shapes of these params; this one takes their fields.
+            whole = given["params"]
+            given = _present({key: getattr(whole, key) for key in whole.__struct_fields__})
+        if "meta" in takes:
+            given["meta"] = _merged(given.get("meta"), meta)
+        elif meta:
+            whole = given["params"]
+            given["params"] = msgspec.structs.replace(whole, meta=_merged(whole.meta, meta))
+        return call, given
 
     def _with_identity(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
-        if self._meta is None:
-            return meta
-        return {**self._meta, **meta} if meta else self._meta
+        return _merged(self._meta, meta)
 
 
 class Asking:
@@ -146,3 +155,11 @@ class Asking:
             kind = type(result).__name__
             raise ProtocolError(f"{method.name}: the peer answered with {kind}, unasked for")
         return result
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _merged(below: dict[str, Any] | None, above: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {**below, **above} if below and above else above or below

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ from mcp_gen.core.errors import (
     ProtocolError,
     SessionLost,
 )
-from mcp_gen.session.kernel import internal_error, settle
+from mcp_gen.core.project import project
+from mcp_gen.session.kernel import internal_error, is_cancelled, settle
 from mcp_gen.session.link import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_gen.core.connection import Noticed, Requested
     from mcp_gen.core.transport import Duplex
@@ -34,17 +36,30 @@ class ClientLink(Link):
     """Drives one connection to a server."""
 
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
-        super().__init__(transport, hooks, _log)
+        super().__init__(transport, hooks, hooks.outbound, _log)
         self.hooks = hooks
-        self.routes: Mapping[str, Route[Any]] = {}
-        """What the server may ask, at the revision that was agreed on."""
+        self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
+        self._routes: Mapping[str, Route[Any]] | None = None
+        self._telling: asyncio.Task[None] | None = None
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
 
-    def agree(self, profile: Profile, routes: Mapping[str, Route[Any]]) -> None:
-        """Settle the revision, and what the server may ask at it."""
+    def agree(self, profile: Profile, routes: Callable[[], Mapping[str, Route[Any]]]) -> None:
+        """Settle the revision, and what makes the routes of what the server may ask at it."""
         self._connection.profile = profile
-        self.routes = routes
+        self._make_routes = routes
+        self._routes = None
+
+    def changed(self) -> None:
+        """Hooks were added: make the routes anew when they are next asked for."""
+        self._routes = None
+
+    @property
+    def routes(self) -> Mapping[str, Route[Any]]:
+        """What the server may ask, at the revision that was agreed on."""
+        if self._routes is None:
+            self._routes = self._make_routes()
+        return self._routes
 
     async def open(self) -> None:
         """Start the transport."""
@@ -59,10 +74,17 @@ class ClientLink(Link):
         """End the transport; whoever still waits gets SessionLost."""
         self._lose(SessionLost("the session was closed"))
         await settle(self._tasks, 0)
-        await self._transport.close()
-        session, self.session = self.session, None
-        if session is not None:
-            await self.hooks.tell_closed(session)
+        try:
+            await self._transport.close()
+        finally:
+            self._tell_closed()
+            if self._telling:
+                await self._telling
+
+    def _tell_closed(self) -> None:
+        """The session has ended: tell whoever listens, once."""
+        if self.session is not None and self._telling is None:
+            self._telling = self._loop.create_task(self.hooks.tell_closed(self.session))
 
     def oversized(self, limit_bytes: int) -> None:
         """An answer was too long to be read: nobody knows whose it was."""
@@ -71,11 +93,15 @@ class ClientLink(Link):
     def closed(self, error: BaseException | None) -> None:
         """The server hung up."""
         self._lose(SessionLost(f"the server hung up: {error}" if error else "the server hung up"))
+        self._tell_closed()
 
     def _spoken(self, event: Noticed) -> Profile | None:
         return self.profile
 
     def _hook_context(self, profile: Profile) -> Any:
+        return self.session
+
+    def _outbound_context(self) -> Any:
         return self.session
 
     def _asked(self, event: Requested) -> None:
@@ -103,9 +129,16 @@ class ClientLink(Link):
             return envelope.failure(event.id, envelope.error_object(bad))
         try:
             result = await route.call(self.session, params)
+            if type(result) not in route.results and self.profile:
+                result = project(result, self.profile.revision).value
             return envelope.response(event.id, result)
         except (McpError, ProtocolError) as error:
             return envelope.failure(event.id, envelope.error_object(error))
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            # Details stay here: they may hold what no peer should see.
             _log.exception("%s failed", event.method)
             return internal_error(event.id)

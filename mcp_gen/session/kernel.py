@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Route
     from mcp_wire.profile import Profile
 
-__all__ = ["Binding", "Call", "Kernel"]
+__all__ = ["Binding", "Call", "Kernel", "internal_error", "is_cancelled", "settle"]
 
 C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
@@ -193,7 +193,7 @@ class Kernel(Generic[C]):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
                 raise
             # Details stay here: they may hold what no peer should see.
             _log.exception("%s failed", call.route.method.name)
@@ -228,7 +228,7 @@ def internal_error(id: RequestId) -> bytes:
     return envelope.failure(id, envelope.ErrorObject(ProtocolError.code, "internal error"))
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
     """Whether it is this request that was cancelled, and not something that its handler awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

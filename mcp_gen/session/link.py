@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -15,6 +16,8 @@ from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Reque
 from mcp_gen.core.errors import RequestTimeout, SessionLost
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
@@ -33,9 +36,12 @@ Waiter: TypeAlias = "asyncio.Future[Raw]"
 class Link(ABC):
     """One connection being driven. It is its transport's receiver."""
 
-    def __init__(self, transport: Duplex, inbound: HookSet, log: logging.Logger) -> None:
+    def __init__(
+        self, transport: Duplex, inbound: HookSet, outbound: HookSet, log: logging.Logger
+    ) -> None:
         self._transport = transport
         self._inbound = inbound
+        self._outbound = outbound
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[Waiter] = Connection()
@@ -80,7 +86,7 @@ class Link(ABC):
             return await waiter
         except (RequestTimeout, asyncio.CancelledError):
             self._connection.forget_request(id)
-            self._tell_cancelled(method, id)
+            await self._tell_cancelled(method, id)
             raise
         finally:
             self._reports.pop(id, None)
@@ -95,12 +101,18 @@ class Link(ABC):
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
-    def _tell_cancelled(self, method: Method[Any, Any], id: RequestId) -> None:
+    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId) -> None:
         profile = self.profile
         # The handshake may not be cancelled, and before it there is nothing to cancel.
-        if profile and profile.cancelled and method is not profile.handshake:
-            cancelled: Method[Any, None] = profile.cancelled
-            self.notify(cancelled, cancelled.params(request_id=id))
+        if profile is None or profile.cancelled is None or method is profile.handshake:
+            return
+        cancelled: Method[Any, None] = profile.cancelled
+        params = cancelled.params(request_id=id)
+        # At once: the caller is waiting to be rid of it, and a hook may take its time.
+        self.notify(cancelled, params)
+        point = self._outbound.notices.get(cancelled.name)
+        if point:
+            await point.tell(self._outbound_context(), params)
 
     # --- what the transport calls ---
 
@@ -164,9 +176,13 @@ class Link(ABC):
         if point:
             self._listen(point.tell(self._hook_context(profile), params))
 
+    @abstractmethod
     def _hook_context(self, profile: Profile) -> Any:
-        """What a hook of a notification gets as its context."""
-        return self
+        """What a hook gets as its context where the peer notifies."""
+
+    @abstractmethod
+    def _outbound_context(self) -> Any:
+        """What a hook gets as its context where the peer is asked or told."""
 
     def _listen(self, hooks: Any) -> None:
         task = self._loop.create_task(hooks)
@@ -181,8 +197,22 @@ class Link(ABC):
 
     def _report(self, params: Any) -> None:
         progress = self._reports.get(params.progress_token)
-        if progress is not None:
-            progress(params.progress, params.total, getattr(params, "message", None))
+        if progress is None:
+            return
+        try:
+            answer = progress(params.progress, params.total, getattr(params, "message", None))
+        except Exception:
+            # The report is the caller's business; what else came is not to be lost over it.
+            self._log.exception("a progress callback failed")
+            return
+        if inspect.isawaitable(answer):
+            self._listen(self._finish_report(answer))
+
+    async def _finish_report(self, report: Awaitable[Any]) -> None:
+        try:
+            await report
+        except Exception:
+            self._log.exception("a progress callback failed")
 
     def _lose(self, lost: SessionLost) -> None:
         """The connection has ended: whoever waits is told."""

@@ -42,12 +42,14 @@ class ServerSession(Link, Generic[C]):
     """Drives one client's connection."""
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        super().__init__(transport, kernel.hooks, _log)
+        super().__init__(transport, kernel.hooks, kernel.hooks.outbound, _log)
         self._kernel = kernel
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._held: list[bytes] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
         self._opened = False
+        self._named: Profile | None = None
+        """What the last request named for itself, where there is no handshake."""
         self.caller: Caller | None = None
         """The client, once it has shaken hands."""
 
@@ -69,7 +71,7 @@ class ServerSession(Link, Generic[C]):
         """
         if self.profile is None:
             raise UsageError("no handshake, no connection to ask over: ask in the result instead")
-        asking = Asking(self, self.profile, self._kernel.hooks.outbound, self)
+        asking = Asking(self, self.profile, self._kernel.hooks.outbound, self._outbound_context())
         return SessionClient(self.profile, asking)
 
     async def serve(self) -> None:
@@ -80,9 +82,11 @@ class ServerSession(Link, Generic[C]):
             await settle(self._tasks, GRACE_S)
         finally:
             await settle(self._tasks, 0)
-            await self._transport.close()
-            if self._opened:
-                await self._kernel.hooks.tell_closed(self)
+            try:
+                await self._transport.close()
+            finally:
+                if self._opened:
+                    await self._kernel.hooks.tell_closed(self)
 
     def _open(self) -> None:
         """The session has begun: tell whoever listens, once."""
@@ -144,6 +148,7 @@ class ServerSession(Link, Generic[C]):
         caller = known or Caller(binding.profile, self)
         call = self._kernel.prepare(binding, event.id, event.method, event.params, caller)
         if binding.profile.handshake is None:
+            self._named = binding.profile
             self._open()
         return call
 
@@ -157,11 +162,15 @@ class ServerSession(Link, Generic[C]):
             self._send(None if task.cancelling() else answer, batch)
 
     def _spoken(self, event: Noticed) -> Profile | None:
-        return self._kernel.choose(self._connection, event.params).profile
+        # Notifications name nothing: where nothing was agreed on, they follow the requests.
+        return self.profile or self._named or self._kernel.choose(None, event.params).profile
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None
         return self._kernel.context(None, known or Caller(profile, self), None)
+
+    def _outbound_context(self) -> Any:
+        return self
 
 
 class SessionClient(AtRevision, ClientCaller):

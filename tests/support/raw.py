@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from mcp_gen import Server
 from mcp_gen.compat.recording import RecordingTransport
+from mcp_gen.core.transport import Duplex
 from mcp_gen.transports.memory import memory_pair
 from tests.support.frames import Speaker, server_violations
 
-__all__ = ["RawClient", "talking"]
+__all__ = ["RawClient", "Serves", "talking"]
 
 WAIT_S = 5.0
+
+
+class Serves(Protocol):
+    """Whatever can serve one client: a Server, or what stands in for one."""
+
+    async def serve(self, transport: Duplex) -> None: ...
 
 
 class RawClient:
@@ -71,7 +77,7 @@ class RawClient:
 
 @asynccontextmanager
 async def talking(
-    server: Server, revision: str, *, opened: bool = True
+    server: Serves, revision: str, *, opened: bool = True
 ) -> AsyncIterator[RawClient]:
     """A raw client of the server, after the handshake where there is one.
 

@@ -1,0 +1,116 @@
+"""Peers that answer every request of every revision, each with the smallest result there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mcp_wire
+from mcp_gen import Context
+from mcp_gen.core.transport import Duplex
+from mcp_gen.session.kernel import Kernel
+from mcp_gen.session.server import ServerSession
+from mcp_wire import latest
+from mcp_wire.handlers import ClientHandlers, ServerHandlers
+from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint
+from mcp_wire.hooks import ServerHooks
+from mcp_wire.method import Method
+from tests.wire.revisions import kept
+
+__all__ = [
+    "Everything",
+    "answering",
+    "client_handlers",
+    "minimal_params",
+    "notice_names",
+    "request_names",
+    "rows",
+]
+
+
+def rows(revision: str, *, kind: str, to: str) -> Iterator[Method[Any, Any]]:
+    """The methods of one kind that a client or a server may be sent as messages."""
+    for method in mcp_wire.profile(revision).methods.values():
+        sent = method.from_client if to == "server" else method.from_server
+        if method.kind == kind and sent:
+            yield method
+
+
+def request_names(hooks: HookSet) -> dict[str, str]:
+    """The Python name of each request that has hooks, by its wire name."""
+    return {p.method: name for name, p in vars(hooks).items() if isinstance(p, HookPoint)}
+
+
+def notice_names(hooks: HookSet) -> dict[str, str]:
+    """The same for notifications: `on_` and this is the decorator."""
+    points = [name for name, p in vars(hooks).items() if isinstance(p, NoticePoint)]
+    wires = {id(point): wire for wire, point in hooks.notices.items()}
+    return {wires[id(getattr(hooks, name))]: name.removesuffix("_notice") for name in points}
+
+
+def minimal_params(revision: str, method: Method[Any, Any]) -> Any:
+    """The smallest params, as JSON."""
+    name = method.params.__name__.removesuffix("Arm")
+    return kept(revision).minimal(name)
+
+
+def minimal_result(revision: str, method: Method[Any, Any]) -> Any:
+    """The smallest result, with the revision's type."""
+    kind = method.results[0]
+    value = {} if kind is dict else kept(revision).minimal(kind.__name__)
+    return mcp_wire.decode(kind, mcp_wire.encode(value))
+
+
+def answering(base: Any, revision: str, hooks: HookSet, said: list[str]) -> Any:
+    """Handlers for every request that `base` names; each says so before it answers."""
+    methods = mcp_wire.profile(revision).methods
+
+    def handler(wire: str) -> Any:
+        async def answer(self: Any, ctx: Any, params: Any) -> Any:
+            said.append("handler")
+            method = methods[wire]
+            if method is mcp_wire.profile(revision).handshake:
+                ctx.caller.session.agree(ctx.caller, mcp_wire.profile(revision))
+            return minimal_result(revision, method)
+
+        return answer
+
+    named = {name: handler(wire) for wire, name in request_names(hooks).items()}
+    made = type("Answering", (base,), named)()
+    assert all(made.offers(name) for name in named)
+    return made
+
+
+class Everything:
+    """A server that answers every request of one revision, whatever a real one would offer."""
+
+    def __init__(self, revision: str) -> None:
+        self.said: list[str] = []
+        self.hooks = ServerHooks(lambda: self.kernel.changed())
+        handlers: ServerHandlers[Context] = answering(
+            ServerHandlers, revision, self.hooks, self.said
+        )
+        capabilities = {
+            method.capability
+            for each in mcp_wire.REVISIONS
+            for method in mcp_wire.profile(each).methods.values()
+        }
+        self.kernel: Kernel[Context] = Kernel(
+            handlers=handlers,
+            hooks=self.hooks,
+            revisions=mcp_wire.REVISIONS,
+            context=Context,
+            offered=lambda: frozenset(capabilities),
+            server_info=latest.Implementation(name="everything", version="1"),
+        )
+        self.sessions: list[ServerSession[Context]] = []
+
+    async def serve(self, transport: Duplex) -> None:
+        session = ServerSession(self.kernel, transport)
+        self.sessions.append(session)
+        await session.serve()
+
+
+def client_handlers(revision: str, hooks: HookSet, said: list[str]) -> Any:
+    """The same for what a client may be asked."""
+    return answering(ClientHandlers, revision, hooks, said)
