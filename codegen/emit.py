@@ -7,12 +7,14 @@ from typing import Any
 import jinja2
 
 from codegen import ir
+from codegen.changes import table
 from codegen.names import constant, snake
 from codegen.overlay import Overlay
 from codegen.python_text import FILTERS, IRREGULAR, literal
 
 _SHARED = (
     "base",
+    "changes",
     "common",
     "handlers",
     "hook_points",
@@ -84,6 +86,8 @@ class _Emitter:
             "homes": [(revision.name, revision.module) for revision in self._revisions],
             "lifecycles": self._by_revision("lifecycle"),
             "version_keys": self._by_revision("protocol_version_key"),
+            "dates": [revision.name for revision in self._revisions],
+            "table": table(self._revisions, self._overlay),
             "latest": self._latest.name,
             "module": self._latest.module,
             "names": self._common_names(),

@@ -24,6 +24,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "capability": frozenset({"method", "path"}),
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),
+    "renamed": frozenset({"old", "new"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
 
