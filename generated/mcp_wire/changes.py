@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -336,10 +337,10 @@ def _mirrored(change: Change) -> Change:
 
 
 def _arms(old: str, new: str) -> str:
-    """What a union of names has gained and lost."""
-    if "[" in old + new or _OBJECT in (old, new):
+    """What a union has gained and lost."""
+    before, after = _ARM.split(old), _ARM.split(new)
+    if len(before) == len(after) == 1 or _OBJECT in (old, new):
         return ""
-    before, after = old.split(" | "), new.split(" | ")
     gained = [f"+ {arm}" for arm in after if arm not in before]
     return " ".join([*gained, *(f"- {arm}" for arm in before if arm not in after)])
 
@@ -423,6 +424,9 @@ _DATES: Final = (
 )
 
 _OBJECT: Final = "object"
+
+# A bar inside brackets belongs to an item, not to the union.
+_ARM: Final = re.compile(r" \| (?![^\[]*\])")
 
 _SENDERS: Final = {
     "client_to_server": frozenset({"client"}),

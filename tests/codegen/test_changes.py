@@ -301,6 +301,25 @@ def test_an_arm_that_another_arm_allows_is_still_an_arm_of_its_own(tmp_path: Pat
     assert [c.kind for c in found if c.path == "Either"] == ["widened"]
 
 
+def test_a_union_that_is_joined_by_a_list_of_it_is_wider_whatever_its_own_arms_do(
+    tmp_path: Path,
+) -> None:
+    either = ref("Either")
+    before = {**kinds("A", "B"), "Shelf": struct(a=either)}
+    more = {"anyOf": [either, {"type": "array", "items": either}]}
+    after = {**kinds("B", "C"), "Shelf": struct(a=more)}
+    found = module(tmp_path, before, after).changes(BEFORE, AFTER)
+    assert [c.kind for c in found if c.path == "Shelf.a"] == ["widened"]
+
+
+def test_a_field_of_a_renamed_type_relates_to_what_it_was_under_the_older_name(
+    tmp_path: Path,
+) -> None:
+    before, after = {"Box": struct(a=INTEGER)}, {"Chest": struct(a={"type": "number"})}
+    found = module(tmp_path, before, after, RENAMED).changes(BEFORE, AFTER)
+    assert [c.kind for c in found if c.path == "Chest.a"] == ["widened"]
+
+
 def test_a_struct_that_holds_itself_is_compared_with_one_that_does(tmp_path: Path) -> None:
     before = {"Tree": optional(branch=ref("Tree")), "Shelf": struct(a=ref("Tree"))}
     after = {"Bush": optional(branch=ref("Bush")), "Shelf": struct(a=ref("Bush"))}

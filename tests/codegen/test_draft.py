@@ -375,6 +375,22 @@ def test_a_name_that_is_gone_is_looked_for_in_handwritten_code(
     )
 
 
+def test_a_name_that_is_gone_is_looked_for_in_strings_too(
+    draft: Callable[..., Ran], tmp_path: Path
+) -> None:
+    root = tmp_path / "checkout"
+    shutil.copytree(REPOSITORY / "schema", root / "schema")
+    (root / "mcp_gen").mkdir()
+    (root / "mcp_gen" / "rules.py").write_text('RULES = {"ToolAnnotations": None}\n')
+    assert draft(root=root).asked[-1] == (
+        "ToolAnnotations is gone, and handwritten code names it: mcp_gen/rules.py:1"
+    )
+
+
+def test_what_an_extension_does_not_repeat_is_not_gone(draft: Callable[..., Ran]) -> None:
+    assert " removed " not in draft(extension(), name="ext").said
+
+
 # --- what stops ---
 
 

@@ -68,6 +68,16 @@ def test_what_a_union_gained_is_lost_when_it_is_seen_from_the_later_revision() -
     assert (change.kind, change.detail) == ("narrowed", "- ResourceLink")
 
 
+def test_a_list_that_a_union_gains_is_an_arm() -> None:
+    (change,) = rows("2025-06-18", "2025-11-25", "SamplingMessage.content")
+    assert change.detail == "+ list[SamplingMessageContentBlock]"
+
+
+def test_the_items_of_a_list_or_map_are_no_arms() -> None:
+    (change,) = rows("2025-06-18", "2025-11-25", "ElicitResult.content")
+    assert change.detail == ""
+
+
 def test_a_method_that_is_answered_in_another_way_changes_its_results() -> None:
     assert rows("2025-11-25", "2026-07-28", "tools/call") == [
         Change("result removed", "tools/call", "CreateTaskResult", ""),
