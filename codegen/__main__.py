@@ -3,46 +3,95 @@
 import argparse
 import sys
 import time
+from difflib import get_close_matches
 from pathlib import Path
 
 from codegen import tree
 from codegen.build import build
-from codegen.docs import Docs
+from codegen.docs import read_docs
+from codegen.draft import Draft, make
 from codegen.emit import emit
 from codegen.errors import CodegenError
 from codegen.facts import check_alike, check_facts
 from codegen.ir import Revision
 from codegen.load import load
-from codegen.normalize import Normalized, normalize
+from codegen.names import module
+from codegen.normalize import normalize
 from codegen.overlay import Overlay
 
-_EXAMPLES = """\
+_EPILOG = """\
 examples:
   python -m codegen             write every revision under schema/
+  python -m codegen 2025-11-25  write the folder of this revision alone; the modules that
+                                span the revisions are written whichever are named
   python -m codegen --check     show what would change; exit 1 if anything would
+  python -m codegen --schema draft/schema.json --revision draft --out /tmp/try
+                                try a draft, a fork or an extension
+
+a schema of your own:
+  --schema takes a published schema.json as it is, prose included. DIR/mcp_wire becomes the whole
+  package: the published revisions, byte for byte, and the new one beside them as the newest,
+  `mcp_wire.vdraft` for `--revision draft`. Put DIR before generated/ on PYTHONPATH, and servers,
+  clients and `mcp-gen` speak it. (A schema without a method that opens a connection, as an
+  extension's, is a module only, not one of REVISIONS.) DIR may be generated/ itself: it lasts until
+  the next `python -m codegen`.
+  Rows of schema/overlay.toml that hold for the newest revision hold for it too, as far as they fit;
+  --overlay FILE has rows that go before them. Without --facts FILE the facts are the newest
+  revision's, and all types stand in one section.
+  Printed are the changes since the newest revision, and what the runtime must still decide.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the generator; the exit code."""
     options = _options(arguments)
-    started = time.perf_counter()
     try:
-        files = generate(options.root)
-        if options.check:
-            difference = tree.diff(files, options.out or options.root / "generated")
-            sys.stdout.write(difference)
-            if difference:
-                print("generated/ is out of date: run `nox -s regen`", file=sys.stderr)
-            return 1 if difference else 0
-        changed = tree.write(files, options.out or options.root / "generated")
+        return _draft(options) if options.schema else _regenerate(options)
     except CodegenError as error:
         print(f"codegen: {error}", file=sys.stderr)
         return 1
+
+
+def _regenerate(options: argparse.Namespace) -> int:
+    started = time.perf_counter()
+    if options.revision or options.facts or options.overlay:
+        raise CodegenError("--revision, --facts and --overlay describe a --schema FILE; add it")
+    files = generate(options.root)
+    skipped = _not_named(options.revisions, options.root)
+    out: Path = options.out or options.root / "generated"
+    if options.check:
+        difference = tree.diff(files, out, skipped)
+        sys.stdout.write(difference)
+        if difference:
+            print("generated/ is out of date: run `nox -s regen`", file=sys.stderr)
+        return 1 if difference else 0
+    changed = tree.write(files, out, skipped)
     for path in changed:
         print(f"wrote {path}")
-    print(f"{len(files)} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s")
+    print(_summary(files, changed, started))
     return 0
+
+
+def _draft(options: argparse.Namespace) -> int:
+    started = time.perf_counter()
+    if options.revisions or options.check or not (options.revision and options.out):
+        raise CodegenError("--schema needs --revision NAME and --out DIR, and no REV or --check")
+    draft = Draft(options.schema, options.revision, options.facts, options.overlay)
+    folders = _folders(options.root)
+    draft.check_name([folder.name for folder in folders])
+    overlay = Overlay(options.root / "schema" / "overlay.toml")
+    overlay.lend(draft.name, folders[-1].name)
+    if draft.overlay:
+        overlay.read_also(draft.overlay)
+    made = make(draft, [read(folder, overlay) for folder in folders], overlay, options.root)
+    changed = tree.write(made.files, options.out)
+    print(f"wrote {options.out / tree.PACKAGE}: {_summary(made.files, changed, started)}")
+    sys.stdout.write(made.report)
+    return 0
+
+
+def _summary(files: dict[Path, str], changed: list[str], started: float) -> str:
+    return f"{len(files)} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s"
 
 
 def generate(root: Path) -> dict[Path, str]:
@@ -52,48 +101,65 @@ def generate(root: Path) -> dict[Path, str]:
         CodegenError: what stopped the run, and what to add.
     """
     overlay = Overlay(root / "schema" / "overlay.toml")
-    folders = sorted(path.parent for path in (root / "schema").glob("*/schema.json"))
-    if not folders:
-        raise CodegenError(
-            f"no schema under {root / 'schema'}: run `nox -s schema -- REVISION` first"
-        )
-    inputs = [take_in(folder, overlay) for folder in folders]
-    revisions = [revision for revision, _ in inputs]
+    revisions = [read(folder, overlay) for folder in _folders(root)]
     check_alike(revisions)
-    documented = root / "schema" / "docs.toml"
-    docs = Docs.load(documented) if documented.exists() else Docs(documented.name, {}, {})
-    files = emit(revisions, [normalized.definitions for _, normalized in inputs], overlay, docs)
+    docs = read_docs(root)
+    files = emit(revisions, overlay, docs)
     overlay.check_used()
     docs.check_used()
-    for missing in docs.undocumented(revisions) if documented.exists() else ():
+    for missing in docs.undocumented(revisions) if docs else ():
         print(f"undocumented: {missing}", file=sys.stderr)
     return files
 
 
 def read(folder: Path, overlay: Overlay) -> Revision:
     """One revision's model, from its folder."""
-    return take_in(folder, overlay)[0]
-
-
-def take_in(folder: Path, overlay: Overlay) -> tuple[Revision, Normalized]:
-    """One revision's model, and the normalised schema that it was built from."""
     label = f"schema/{folder.name}/schema.json"
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
     check_facts(source.facts, source.definitions, source.revision)
-    normalized = normalize(source, overlay)
-    return build(source, normalized, overlay), normalized
+    return build(source, normalize(source, overlay), overlay)
+
+
+def _folders(root: Path) -> list[Path]:
+    """The folders of the published revisions, oldest first."""
+    folders = sorted(path.parent for path in (root / "schema").glob("*/schema.json"))
+    if not folders:
+        raise CodegenError(
+            f"no schema under {root / 'schema'}: run `nox -s schema -- REVISION` first"
+        )
+    return folders
+
+
+def _not_named(named: list[str], root: Path) -> list[str]:
+    """The modules of the revisions that are to stay as they are."""
+    there = [folder.name for folder in _folders(root)]
+    for revision in named:
+        if revision not in there:
+            close = get_close_matches(revision, there, 1) or there
+            raise CodegenError(
+                f"no schema/{revision}; there is {', '.join(close)}, and "
+                f"`nox -s schema -- {revision}` adds a published one"
+            )
+    return [module(revision) for revision in there if named and revision not in named]
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m codegen",
         description=__doc__,
-        epilog=_EXAMPLES,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("revisions", nargs="*", metavar="REV", help="write these alone")
     parser.add_argument("--check", action="store_true", help="show a diff instead of writing")
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: here)")
-    parser.add_argument("--out", type=Path, help="where mcp_wire goes (default: ROOT/generated)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="where mcp_wire goes (default: ROOT/generated)"
+    )
+    parser.add_argument("--schema", metavar="FILE", type=Path, help="a schema that is no revision")
+    parser.add_argument("--revision", metavar="NAME", help="with --schema: what to call it")
+    parser.add_argument("--facts", metavar="FILE", type=Path, help="with --schema: its facts.toml")
+    parser.add_argument("--overlay", metavar="FILE", type=Path, help="with --schema: its overlay")
     return parser.parse_args(arguments)
 
 

@@ -57,9 +57,7 @@ class _Builder:
             spec=str(self._facts.get("spec", "")),
             sections=self._sections(structs),
             scalars=self._in_order(a for a in aliases.values() if a.strategy == "scalar"),
-            unions=_after_their_arms(
-                self._in_order(a for a in aliases.values() if a.strategy != "scalar"), aliases
-            ),
+            unions=self._in_order(a for a in aliases.values() if a.strategy != "scalar"),
             methods=build_methods(messages),
             enums=self._enums(aliases),
             facts=self._stated_facts(),
@@ -67,6 +65,7 @@ class _Builder:
                 ir.ErrorCode(name, row["code"], row["source"], row.get("http_status"))
                 for name, row in self._facts.get("errors", {}).items()
             ),
+            normalized=self._defs,
             structs=structs,
             aliases=aliases,
         )
@@ -307,7 +306,7 @@ class _Builder:
 
     def _in_order(self, aliases: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
         order = self._order()
-        return tuple(
+        return _after_what_they_name(
             sorted(aliases, key=lambda alias: (order.get(alias.name, (999, 0)), alias.name))
         )
 
@@ -329,20 +328,19 @@ def _name(schema: Object) -> str:
     return str(schema["$ref"]).removeprefix(REF)
 
 
-def _after_their_arms(
-    ordered: tuple[ir.Alias, ...], aliases: dict[str, ir.Alias]
-) -> tuple[ir.Alias, ...]:
+def _after_what_they_name(ordered: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
     """Aliases are evaluated on import, so one that names another comes after it."""
+    waiting = {alias.name: alias for alias in ordered}
     done: dict[str, ir.Alias] = {}
 
     def place(alias: ir.Alias) -> None:
-        if alias.name in done or alias.strategy == "scalar":
+        if alias.name in done:
             return
         for name in ir.mentions(alias.type):
-            if name in aliases:
-                place(aliases[name])
+            if name in waiting:
+                place(waiting[name])
         done[alias.name] = alias
 
-    for alias in ordered:
+    for alias in waiting.values():
         place(alias)
     return tuple(done.values())

@@ -30,6 +30,16 @@ _STOP_WORDS = frozenset(
 )
 
 
+def read_docs(root: Path) -> "Docs":
+    """The documentation of a checkout; empty where there is none.
+
+    Raises:
+        CodegenError: as `Docs.load`.
+    """
+    path = root / "schema" / "docs.toml"
+    return Docs.load(path) if path.exists() else Docs(path.name, {}, {})
+
+
 class Docs:
     """The rows of one file, and which of them have been asked for so far."""
 
@@ -63,6 +73,9 @@ class Docs:
                         "too if it has a dot"
                     )
         return cls(path.name, tables.get("types", {}), tables.get("fields", {}))
+
+    def __bool__(self) -> bool:
+        return any(self._rows.values())
 
     def type(self, name: str) -> str:
         """What a type means, or an empty text. Marks the row as used."""

@@ -39,6 +39,12 @@ def check_facts(facts: Object, definitions: Object, revision: str) -> None:
             raise stop("deprecated", name, "the schema has no such type or field")
 
 
+def inherited(facts: Object) -> Object:
+    """What a draft without facts of its own takes from another revision: no sections, no link."""
+    tables = ("facts", "errors", "fields", "enums", "deprecated")
+    return {table: facts[table] for table in tables if table in facts}
+
+
 def check_alike(revisions: Iterable[ir.Revision]) -> None:
     """Compare the names of the facts: the profile has the same fields at every date.
 

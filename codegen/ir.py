@@ -182,5 +182,7 @@ class Revision:
     enums: dict[str, tuple[str, ...]]
     facts: tuple[Fact, ...]
     errors: tuple[ErrorCode, ...]
+    normalized: dict[str, Any]
+    """The definitions this was read from, normalised: the pydantic models are made from them."""
     structs: dict[str, Struct]
     aliases: dict[str, Alias]

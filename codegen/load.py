@@ -52,7 +52,10 @@ def load(schema: Path, facts: Path | None, revision: str, label: str) -> Source:
     Raises:
         CodegenError: not JSON, no definitions, or a JSON Schema keyword nobody has taught us.
     """
-    data = schema.read_bytes()
+    try:
+        data = schema.read_bytes()
+    except OSError as error:
+        raise CodegenError(f"{label}: cannot read it ({error}); give the schema.json") from error
     try:
         document: Any = without_prose(parse_schema(data))
     except CodegenError as error:

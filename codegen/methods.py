@@ -9,7 +9,7 @@ from codegen.load import Object
 from codegen.names import snake
 from codegen.overlay import Overlay
 
-_SENDERS = (
+SENDERS = (
     "ClientRequest",
     "ServerRequest",
     "ClientNotification",
@@ -35,7 +35,7 @@ def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
     Raises:
         CodegenError: a direction, a result or a capability that cannot be resolved.
     """
-    senders = {union: _arms(messages, union) for union in _SENDERS}
+    senders = {union: _arms(messages, union) for union in SENDERS}
     found: dict[str, ir.Method] = {}
     for struct in messages.structs.values():
         if struct.tag is None or struct.tag.wire != "method":
@@ -90,9 +90,11 @@ def _direction(
         return "client_to_server" if by_client else "server_to_client"
     if name in senders["InputRequest"]:
         return "embedded"
+    if messages.overlay.draft == messages.revision:
+        return "both"
     raise CodegenError(
         f"{messages.revision}: {name}: no union of the schema says who sends it "
-        f"({', '.join(_SENDERS)}); add it to one with a [[patch]] row"
+        f"({', '.join(SENDERS)}); add it to one with a [[patch]] row"
     )
 
 
@@ -141,6 +143,8 @@ def _flat(messages: Messages, response: str, type_: ir.Type) -> tuple[str, ...]:
 def _capability(messages: Messages, wire: str) -> str:
     row = messages.overlay.one("capability", messages.revision, "method", wire)
     if row is None:
+        if messages.overlay.draft == messages.revision:
+            return ""
         raise CodegenError(
             f"{messages.revision}: `{wire}`: which capability must be declared for it? "
             'add a [[capability]] row (path = "" for none)'
@@ -149,6 +153,8 @@ def _capability(messages: Messages, wire: str) -> str:
     if path and not any(
         _declares(messages, owner, path) for owner in ("ServerCapabilities", "ClientCapabilities")
     ):
+        if row.passes_over(messages.revision):
+            return ""
         raise CodegenError(f"{messages.revision}: `{wire}`: no capability `{path}`; correct {row}")
     return path
 

@@ -64,10 +64,14 @@ class _Normalizer:
                     target = target[_key(target, step)]
                 found = target[_key(target, last)]
             except (LookupError, TypeError, ValueError) as error:
+                if row.passes_over(self._revision):
+                    continue
                 raise self._stop(
                     row["pointer"], f"{row} points at nothing here; correct or remove it"
                 ) from error
             if found != row["old"]:
+                if row.passes_over(self._revision):
+                    continue
                 raise self._stop(
                     row["pointer"],
                     f"{row} expects the old value {json.dumps(row['old'])}, "
@@ -78,9 +82,15 @@ class _Normalizer:
 
     def _alias(self) -> None:
         for row in self._overlay.rows("alias", self._revision):
-            if row["name"] in self._given:
-                row.use("the row")
-                self._given[row["name"]] = {"$ref": REF + row["target"]}
+            name, target = row["name"], row["target"]
+            if name not in self._given:
+                continue
+            # A draft may have made it a type of its own, which a row for others must not undo.
+            copied = self._given[name] == self._given.get(target)
+            if not copied and row.passes_over(self._revision):
+                continue
+            row.use("the row")
+            self._given[name] = {"$ref": REF + target}
 
     def _fix_constants(self, name: str, schema: Object) -> None:
         for row in self._overlay.rows("const", self._revision):

@@ -25,6 +25,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "capability": frozenset({"method", "path"}),
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),
+    "renamed": frozenset({"old", "new"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
 
@@ -38,36 +39,87 @@ class Row:
     values: dict[str, Any]
     revisions: frozenset[str]
     unused: set[str]
+    file: str = ""
+    lent_to: str = ""
+    """A draft that the row was not written for: it applies there as far as it fits."""
+    unfit: bool = False
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
     def applies_to(self, revision: str) -> bool:
-        return not self.revisions or revision in self.revisions
+        return not self.revisions or revision in self.revisions or revision == self.lent_to
 
     def use(self, part: str) -> None:
         self.unused.discard(part)
 
+    def passes_over(self, revision: str) -> bool:
+        """Whether it may be left out where it does not fit; marks that it was."""
+        self.unfit = self.lent_to == revision
+        return self.unfit
+
     def __str__(self) -> str:
-        return f"[[{self.kind}]] row {self.number}"
+        return f"{self.file}[[{self.kind}]] row {self.number}"
 
 
 class Overlay:
-    """All rows of one overlay file, and which of them, or parts of them, have matched so far."""
+    """All rows of one overlay file, and which of them, or parts of them, have matched so far.
+
+    With a draft there may be a second file, whose rows go before the others: where one row is
+    looked for it is found first, and where all rows are applied it has the last word.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows: dict[str, list[Row]] = {kind: [] for kind in _KEYS}
+        self.draft = ""
+        self._rows = self._read_all(path)
+        self._more: dict[str, list[Row]] = {kind: [] for kind in _KEYS}
+
+    def lend(self, draft: str, newest: str) -> None:
+        """Let the rows for the newest revision apply to a draft too, as far as they fit."""
+        self.draft = draft
+        for row in self._all(self._rows):
+            if draft not in row.revisions and row.applies_to(newest):
+                row.lent_to = draft
+
+    def read_also(self, path: Path) -> None:
+        """Put the rows of a second file before those of the first.
+
+        Raises:
+            CodegenError: no such file, or a row that makes no sense.
+        """
+        self._more = self._read_all(path)
+        for row in self._all(self._more):
+            row.file = f"{path.name}: "
+
+    def unfit(self) -> Iterator[str]:
+        """The rows of the first file that a draft did without."""
+        for row in self._all(self._rows):
+            if row.unfit:
+                yield f"{self.path.name}: {row} does not fit: {row['reason']}"
+
+    def unmatched(self) -> Iterator[str]:
+        """What of the second file matched nothing."""
+        for row in self._all(self._more):
+            if row.unused:
+                yield f"{row}: {', '.join(sorted(row.unused))} matched nothing"
+
+    def _all(self, rows: dict[str, list[Row]]) -> Iterator[Row]:
+        return (row for found in rows.values() for row in found)
+
+    def _read_all(self, path: Path) -> dict[str, list[Row]]:
+        rows: dict[str, list[Row]] = {kind: [] for kind in _KEYS}
         for kind, tables in read_toml(path).items():
             if kind not in _KEYS:
                 raise CodegenError(
                     f"{path.name}: unknown kind [[{kind}]]; known: {', '.join(_KEYS)}"
                 )
             for number, table in enumerate(tables, 1):
-                self._rows[kind].append(self._read(kind, number, table))
+                rows[kind].append(self._read(path, kind, number, table))
+        return rows
 
-    def _read(self, kind: str, number: int, table: dict[str, Any]) -> Row:
-        where = f"{self.path.name}: [[{kind}]] row {number}"
+    def _read(self, path: Path, kind: str, number: int, table: dict[str, Any]) -> Row:
+        where = f"{path.name}: [[{kind}]] row {number}"
         unknown = table.keys() - _KEYS[kind] - {"reason", "revisions"}
         if unknown:
             raise CodegenError(
@@ -84,11 +136,17 @@ class Overlay:
         return Row(kind, number, table, revisions, set(parts))
 
     def rows(self, kind: str, revision: str) -> Iterator[Row]:
-        return (row for row in self._rows[kind] if row.applies_to(revision))
+        """The rows of a kind, in the order in which they are applied."""
+        rows = [*self._rows[kind], *self._more[kind]]
+        return (row for row in rows if row.applies_to(revision))
+
+    def _search(self, kind: str, revision: str) -> Iterator[Row]:
+        rows = [*self._more[kind], *self._rows[kind]]
+        return (row for row in rows if row.applies_to(revision))
 
     def match(self, kind: str, revision: str, path: str) -> Row | None:
         """The row whose `paths` has a pattern for this path, marked as used."""
-        for row in self.rows(kind, revision):
+        for row in self._search(kind, revision):
             for pattern in row["paths"]:
                 if fnmatchcase(path, pattern):
                     row.use(pattern)
@@ -97,7 +155,7 @@ class Overlay:
 
     def names(self, kind: str, revision: str, name: str) -> bool:
         """Whether a row of this kind lists the name; marks it as used."""
-        for row in self.rows(kind, revision):
+        for row in self._search(kind, revision):
             if name in row["names"]:
                 row.use(name)
                 return True
@@ -105,7 +163,7 @@ class Overlay:
 
     def one(self, kind: str, revision: str, key: str, value: str) -> Row | None:
         """The row whose `key` equals the value, marked as used."""
-        for row in self.rows(kind, revision):
+        for row in self._search(kind, revision):
             if row[key] == value:
                 row.use("the row")
                 return row

@@ -45,6 +45,24 @@ def literal(value: Any) -> str:
     return repr(value)
 
 
+def wrapped(text: str) -> str:
+    """A string literal; a long union in pieces, one line each."""
+    if len(text) < _WIDTH - 40:
+        return literal(text)
+    lines = textwrap.wrap(text, _WIDTH - 30, drop_whitespace=False, break_on_hyphens=False)
+    return "(" + "\n".join(map(literal, lines)) + ")"
+
+
+def method_shape(method: Any) -> str:
+    """A row of the change table."""
+    if method is None:
+        return "None"
+    capability = f", capability={literal(method.capability)}" if method.capability else ""
+    results = f", ({', '.join(map(literal, method.results))},)" if method.results else ""
+    first = ", ".join(map(literal, (method.kind, method.direction, method.params)))
+    return f"MethodShape({first}{results}{capability})"
+
+
 def class_line(struct: ir.Struct, name: str = "") -> str:
     bases = ["Wire", *([struct.marker] if struct.marker else [])]
     if struct.tag:
@@ -172,6 +190,8 @@ def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
 FILTERS: dict[str, Callable[..., Any]] = {
     "py": annotation,
     "literal": literal,
+    "wrapped": wrapped,
+    "method_shape": method_shape,
     "doc": doc,
     "constant": constant,
     "snake": snake,

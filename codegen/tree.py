@@ -3,7 +3,7 @@
 import difflib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from codegen.format import format_tree
@@ -11,18 +11,27 @@ from codegen.format import format_tree
 PACKAGE = "mcp_wire"
 
 
-def write(files: dict[Path, str], out: Path) -> list[str]:
-    """Replace the package under `out`; what changed, one path each."""
+def write(files: dict[Path, str], out: Path, skipped: Collection[str] = ()) -> list[str]:
+    """Bring the package under `out` up to date; what changed, one path each.
+
+    `skipped` are folders of the package that stay as they are.
+    """
     with tempfile.TemporaryDirectory() as folder:
         made = _make(files, Path(folder))
-        changed = [path for path, _, _ in _differences(made, out / PACKAGE)]
-        if changed:
-            shutil.rmtree(out / PACKAGE, ignore_errors=True)
-            shutil.copytree(made, out / PACKAGE)
+        changed = [path for path, _, _ in _differences(made, out / PACKAGE, skipped)]
+        for path in changed:
+            target = out / path
+            source = made.parent / path
+            if source.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+            else:
+                target.unlink()
+    _drop_empty_folders(out / PACKAGE)
     return changed
 
 
-def diff(files: dict[Path, str], out: Path) -> str:
+def diff(files: dict[Path, str], out: Path, skipped: Collection[str] = ()) -> str:
     """A unified diff from what is there to what would be written; empty when they agree."""
     with tempfile.TemporaryDirectory() as folder:
         made = _make(files, Path(folder))
@@ -35,7 +44,7 @@ def diff(files: dict[Path, str], out: Path) -> str:
                     f"b/{path}",
                 )
             )
-            for path, old, new in _differences(made, out / PACKAGE)
+            for path, old, new in _differences(made, out / PACKAGE, skipped)
         )
 
 
@@ -49,11 +58,20 @@ def _make(files: dict[Path, str], folder: Path) -> Path:
     return package
 
 
-def _differences(made: Path, there: Path) -> Iterator[tuple[str, str, str]]:
+def _differences(
+    made: Path, there: Path, skipped: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
     new, old = _texts(made), _texts(there)
     for path in sorted(new.keys() | old.keys()):
-        if new.get(path) != old.get(path):
+        if new.get(path) != old.get(path) and path.partition("/")[0] not in skipped:
             yield f"{PACKAGE}/{path}", old.get(path, ""), new.get(path, "")
+
+
+def _drop_empty_folders(package: Path) -> None:
+    """A folder with nothing but compiled files would still be imported, as an empty package."""
+    for folder in [path for path in package.iterdir() if path.is_dir()]:
+        if not _texts(folder):
+            shutil.rmtree(folder)
 
 
 def _texts(folder: Path) -> dict[str, str]:

@@ -6,12 +6,15 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_wire.base import UNSET, UnknownContent, Wire, decode, decoder, encode
 
 # Imported here and now: loaded later, the module would take the name of the function below.
 from mcp_wire.profile import Profile
+
+if TYPE_CHECKING:
+    from mcp_wire.changes import availability
 
 __all__ = [
     "LATEST",
@@ -21,6 +24,7 @@ __all__ = [
     "VERSION_KEYS",
     "UnknownContent",
     "Wire",
+    "availability",
     "decode",
     "decoder",
     "encode",
@@ -89,4 +93,6 @@ def types(revision: str) -> ModuleType:
 def __getattr__(name: str) -> Any:
     if name in _MODULES.values():
         return import_module(f"mcp_wire.{name}")
+    if name == "availability":
+        return import_module("mcp_wire.changes").availability
     raise AttributeError(f"module 'mcp_wire' has no attribute {name!r}")

@@ -144,3 +144,73 @@ def test_a_new_revision_gets_a_package_of_its_own(tmp_path: Path) -> None:
     assert sorted(path.name for path in package.iterdir()) == sorted(
         path.name for path in (GENERATED / "v2024_11_05").glob("*.py")
     )
+
+
+# --- only some revisions ---
+
+
+def out_of_date(out: Path) -> Path:
+    """Copy the generated package below `out`, with a line more in three of its files."""
+    package = copied(out)
+    for path in ("v2024_11_05/types.py", "v2025_03_26/types.py", "common.py"):
+        (package / path).write_text((package / path).read_text() + "MORE = 1\n")
+    return package
+
+
+def test_a_revision_that_is_named_is_written(tmp_path: Path) -> None:
+    package = out_of_date(tmp_path)
+    regenerate(tmp_path, "2025-03-26")
+    assert contents(package / "v2025_03_26") == contents(GENERATED / "v2025_03_26")
+
+
+def test_a_revision_that_is_not_named_stays_as_it_is(tmp_path: Path) -> None:
+    package = out_of_date(tmp_path)
+    before = contents(package / "v2024_11_05")
+    regenerate(tmp_path, "2025-03-26")
+    assert contents(package / "v2024_11_05") == before
+
+
+def test_what_spans_the_revisions_is_written_whichever_is_named(tmp_path: Path) -> None:
+    package = out_of_date(tmp_path)
+    regenerate(tmp_path, "2025-03-26")
+    assert (package / "common.py").read_bytes() == (GENERATED / "common.py").read_bytes()
+
+
+def test_what_spans_the_revisions_spans_all_of_them_whichever_is_named(tmp_path: Path) -> None:
+    regenerate(tmp_path, "2025-03-26")
+    made = contents(tmp_path / "mcp_wire")
+    assert {path: text for path, text in contents(GENERATED).items() if "/" not in path} == {
+        path: text for path, text in made.items() if "/" not in path
+    }
+
+
+def test_check_looks_at_the_named_revisions_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out_of_date(tmp_path)
+    regenerate(tmp_path, "2025-03-26", "--check")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("+++ ")] == [
+        "+++ b/mcp_wire/common.py",
+        "+++ b/mcp_wire/v2025_03_26/types.py",
+    ]
+
+
+def test_a_revision_that_is_not_there_stops_with_one_that_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = regenerate(tmp_path, "2025-11-52")
+    assert (code, capsys.readouterr().err) == (
+        1,
+        "codegen: no schema/2025-11-52; there is 2025-11-25, and "
+        "`nox -s schema -- 2025-11-52` adds a published one\n",
+    )
+
+
+def test_a_folder_that_nothing_generates_is_removed_with_its_compiled_files(tmp_path: Path) -> None:
+    folder = copied(tmp_path) / "v2019_01_01"
+    (folder / "__pycache__").mkdir(parents=True)
+    (folder / "types.py").write_text("MORE = 1\n")
+    (folder / "__pycache__" / "types.cpython-311.pyc").write_bytes(b"")
+    regenerate(tmp_path)
+    assert not folder.exists()

@@ -1,0 +1,112 @@
+"""One more schema beside the published ones: a draft, a fork or an extension, and what it asks."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from codegen import ir
+from codegen.build import build
+from codegen.decisions import Told, decisions, succession
+from codegen.docs import read_docs
+from codegen.emit import emit, opens
+from codegen.errors import CodegenError
+from codegen.facts import check_alike, check_facts, inherited
+from codegen.load import load, read_toml
+from codegen.names import module
+from codegen.normalize import normalize
+from codegen.overlay import Overlay
+
+_EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Where a draft is read from, and what it is called."""
+
+    schema: Path
+    name: str
+    facts: Path | None = None
+    overlay: Path | None = None
+
+    def check_name(self, published: list[str]) -> None:
+        """Compare the name with those of the published revisions.
+
+        Raises:
+            CodegenError: no name for a module, or a revision's.
+        """
+        if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", self.name, re.ASCII):
+            raise CodegenError(
+                f"{self.name!r} cannot name a module; give --revision a date or a word"
+            )
+        taken = {module(revision): revision for revision in published}.get(module(self.name))
+        if taken:
+            raise CodegenError(f"{taken} is under schema/ already; give --revision another name")
+
+
+@dataclass(frozen=True)
+class Made:
+    """The files of the package with the draft in it, and what there is to say about it."""
+
+    files: dict[Path, str]
+    report: str
+
+
+def make(draft: Draft, published: list[ir.Revision], overlay: Overlay, root: Path) -> Made:
+    """Everything for the published revisions and the draft, which becomes the newest.
+
+    Raises:
+        CodegenError: what stopped the run, and what to add.
+    """
+    newest = published[-1]
+    revision = _read(draft, root / "schema" / newest.name / "facts.toml", overlay)
+    if draft.facts:
+        check_alike([*published, revision])
+    files = emit([*published, revision], overlay, read_docs(root))
+    told = _told(files[Path("changes.py")], newest.name, draft.name)
+    if opens(revision, overlay):
+        asked = succession(newest, revision, overlay, told, root / "mcp_gen")
+    else:  # It stands beside the newest revision: what it does not repeat is not gone.
+        told = [one for one in told if one.kind not in ("method removed", "type removed")]
+        asked = decisions(newest, revision, overlay, told)
+    lines = [
+        f"package: mcp_wire.{revision.module}" + ("" if opens(revision, overlay) else _NOT_OFFERED),
+        f"facts: {draft.facts or f'inherited from {newest.name}; give --facts FILE for its own'}",
+        "",
+        *_changes(told, newest.name, draft.name),
+        "",
+        f"to decide: {len(asked) or 'nothing'}",
+        *(f"  - {one}" for one in asked),
+    ]
+    return Made(files, "\n".join(lines) + "\n")
+
+
+_NOT_OFFERED = " (not in REVISIONS: no method of it has a [[role]] that opens a connection)"
+
+
+def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
+    source = load(draft.schema, draft.facts, draft.name, draft.schema.name)
+    if draft.facts:
+        check_facts(source.facts, source.definitions, draft.name)
+    else:
+        source = replace(source, facts=inherited(read_toml(facts)))
+    return build(source, normalize(source, overlay), overlay)
+
+
+def _told(text: str, before: str, after: str) -> list[Told]:
+    """What the generated table itself tells; it needs nothing else of the package."""
+    table = ModuleType("changes")
+    exec(compile(text, "changes.py", "exec"), table.__dict__)
+    rows: Any = table.changes(before, after)
+    return [Told(row.kind, row.path, row.before, row.after, row.detail, row.effect) for row in rows]
+
+
+def _changes(told: list[Told], before: str, after: str) -> list[str]:
+    lines = [f"changes from {before} to {after}: {len(told) or 'none'}"]
+    for effect in _EFFECTS:
+        rows = [one for one in told if one.effect == effect]
+        if rows:
+            lines.append(f"  {effect}: {len(rows)}")
+            lines += [f"    {one.kind:24} {one}" for one in rows]
+    return lines
