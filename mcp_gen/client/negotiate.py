@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
-from mcp_gen.client.session import ClientSession
+from mcp_gen.client.session import ClientSession, read_result
 from mcp_gen.core.errors import McpError, ProtocolError, RequestTimeout
 from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
@@ -145,9 +145,8 @@ class _Opener:
         async def call(
             method: Method[Any, Any], params: Any, *, timeout_s: float | None = None
         ) -> Any:
-            return method.decode_result(
-                await self._link.request(method, params, timeout_s=timeout_s)
-            )
+            raw = await self._link.request(method, params, timeout_s=timeout_s)
+            return read_result(method, raw)
 
         return import_module(f"{profile.module}.requests").ToServer(call)
 

@@ -13,12 +13,14 @@ from mcp_gen.core.errors import InvalidParams, ProtocolError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from msgspec import Raw
+
     from mcp_gen.session.client import ClientLink
     from mcp_wire import latest
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["ClientSession"]
+__all__ = ["ClientSession", "read_result"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -135,11 +137,20 @@ class ClientSession:
     async def _call(self, method: Method[P, R], params: P, *, timeout_s: float | None = None) -> R:
         raw = await self._link.request(method, params, timeout_s=timeout_s)
         reader: Method[Any, R] = self._read_as.get(method.name, method)
-        try:
-            result = reader.decode_result(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InvalidParams(f"{method.name}: the server's result: {error}") from None
+        result = read_result(reader, raw)
         if reader.results and type(result) is not reader.results[0]:
             kind = type(result).__name__
             raise ProtocolError(f"{method.name}: the server answered with {kind}, unasked for")
         return result
+
+
+def read_result(method: Method[Any, R], raw: Raw) -> R:
+    """Decode a result.
+
+    Raises:
+        InvalidParams: it is not one of this method; the message ends in the path.
+    """
+    try:
+        return method.decode_result(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidParams(f"{method.name}: the server's result: {error}") from None

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Requested
 from mcp_gen.core.errors import InvalidParams, MethodNotFound, RequestTimeout, SessionLost
+from mcp_gen.core.project import project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,6 +152,8 @@ class ClientLink:
         answer: bytes | None = None
         try:
             result = await route.call(None, route.decode(event.params))
+            if self.profile is not None:
+                result = project(result, self.profile.revision).value
             answer = envelope.response(event.id, result)
         except ValueError as error:
             bad = InvalidParams(f"{event.method}: {error}")

@@ -141,7 +141,11 @@ class HttpExchange(Generic[C]):
             return None
         stated = headers.get(profile.version_header.lower())
         if stated is None:
-            raise header_mismatch(profile, f"expected the header `{profile.version_header}`")
+            raise header_mismatch(
+                profile,
+                f"expected the header `{profile.version_header}`",
+                {"supported": list(self._kernel.per_request)},
+            )
         if profile.method_header and headers.get(profile.method_header.lower()) != method:
             raise header_mismatch(
                 profile, f"expected the header `{profile.method_header}: {method}`"
@@ -171,6 +175,8 @@ class HttpExchange(Generic[C]):
         error: McpError | ProtocolError,
         binding: Binding[C] | None,
     ) -> Answer:
+        if id is None and isinstance(error, InvalidRequest):
+            id = error.request_id
         body = envelope.failure(id, envelope.error_object(error))
         if binding is None:
             return Answer(400, body)

@@ -117,9 +117,9 @@ class PerRequestLifecycle:
         )
 
 
-def header_mismatch(profile: Profile, what: str) -> McpError:
+def header_mismatch(profile: Profile, what: str, data: Any = None) -> McpError:
     """The error where headers and body do not agree."""
-    return McpError(profile.errors.header_mismatch or InvalidRequest.code, what)
+    return McpError(profile.errors.header_mismatch or InvalidRequest.code, what, data)
 
 
 def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError:
