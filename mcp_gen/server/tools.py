@@ -96,7 +96,7 @@ class FunctionTool:
         """The structured content that the output schema describes, as the revision has it."""
         if not self._gives_object:
             return {"result": value} if profile.structured_content == "object" else value
-        return value if isinstance(value, dict) else msgspec.to_builtins(value)
+        return value if value.__class__ is dict else msgspec.to_builtins(value)
 
     @cached_property
     def _gives_object(self) -> bool:

@@ -51,6 +51,14 @@ class Caller:
         self.stated_revision: str | None = None
         """The revision that the transport named beside the message, where it does."""
 
+    def in_another_request(self) -> Caller:
+        """The same client, without headers: requests that are open at once do not share them."""
+        same = Caller(self.profile, self.session)
+        same.capabilities = self.capabilities
+        same.client_info = self.client_info
+        same.ready = self.ready
+        return same
+
 
 class Lifecycle(Protocol):
     """Decides whether a request may be made now, and by whom it is made."""

@@ -171,7 +171,7 @@ def _signal_group(group: int, number: int) -> bool:
 
 async def _gone_within(group: int, wait_s: float) -> None:
     """Wait until nobody is left in the group, which no event tells of."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(wait_s):
-            while _signal_group(group, 0):
-                await asyncio.sleep(GROUP_POLL_S)
+    for _ in range(int(wait_s / GROUP_POLL_S)):
+        if not _signal_group(group, 0):
+            return
+        await asyncio.sleep(GROUP_POLL_S)

@@ -1,4 +1,4 @@
-"""Servers for the client tests: real ones, and ones that answer as a test says. All are recorded."""
+"""Servers for the client tests: real ones, and scripted ones. All are recorded."""
 
 from __future__ import annotations
 

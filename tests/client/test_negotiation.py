@@ -281,7 +281,7 @@ async def test_a_handshake_that_is_answered_with_anything_says_where_it_is_wrong
 ) -> None:
     server = Scripted(revision).on("initialize", {"result": {"protocolVersion": revision}})
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match="initialize: .*`capabilities`"):
+        with pytest.raises(InvalidParams, match=r"initialize: .*`capabilities`"):
             await client.connect(server, revision=revision)
 
 
@@ -294,9 +294,9 @@ async def test_a_pinned_question_that_is_answered_with_anything_says_where_it_is
 
 async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
     refusal = {"error": {"code": -32602, "message": "not you", "data": {"why": 1}}}
+    server = Scripted(HANDSHAKE).on("initialize", refusal)
     async with Client("test") as client:
         with pytest.raises(McpError, match="not you") as caught:
-            server = Scripted(HANDSHAKE).on("initialize", refusal)
             await client.connect(server, revision=HANDSHAKE)
     assert (caught.value.code, caught.value.data) == (-32602, {"why": 1})
 
@@ -305,7 +305,7 @@ async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
 async def test_a_server_that_never_answers_is_given_up_after_the_time_limit(revision: str) -> None:
     server = Recorded(Scripted(revision, initialize=silent, **{"server/discover": silent}))
     async with Client("test") as client:
-        with pytest.raises(RequestTimeout, match="no answer in 0.01 s"):
+        with pytest.raises(RequestTimeout, match=r"no answer in 0\.01 s"):
             await client.connect(server, revision=revision, timeout_s=0.01)
     assert server.asked("notifications/cancelled") == []
 

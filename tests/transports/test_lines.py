@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -84,7 +85,7 @@ def test_how_a_stream_is_cut_into_chunks_makes_no_difference(
 ) -> None:
     stream = b"".join(line + b"\n" for line in lines)
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    chunks = [stream[a:b] for a, b in zip(places, places[1:], strict=False)]
+    chunks = [stream[a:b] for a, b in pairwise(places)]
     whole, cut = read(stream, limit=8), read(*chunks, limit=8)
     assert (cut.messages, cut.reports) == (whole.messages, whole.reports)
 
