@@ -8,7 +8,8 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -21,6 +22,7 @@ from mcp_wire import UnknownContent, Wire, encode, latest
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_wire import common
+    from mcp_wire.profile import Profile
 
 __all__ = ["FunctionTool", "ToolBox"]
 
@@ -37,7 +39,7 @@ class FunctionTool:
 
     def __init__(self, function: Callable[..., Any], name: str | None, **described: Any) -> None:
         self.signature = Signature(function)
-        self.name = name or self.signature.name
+        self.name = self.signature.name if name is None else name
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 f"tool {self.name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`"
@@ -75,19 +77,31 @@ class FunctionTool:
         run = partial(contextvars.copy_context().run, self._function, **named)
         return await asyncio.get_running_loop().run_in_executor(None, run)
 
-    def result(self, value: Any) -> common.CallToolResult:
+    def result(self, value: Any, ctx: Context) -> common.CallToolResult:
         """What the function returned, as a result."""
         if _is_result(value):
             return value
-        if value is None:
-            return latest.CallToolResult(content=[])
         if _is_block(value):
             return latest.CallToolResult(content=[value])
         if self._structured:
             text = latest.TextContent(text=_as_text(value))
-            return latest.CallToolResult(content=[text], structured_content=value)
+            data = self._as_data(value, ctx.profile)
+            return latest.CallToolResult(content=[text], structured_content=data)
+        if value is None:
+            return latest.CallToolResult(content=[])
         values: list[Any] = value if value.__class__ is list else [value]
         return latest.CallToolResult(content=[_block(item) for item in values])
+
+    def _as_data(self, value: Any, profile: Profile) -> Any:
+        """The structured content that the output schema describes, as the revision has it."""
+        if not self._gives_object:
+            return {"result": value} if profile.structured_content == "object" else value
+        return value if value.__class__ is dict else msgspec.to_builtins(value)
+
+    @cached_property
+    def _gives_object(self) -> bool:
+        schema = self.tool.output_schema
+        return schema is not None and schema.get("type") == "object"
 
 
 class ToolBox:
@@ -139,7 +153,7 @@ class ToolBox:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _bad_arguments(ctx, tool, given, error)
         try:
-            return tool.result(await tool.call(ctx, arguments))
+            return tool.result(await tool.call(ctx, arguments), ctx)
         except McpError:
             raise
         except ToolError as error:
@@ -172,11 +186,18 @@ def _failed(message: str) -> common.CallToolResult:
 
 def _is_data(returns: Any) -> bool:
     """Whether what the function returns is data, which clients get as structured content too."""
-    if get_origin(returns) is list:
-        return all(_is_data(item) for item in get_args(returns))
+    origin, inner = get_origin(returns), get_args(returns)
+    if origin is list:
+        return all(_is_data(item) for item in inner)
+    if origin in (Union, UnionType):
+        return any(_is_data(arm) for arm in inner) and not any(_is_wire(arm) for arm in inner)
     if returns in (str, None, type(None), Any) or returns is Signature.UNANNOTATED:
         return False
-    return not (isinstance(returns, type) and issubclass(returns, (Wire, UnknownContent)))
+    return not _is_wire(returns)
+
+
+def _is_wire(returns: Any) -> bool:
+    return isinstance(returns, type) and issubclass(returns, (Wire, UnknownContent))
 
 
 def _block(value: Any) -> latest.ContentBlock:

@@ -15,6 +15,7 @@ from mcp_gen.core.errors import (
     SessionLost,
 )
 from mcp_gen.core.project import project
+from mcp_gen.core.project import project
 from mcp_gen.session.kernel import internal_error, is_cancelled, settle
 from mcp_gen.session.link import Link
 
@@ -129,6 +130,8 @@ class ClientLink(Link):
             return envelope.failure(event.id, envelope.error_object(bad))
         try:
             result = await route.call(self.session, params)
+            if self.profile is not None:
+                result = project(result, self.profile.revision).value
             if type(result) not in route.results and self.profile:
                 result = project(result, self.profile.revision).value
             return envelope.response(event.id, result)

@@ -63,9 +63,7 @@ class HttpExchange(Generic[C]):
         try:
             frame = envelope.read(message)
             if frame.method is UNSET or frame.id is UNSET or not isinstance(frame.id, int | str):
-                return Answer(
-                    202
-                )  # a notification or an answer: taken, and there is nothing to say
+                return self._take(headers)
             id = frame.id
             binding = self._binding(headers, frame.params)
             session = self._session(binding, headers, frame)
@@ -77,6 +75,14 @@ class HttpExchange(Generic[C]):
             return Answer(404, envelope.failure(id, envelope.error_object(missing)))
         body = await self._kernel.run(call)
         return Answer(200, body, self._kept(binding, session))
+
+    def _take(self, headers: Mapping[str, str]) -> Answer:
+        """Take a notification or an answer: there is nothing to say, unless its session is gone."""
+        id = self._session_id(headers)
+        gone = id is not None and id not in self._sessions
+        stated = _first(headers, self._version_headers)
+        # Where there are no sessions, their header means nothing.
+        return Answer(404 if gone and listed(stated, self._kernel.per_request) is None else 202)
 
     async def end_session(self, headers: Mapping[str, str]) -> Answer:
         """End the session that the headers name."""
@@ -124,7 +130,8 @@ class HttpExchange(Generic[C]):
         headers: Mapping[str, str],
     ) -> Call[C]:
         method = str(frame.method)
-        caller = session.caller if session and session.caller else Caller(binding.profile, session)
+        known = session.caller if session else None
+        caller = known.in_another_request() if known else Caller(binding.profile, session)
         caller.headers = headers
         if session is None:
             caller.stated_revision = self._stated(binding.profile, headers, method)
@@ -141,7 +148,11 @@ class HttpExchange(Generic[C]):
             return None
         stated = headers.get(profile.version_header.lower())
         if stated is None:
-            raise header_mismatch(profile, f"expected the header `{profile.version_header}`")
+            raise header_mismatch(
+                profile,
+                f"expected the header `{profile.version_header}`",
+                {"supported": list(self._kernel.per_request)},
+            )
         if profile.method_header and headers.get(profile.method_header.lower()) != method:
             raise header_mismatch(
                 profile, f"expected the header `{profile.method_header}: {method}`"
@@ -171,6 +182,8 @@ class HttpExchange(Generic[C]):
         error: McpError | ProtocolError,
         binding: Binding[C] | None,
     ) -> Answer:
+        if id is None and isinstance(error, InvalidRequest):
+            id = error.request_id
         body = envelope.failure(id, envelope.error_object(error))
         if binding is None:
             return Answer(400, body)

@@ -51,6 +51,14 @@ class Caller:
         self.stated_revision: str | None = None
         """The revision that the transport named beside the message, where it does."""
 
+    def in_another_request(self) -> Caller:
+        """The same client, without headers: requests that are open at once do not share them."""
+        same = Caller(self.profile, self.session)
+        same.capabilities = self.capabilities
+        same.client_info = self.client_info
+        same.ready = self.ready
+        return same
+
 
 class Lifecycle(Protocol):
     """Decides whether a request may be made now, and by whom it is made."""
@@ -117,9 +125,9 @@ class PerRequestLifecycle:
         )
 
 
-def header_mismatch(profile: Profile, what: str) -> McpError:
+def header_mismatch(profile: Profile, what: str, data: Any = None) -> McpError:
     """The error where headers and body do not agree."""
-    return McpError(profile.errors.header_mismatch or InvalidRequest.code, what)
+    return McpError(profile.errors.header_mismatch or InvalidRequest.code, what, data)
 
 
 def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError:

@@ -21,6 +21,7 @@ __all__ = ["CommandTransport"]
 CLOSE_STDIN_WAIT_S = 2.0
 TERMINATE_WAIT_S = 3.0
 EXIT_STATUS_WAIT_S = 0.5
+GROUP_POLL_S = 0.02
 
 
 class CommandTransport:
@@ -89,7 +90,7 @@ class CommandTransport:
             await self._writer.drain()
 
     async def close(self) -> None:
-        """End the child, politely first."""
+        """End the child and what it has started, politely first."""
         process, protocol, writer = self._process, self._protocol, self._writer
         if process is None or protocol is None or writer is None:
             return
@@ -98,12 +99,17 @@ class CommandTransport:
         stdin = process.get_pipe_transport(0)
         if stdin is not None:
             stdin.close()
-        if not await protocol.exited_within(CLOSE_STDIN_WAIT_S):
-            _signal_group(process.get_pid(), signal.SIGTERM)
-            if not await protocol.exited_within(TERMINATE_WAIT_S):
-                _signal_group(process.get_pid(), signal.SIGKILL)
-                await protocol.exited.wait()
-        process.close()
+        group = process.get_pid()
+        try:
+            await protocol.exited_within(CLOSE_STDIN_WAIT_S)
+            # A child that has ended by itself may have left others in its group.
+            if _signal_group(group, signal.SIGTERM):
+                await _gone_within(group, TERMINATE_WAIT_S)
+        finally:
+            # Also when these waits are cancelled: nothing outlives its transport.
+            _signal_group(group, signal.SIGKILL)
+            await protocol.exited.wait()
+            process.close()
 
 
 class _ChildProtocol(asyncio.SubprocessProtocol):
@@ -116,10 +122,9 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._process: asyncio.SubprocessTransport | None = None
         self.exited = asyncio.Event()
 
-    async def exited_within(self, wait_s: float) -> bool:
+    async def exited_within(self, wait_s: float) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), wait_s)
-        return self.exited.is_set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._lines.feed(data)
@@ -155,7 +160,18 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
             self._receiver.closed(error)
 
 
-def _signal_group(process_id: int, number: signal.Signals) -> None:
-    # The child leads a group of its own, so its children get the signal too.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process_id, number)
+def _signal_group(group: int, number: int) -> bool:
+    """Signal the child and what it has started, which is in its group; False if nobody is left."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # macOS may not signal those that have ended
+        return False
+    return True
+
+
+async def _gone_within(group: int, wait_s: float) -> None:
+    """Wait until nobody is left in the group, which no event tells of."""
+    for _ in range(int(wait_s / GROUP_POLL_S)):
+        if not _signal_group(group, 0):
+            return
+        await asyncio.sleep(GROUP_POLL_S)

@@ -55,11 +55,12 @@ class AsgiApp:
         message = await receive()
         body: bytes = message.get("body", b"")
         if message.get("more_body") or message["type"] != "http.request":
-            parts = [body]
+            parts, size = [body], len(body)
             while message.get("more_body"):
                 message = await receive()
                 parts.append(message.get("body", b""))
-                if sum(map(len, parts)) > self._max_body_bytes:
+                size += len(parts[-1])
+                if size > self._max_body_bytes:
                     return None
             if message["type"] != "http.request":
                 return None

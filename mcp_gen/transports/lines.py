@@ -90,8 +90,9 @@ class LineWriter(asyncio.BaseProtocol):
         """Called with True when the peer reads too slowly, and with False when it has caught up."""
 
     def attach(self, sink: Sink) -> None:
-        """Begin to write."""
+        """Begin to write, first what was sent before."""
         self._sink = sink
+        self.flush()
 
     def send(self, message: bytes) -> None:
         """Queue one message."""
@@ -125,5 +126,13 @@ class LineWriter(asyncio.BaseProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio: nobody reads any more."""
-        self._sink = None
+        # Not None: what is sent from now on would be kept for a sink that never comes.
+        self._sink = _Nowhere()
         self._resumed.set()
+
+
+class _Nowhere:
+    """Where lines go that nobody reads."""
+
+    def write(self, data: bytes) -> None:
+        """Forget it."""

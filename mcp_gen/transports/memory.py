@@ -18,6 +18,7 @@ class MemoryTransport:
         self._receiver: Receiver | None = None
         self._waiting: list[bytes] = []
         self._closed = False
+        self._hung_up = False
         self.peer: MemoryTransport | None = None
 
     async def start(self, receiver: Receiver) -> None:
@@ -56,7 +57,8 @@ class MemoryTransport:
             self._receiver.receive(message)
 
     def _hang_up(self) -> None:
-        if self._receiver is not None:
+        if self._receiver is not None and not self._hung_up:
+            self._hung_up = True
             asyncio.get_running_loop().call_soon(self._receiver.closed, None)
 
 

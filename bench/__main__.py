@@ -1,0 +1,109 @@
+"""The command line: `python -m bench --help`."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from bench.sampling import Row, Settings
+
+GROUPS = {
+    "stdio": "calls over stdio, one at a time and 64 in flight",
+    "http": "calls over HTTP on 16 connections",
+    "codec": "decoding and encoding generated types",
+    "hooks": "what hooks cost, used and unused",
+    "imports": "import times, memory, start of a server",
+}
+
+EXAMPLES = """\
+examples:
+  python -m bench                     everything, in about two minutes
+  python -m bench stdio http --quick  two groups, roughly
+  python -m bench stdio --uvloop      both sides on uvloop
+  python -m bench --json > now.json   for a script to read
+  python -m bench --strict            exit with 1 if a goal is missed
+
+groups:
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if unknown := sorted(set(asked.name) - set(GROUPS)):
+        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    settings = Settings(quick=asked.quick, uvloop=asked.uvloop)
+    rows = list(_measured(asked.name or list(GROUPS), settings))
+    if asked.json:
+        print(msgspec.json.format(msgspec.json.encode(rows)).decode())
+    else:
+        Console(width=None if sys.stdout.isatty() else 130).print(_table(rows, settings))
+    return int(asked.strict and any(row.verdict == "misses" for row in rows))
+
+
+def _parser() -> argparse.ArgumentParser:
+    groups = "\n".join(f"  {name:<10}{what}" for name, what in GROUPS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Compare mcp_gen with bare programs that do the same wire work.",
+        epilog=EXAMPLES + groups,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="*", metavar="group", help="default: all of them")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--quick", action="store_true", help="a third of the work; wider spread")
+    parser.add_argument("--uvloop", action="store_true", help="uvloop for the stdio rows")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
+    return parser
+
+
+def _measured(names: Sequence[str], settings: Settings) -> Iterator[Row]:
+    progress = Console(stderr=True)
+    for name in names:
+        with progress.status(f"{name}: {GROUPS[name]}"):
+            # Imported only now: uvloop is needed for HTTP alone.
+            yield from import_module(f"bench.{name}").rows(settings)
+
+
+def _table(rows: Sequence[Row], settings: Settings) -> Table:
+    loop = "uvloop" if settings.uvloop else "asyncio"
+    table = Table(
+        title=f"ours against bare; Python {platform.python_version()}, stdio on {loop}",
+        caption="ratio = ours / bare, median of neighbouring pairs; spread = its middle half",
+    )
+    table.add_column("what")
+    for heading in ("ours", "bare"):
+        table.add_column(heading, justify="right")
+    table.add_column("unit")
+    for heading in ("ratio", "spread", "goal"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for row in rows:
+        style = {"meets": "green", "misses": "red"}.get(row.verdict, "")
+        table.add_row(
+            row.name,
+            _number(row.ours),
+            _number(row.bare),
+            row.unit,
+            f"{row.ratio:.2f}",
+            f"{row.low:.2f} to {row.high:.2f}",
+            str(row.goal or "none"),
+            f"[{style}]{row.verdict}[/]" if style else "",
+        )
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""A program under test as a child process: started, spoken to over pipes, ended by its handle."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+
+__all__ = ["Child", "ChildEnded"]
+
+ROOT = Path(__file__).parents[1]
+LIFE_S = 180.0
+"""No program under test lives longer, whatever happens."""
+
+# asyncio reads into a new buffer of 256 KB. Whether glibc maps it afresh each time, which costs as
+# much as a call, hangs on what a program happened to free before: so here it never does.
+_SAME_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26)}
+
+
+class ChildEnded(Exception):
+    """The program ended, or was ended for taking too long, while an answer was waited for."""
+
+
+class Child:
+    """A Python module of this package, running."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        self.name = " ".join((module, *arguments))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"bench.programs.{module}", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **_SAME_MALLOC},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        # Reads below block: what ends the child ends them too.
+        self._limit = threading.Timer(LIFE_S, self._process.kill)
+        self._limit.daemon = True
+        self._limit.start()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._limit.cancel()
+        self._stdin.close()
+        self._stdout.close()
+        self._process.terminate()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def write(self, data: bytes) -> None:
+        """Write all of it."""
+        os.write(self._stdin.fileno(), data)
+
+    def read(self) -> bytes:
+        """Read what there is; at least one byte."""
+        data = os.read(self._stdout.fileno(), 1 << 16)
+        if not data:
+            raise ChildEnded(self.name)
+        return data
+
+    def read_line(self) -> bytes:
+        """Read one line, where nothing comes behind it."""
+        line = self.read()
+        while not line.endswith(b"\n"):
+            line += self.read()
+        return line
+
+    def ask(self, message: bytes) -> bytes:
+        """Send one message and read its answer."""
+        self.write(message + b"\n")
+        return self.read_line()
+
+    def cpu_s(self) -> float:
+        """The CPU time the child has used. Linux only."""
+        # The clock of another process, as clock_getcpuclockid(3) makes it: getrusage would tell
+        # only of children that have ended.
+        return time.clock_gettime((~self._process.pid << 3) | 2)

@@ -1,0 +1,100 @@
+"""What it costs to import us, and to start a server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+
+from bench.child import ROOT, Child
+from bench.requests import HANDSHAKE, initialize
+from bench.sampling import Row, Settings, at_most, compare
+
+__all__ = ["rows"]
+
+LIMIT_S = 30.0
+BARE = "import asyncio, msgspec"
+
+# Not ru_maxrss: a child begins with its parent's.
+_PROGRAM = """
+import resource, time
+def resident_pages():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+{before}
+pages, started = resident_pages(), time.perf_counter()
+{statement}
+print((time.perf_counter() - started) * 1000)
+print((resident_pages() - pages) * resource.getpagesize() / 2**20)
+"""
+
+
+def rows(settings: Settings) -> Iterator[Row]:
+    """Imports in fresh interpreters, then the way from starting a server to its first answer."""
+    repetitions = settings.repetitions(12)
+    module = f"mcp_wire.v{HANDSHAKE.replace('-', '_')}"
+    bare = partial(_import_ms, BARE)
+    yield compare(
+        "import one revision on top of that",
+        "ms",
+        partial(_import_ms, f"import {module}", before=BARE),
+        bare,
+        repetitions=repetitions,
+        goal=at_most(0.4),
+    )
+    yield compare(
+        "memory of one revision / 6 MB",
+        "MB",
+        partial(_import_mb, f"import {module}", before=BARE),
+        lambda: 6.0,
+        repetitions=settings.repetitions(6),
+        goal=at_most(1),
+    )
+    for statement in ("import mcp_gen", "from mcp_gen import Server"):
+        yield compare(
+            statement,
+            "ms",
+            partial(_import_ms, statement),
+            bare,
+            repetitions=repetitions,
+            goal=at_most(1.6),
+        )
+    yield compare(
+        "start to initialize answered",
+        "ms",
+        partial(_start_ms, "ours_stdio"),
+        partial(_start_ms, "bare_stdio", HANDSHAKE),
+        repetitions=repetitions,
+        goal=at_most(2.5),
+    )
+
+
+def _import_ms(statement: str, before: str = "") -> float:
+    return _measured(statement, before)[0]
+
+
+def _import_mb(statement: str, before: str = "") -> float:
+    return _measured(statement, before)[1]
+
+
+def _measured(statement: str, before: str) -> tuple[float, float]:
+    program = _PROGRAM.format(statement=statement, before=before)
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT_S,
+    )
+    time_ms, size_mb = map(float, ran.stdout.split())
+    return time_ms, size_mb
+
+
+def _start_ms(module: str, *arguments: str) -> float:
+    started = time.perf_counter()
+    with Child(module, *arguments) as child:
+        child.ask(initialize(1))
+        return (time.perf_counter() - started) * 1000

@@ -1,0 +1,110 @@
+"""Two sides measured in turn, and what came out as one row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import NamedTuple
+
+from msgspec import Struct
+
+__all__ = ["Goal", "Row", "Settings", "at_least", "at_most", "compare", "cost_ns"]
+
+
+class Settings(NamedTuple):
+    """How long to measure, and on which event loop."""
+
+    quick: bool = False
+    uvloop: bool = False
+
+    def repetitions(self, number: int) -> int:
+        """How often to measure each side."""
+        return max(3, number // 3) if self.quick else number
+
+    def calls(self, number: int) -> int:
+        """How many calls make one measurement."""
+        return number // 3 if self.quick else number
+
+
+class Goal(Struct, frozen=True):
+    """What the ratio has to be; `later` is what it is meant to become."""
+
+    limit: float
+    higher_is_better: bool
+    later: float | None = None
+
+    def met(self, ratio: float) -> bool:
+        """Whether a ratio is good enough now."""
+        return ratio >= self.limit if self.higher_is_better else ratio <= self.limit
+
+    def __str__(self) -> str:
+        sign = "≥" if self.higher_is_better else "≤"
+        later = f", later {self.later:g}" if self.later else ""
+        return f"{sign} {self.limit:g}{later}"
+
+
+def at_least(limit: float, *, later: float | None = None) -> Goal:
+    """For rates."""
+    return Goal(limit, higher_is_better=True, later=later)
+
+
+def at_most(limit: float) -> Goal:
+    """For times and sizes."""
+    return Goal(limit, higher_is_better=False)
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One comparison: `ratio` is ours / bare, `low` to `high` the middle half of its spread."""
+
+    name: str
+    unit: str
+    ours: float
+    bare: float
+    ratio: float
+    low: float
+    high: float
+    goal: Goal | None
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.goal is None:
+            return ""
+        return "meets" if self.goal.met(self.ratio) else "misses"
+
+
+def compare(
+    name: str,
+    unit: str,
+    ours: Callable[[], float],
+    bare: Callable[[], float],
+    *,
+    repetitions: int,
+    goal: Goal | None,
+) -> Row:
+    """Measure both sides in turn, so that a busy machine is as busy for the one as for the other.
+
+    The first pair warms up and does not count. Each ratio is that of two neighbours in time.
+    """
+    pairs = [(ours(), bare()) for _ in range(repetitions + 1)][1:]
+    ratios = sorted(our / their for our, their in pairs)
+    quarter = len(ratios) // 4
+    return Row(
+        name=name,
+        unit=unit,
+        ours=median(our for our, _ in pairs),
+        bare=median(their for _, their in pairs),
+        ratio=median(ratios),
+        low=ratios[quarter],
+        high=ratios[-1 - quarter],
+        goal=goal,
+    )
+
+
+def cost_ns(run: Callable[[], object], times: int) -> float:
+    """What one run of a function costs, in nanoseconds of this process's CPU."""
+    started = time.process_time_ns()
+    for _ in range(times):
+        run()
+    return (time.process_time_ns() - started) / times

@@ -1,0 +1,107 @@
+"""Calls over stdio: one at a time, and with 64 in flight."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Generator, Iterator
+
+import msgspec
+
+from bench.child import Child
+from bench.requests import HANDSHAKE, PER_REQUEST, call, initialize, initialized
+from bench.sampling import Row, Settings, at_least, compare
+
+__all__ = ["rows"]
+
+IN_FLIGHT = 64
+IDS = 4 * IN_FLIGHT
+
+
+def rows(settings: Settings) -> Iterator[Row]:
+    """Both ways, at the newest revision with a handshake and at the newest of all."""
+    for revision in (PER_REQUEST, HANDSHAKE):
+        loop = ["--uvloop"] if settings.uvloop else []
+        with (
+            _one_cpu(),
+            Child("ours_stdio", *loop) as ours,
+            Child("bare_stdio", revision, *loop) as bare,
+        ):
+            if revision == HANDSHAKE:
+                _shake_hands(ours)
+                _shake_hands(bare)
+            _check_answers(ours, bare, revision)
+            yield from _compared(ours, bare, revision, settings)
+
+
+@contextlib.contextmanager
+def _one_cpu() -> Generator[None, None, None]:
+    """Keep this process, and the children it starts, on one CPU.
+
+    On two, a call one at a time is mostly the waking of the other: up to ten times the work itself,
+    or nothing, as the scheduler happens to place them.
+    """
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _compared(ours: Child, bare: Child, revision: str, settings: Settings) -> Iterator[Row]:
+    requests = [call(id, revision) + b"\n" for id in range(IDS)]
+    calls = settings.calls(3000)
+    yield compare(
+        f"stdio, one at a time, {revision}",
+        "calls/s",
+        lambda: _one_at_a_time(ours, requests, calls),
+        lambda: _one_at_a_time(bare, requests, calls),
+        repetitions=settings.repetitions(15),
+        goal=at_least(0.6, later=0.75),
+    )
+    many = settings.calls(15000)
+    yield compare(
+        f"stdio, {IN_FLIGHT} in flight, {revision}",
+        "calls/CPU s",
+        lambda: _in_flight(ours, requests, many),
+        lambda: _in_flight(bare, requests, many),
+        repetitions=settings.repetitions(15),
+        goal=at_least(0.4),
+    )
+
+
+def _shake_hands(child: Child) -> None:
+    child.ask(initialize(0))
+    if "ours" in child.name:
+        child.write(initialized() + b"\n")
+
+
+def _check_answers(ours: Child, bare: Child, revision: str) -> None:
+    """Both must do the same work."""
+    answers = [msgspec.json.decode(child.ask(call(1, revision))) for child in (ours, bare)]
+    assert answers[0] == answers[1], answers
+
+
+def _one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:
+    """Calls per second."""
+    started = time.perf_counter()
+    for number in range(calls):
+        child.write(requests[number % IDS])
+        child.read_line()
+    return calls / (time.perf_counter() - started)
+
+
+def _in_flight(child: Child, requests: list[bytes], calls: int) -> float:
+    """Calls per second of the child's CPU; whatever is answered is asked again at once."""
+    ring = requests * 2
+    sent = answered = 0
+    started_s = child.cpu_s()
+    while answered < calls:
+        wanted = min(IN_FLIGHT - (sent - answered), calls - sent)
+        first = sent % IDS
+        child.write(b"".join(ring[first : first + wanted]))
+        sent += wanted
+        answered += child.read().count(b"\n")
+    return calls / (child.cpu_s() - started_s)

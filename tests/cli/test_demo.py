@@ -1,0 +1,223 @@
+"""`mcp-gen demo` as a user runs it: what it prints, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mcp_wire
+from tests.support.frames import every_revision
+
+MAIN = "from mcp_gen.cli import main; main()"
+TAMPERING = Path(__file__).parents[1] / "support/tampering_server.py"
+LIMIT_S = 50.0
+
+OFFERS_ICONS = mcp_wire.REVISIONS[3:]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of the command."""
+
+    stdout: str
+    stderr: str
+    status: int
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What was printed as JSON, by revision."""
+        return {row["revision"]: row for row in json.loads(self.stdout)}
+
+    def row(self, revision: str) -> str:
+        """The line of the table about one revision."""
+        (line,) = [one for one in self.stdout.splitlines() if f" {revision} " in one]
+        return line
+
+
+def mcp_gen(*arguments: str, **environment: str) -> Ran:
+    ran = subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+        env={**os.environ, "COLUMNS": "160", "TERM": "dumb", **environment},
+    )
+    return Ran(ran.stdout, ran.stderr, ran.returncode)
+
+
+def one_line(ran: Ran) -> str:
+    """The one line that an error is told in; nothing else is printed."""
+    assert ran.stdout == ""
+    (line,) = ran.stderr.splitlines()
+    return line
+
+
+# --- a good server ---
+
+
+@pytest.fixture(scope="module")
+def plain() -> Ran:
+    return mcp_gen("demo")
+
+
+def test_the_demo_of_the_quickstart_server_exits_with_0(plain: Ran) -> None:
+    assert plain.status == 0, plain.stdout + plain.stderr
+
+
+@every_revision
+def test_the_demo_of_the_quickstart_server_is_good_at_every_revision(
+    revision: str, plain: Ran
+) -> None:
+    assert "good" in plain.row(revision)
+
+
+@every_revision
+def test_a_row_tells_the_lifecycle_the_result_and_the_hooks(revision: str, plain: Ran) -> None:
+    cells = [cell.strip() for cell in plain.row(revision).split("│")]
+    _, _, lifecycle, frames, result, hooks, _, _ = cells
+    assert (lifecycle, result) == (mcp_wire.profile(revision).lifecycle, "3")
+    assert int(frames) >= 6
+    assert hooks == "before add, after add"
+
+
+# --- a server that sends what a revision has not ---
+
+
+@pytest.fixture(scope="module")
+def tampered() -> Ran:
+    return mcp_gen("demo", str(TAMPERING))
+
+
+def test_the_demo_of_a_server_that_adds_icons_exits_with_1(tampered: Ran) -> None:
+    assert tampered.status == 1, tampered.stdout + tampered.stderr
+
+
+@every_revision
+def test_a_server_that_adds_icons_is_bad_where_tools_have_none(
+    revision: str, tampered: Ran
+) -> None:
+    verdict = "good" if revision in OFFERS_ICONS else "bad"
+    assert verdict in tampered.row(revision)
+
+
+@pytest.mark.parametrize("revision", mcp_wire.REVISIONS[:3])
+def test_the_key_that_a_revision_lacks_is_named(revision: str, tampered: Ran) -> None:
+    problem = f"{revision}: server: $.result.tools[0].icons: not a key at {revision}"
+    assert problem in tampered.stdout.splitlines()
+
+
+def test_a_server_that_ends_at_once_is_bad_and_says_its_exit_status(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("raise SystemExit(3)")
+    ran = mcp_gen("demo", str(script), "--revision", mcp_wire.LATEST)
+    assert ran.status == 1
+    assert "exit status 3" in ran.stdout
+
+
+def test_a_server_without_the_tool_is_bad_and_says_which_it_has(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(
+        "from mcp_gen import Server\n"
+        "server = Server('other')\n"
+        "@server.tool\n"
+        "def subtract(a: int, b: int) -> int:\n"
+        "    return a - b\n"
+        "server.run()\n"
+    )
+    ran = mcp_gen("demo", str(script), "--revision", mcp_wire.LATEST)
+    assert ran.status == 1
+    assert "the server has no tool `add`, only subtract" in ran.stdout
+
+
+# --- options ---
+
+
+def test_json_tells_all_about_every_revision() -> None:
+    ran = mcp_gen("demo", "--json")
+    assert ran.stderr == ""
+    assert {name: row["good"] for name, row in ran.rows.items()} == dict.fromkeys(
+        mcp_wire.REVISIONS, True
+    )
+
+
+def test_json_tells_what_is_wrong() -> None:
+    oldest = mcp_wire.REVISIONS[0]
+    ran = mcp_gen("demo", str(TAMPERING), "--json", "--revision", oldest)
+    assert ran.status == 1
+    assert ran.rows[oldest] == {
+        "revision": oldest,
+        "lifecycle": "initialize",
+        "frames": 7,
+        "result": "3",
+        "hooks": ["before add", "after add"],
+        "problems": [f"server: $.result.tools[0].icons: not a key at {oldest}"],
+        "good": False,
+    }
+
+
+def test_one_revision_may_be_asked_for() -> None:
+    wanted = mcp_wire.REVISIONS[1]
+    assert [*mcp_gen("demo", "--json", "--revision", wanted).rows] == [wanted]
+
+
+def test_two_revisions_may_be_asked_for() -> None:
+    newest, oldest = mcp_wire.REVISIONS[-1], mcp_wire.REVISIONS[0]
+    ran = mcp_gen("demo", "--json", "--revision", newest, "--revision", oldest)
+    assert [*ran.rows] == [oldest, newest]
+
+
+# --- wrong use ---
+
+
+def test_a_file_that_is_missing_is_one_line_and_exit_status_2() -> None:
+    ran = mcp_gen("demo", "no_such_server.py")
+    assert one_line(ran) == "mcp-gen demo: no such file: no_such_server.py"
+    assert ran.status == 2
+
+
+def test_an_unknown_revision_is_one_line_and_exit_status_2() -> None:
+    ran = mcp_gen("demo", "--revision", "2020-01-01")
+    known = ", ".join(mcp_wire.REVISIONS)
+    assert one_line(ran) == f"mcp-gen demo: no revision '2020-01-01'; there are {known}"
+    assert ran.status == 2
+
+
+def test_an_unknown_option_exits_with_2() -> None:
+    ran = mcp_gen("demo", "--no-such-option")
+    assert ran.status == 2
+    assert "--no-such-option" in ran.stderr
+
+
+def test_help_tells_the_commands() -> None:
+    ran = mcp_gen("--help")
+    assert ran.status == 0
+    assert "demo" in ran.stdout
+
+
+def test_help_of_the_demo_tells_its_options_and_examples() -> None:
+    ran = mcp_gen("demo", "--help")
+    assert ran.status == 0
+    for part in ("--revision", "--json", "mcp-gen demo my_server.py"):
+        assert part in ran.stdout
+
+
+def test_without_a_command_there_is_help() -> None:
+    assert "Usage" in mcp_gen().stdout
+
+
+def test_version_is_that_of_the_installed_package(tmp_path: Path) -> None:
+    # What is found first on the path is what is installed, whether or not this checkout is.
+    metadata = tmp_path / "mcp_gen-9.8.7.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: mcp-gen\nVersion: 9.8.7\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    ran = mcp_gen("--version", PYTHONPATH=path)
+    assert (ran.stdout, ran.status) == ("9.8.7\n", 0)

@@ -1,0 +1,168 @@
+"""Servers for the client tests: real ones, and scripted ones. All are recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import msgspec
+
+import mcp_wire
+from mcp_gen import Client
+from mcp_gen.client.session import ClientSession
+from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.compat.recording import Frame, RecordingTransport
+
+if TYPE_CHECKING:
+    from mcp_gen.core.transport import Duplex
+
+__all__ = ["Recorded", "Reply", "Scripted", "client_violations", "connected", "violations"]
+
+WAIT_S = 5.0
+
+Reply: TypeAlias = Callable[[Any], "dict[str, Any] | None"]
+"""From a request's params to `{"result": …}` or `{"error": …}`; None is silence."""
+
+
+class Serves(Protocol):
+    async def serve(self, transport: Duplex) -> None: ...
+
+
+class Recorded:
+    """A server, and every frame of its conversations."""
+
+    def __init__(self, server: Serves) -> None:
+        self._server = server
+        self._transport: RecordingTransport | None = None
+
+    @property
+    def frames(self) -> list[Frame]:
+        return self._transport.frames if self._transport else []
+
+    def asked(self, method: str) -> list[Any]:
+        """What the client has sent of this method."""
+        sent = [msgspec.json.decode(one.data) for one in self.frames if one.sender == "client"]
+        return [frame for frame in sent if frame.get("method") == method]
+
+    async def serve(self, transport: Duplex) -> None:
+        self._transport = RecordingTransport(transport, side="server")
+        await self._server.serve(self._transport)
+
+
+class Scripted:
+    """A server that answers as `replies` say, by method, and is silent otherwise."""
+
+    def __init__(self, revision: str, **replies: Any) -> None:
+        self.revision = revision
+        self.replies: dict[str, Reply] = {**opening(revision), **replies}
+        self.came: list[Any] = []
+        self._news = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._transport: Duplex | None = None
+
+    def on(self, method: str, reply: Reply | dict[str, Any]) -> Scripted:
+        """Answer a method so."""
+        self.replies[method] = reply if callable(reply) else lambda params: reply
+        return self
+
+    def complete(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A whole result, as the revision wants it."""
+        if mcp_wire.profile(self.revision).handshake is None:
+            result = {"resultType": "complete", **result}
+        return {"result": result}
+
+    async def serve(self, transport: Duplex) -> None:
+        self._transport = transport
+        await transport.start(self)
+        await self._ended.wait()
+        await transport.close()
+
+    def send(self, **members: Any) -> None:
+        assert self._transport is not None
+        self._transport.send(msgspec.json.encode({"jsonrpc": "2.0", **members}))
+
+    async def hang_up(self) -> None:
+        assert self._transport is not None
+        await self._transport.close()
+
+    async def next(self, method: str | None) -> Any:
+        """The next message of this method (None: an answer); those before it are passed over."""
+        async with asyncio.timeout(WAIT_S):
+            while True:
+                for place, frame in enumerate(self.came):
+                    if frame.get("method") == method:
+                        del self.came[: place + 1]
+                        return frame
+                self._news.clear()
+                await self._news.wait()
+
+    def receive(self, message: bytes) -> None:
+        frame = msgspec.json.decode(message)
+        self.came.append(frame)
+        self._news.set()
+        reply = self.replies.get(frame.get("method"))
+        answer = reply(frame.get("params")) if reply and "id" in frame else None
+        if answer is not None:
+            self.send(id=frame["id"], **answer)
+
+    def oversized(self, limit_bytes: int) -> None:
+        raise AssertionError("memory has no limit")
+
+    def closed(self, error: BaseException | None) -> None:
+        self._ended.set()
+
+
+def opening(revision: str) -> dict[str, Reply]:
+    """How a server of one revision answers when a client begins."""
+    profile = mcp_wire.profile(revision)
+    info = {"name": "scripted", "version": "1"}
+    if profile.handshake:
+        result: dict[str, Any] = {
+            "protocolVersion": revision,
+            "capabilities": {"tools": {}},
+            "serverInfo": info,
+        }
+        return {profile.handshake.name: lambda params: {"result": result}}
+    result = {
+        "resultType": "complete",
+        "supportedVersions": [revision],
+        "capabilities": {"tools": {}},
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": {profile.server_info_key: info},
+    }
+    return {"server/discover": lambda params: {"result": result}}
+
+
+@asynccontextmanager
+async def connected(
+    server: Serves, *, revision: str | None = None, **options: Any
+) -> AsyncIterator[tuple[ClientSession, Recorded]]:
+    """A session with the server; at its end every frame that the client sent is checked."""
+    recorded = Recorded(server)
+    async with Client("test", "1.0.0") as client:
+        session = await client.connect(recorded, revision=revision, **options)
+        yield session, recorded
+    assert client_violations(session.revision, recorded.frames) == []
+
+
+def client_violations(revision: str, frames: list[Frame]) -> list[str]:
+    """What is wrong with what the client sent."""
+    return [one for one in violations(revision, frames) if one.startswith("client")]
+
+
+def violations(revision: str, frames: list[Frame]) -> list[str]:
+    """What is wrong with a conversation; what comes before the handshake is of the newest."""
+    profile = mcp_wire.profile(revision)
+    begins = 0
+    if profile.handshake:
+        begin = f'"method":"{profile.handshake.name}"'.encode()
+        begins = next(place for place, frame in enumerate(frames) if begin in frame.data)
+    probe, checker = FrameChecker(mcp_wire.profile(mcp_wire.LATEST)), FrameChecker(profile)
+    return [
+        f"{frame.sender}: {found}"
+        for place, frame in enumerate(frames)
+        for found in (probe if place < begins else checker).check(frame.data, frame.sender)
+    ]

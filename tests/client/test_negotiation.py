@@ -1,0 +1,347 @@
+"""Client and server agree on the newest revision that both speak, or on the one that is pinned."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import chain, combinations
+from typing import Any
+
+import pytest
+
+import mcp_wire
+from mcp_gen import Client, McpError, ProtocolError, RequestTimeout, Server, SessionLost, UsageError
+from mcp_gen.core.errors import InvalidParams, MethodNotFound
+from tests.client.scripted import Recorded, Scripted, connected, violations
+from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake
+
+ALL = mcp_wire.REVISIONS
+UNKNOWN = "2099-01-01"
+
+SUBSETS = [
+    *chain.from_iterable(combinations(ALL, count) for count in range(1, len(ALL) + 1)),
+]
+each_subset = pytest.mark.parametrize("offered", SUBSETS, ids=" ".join)
+
+
+def server_of(*revisions: str) -> Server:
+    server = Server("server", "2.0.0", instructions="Be kind.", revisions=revisions)
+
+    @server.tool
+    async def echo(text: str) -> str:
+        return text
+
+    return server
+
+
+def shakes_hands(revision: str) -> bool:
+    return mcp_wire.profile(revision).handshake is not None
+
+
+# --- with servers of our own ---
+
+
+@each_subset
+async def test_the_newest_revision_that_a_server_offers_is_spoken(offered: tuple[str, ...]) -> None:
+    async with connected(server_of(*offered)) as (session, recorded):
+        await session.call_tool("echo", {"text": "a"})
+        assert session.revision == offered[-1]
+        assert violations(session.revision, recorded.frames) == []
+
+
+@pytest.mark.parametrize(
+    ("offered", "revision"),
+    [
+        pytest.param(offered, one, id=f"{one} of {' '.join(offered)}")
+        for offered in SUBSETS
+        for one in offered
+    ],
+)
+async def test_a_pinned_revision_is_spoken_where_it_is_offered(
+    offered: tuple[str, ...], revision: str
+) -> None:
+    async with connected(server_of(*offered), revision=revision) as (session, recorded):
+        await session.call_tool("echo", {"text": "a"})
+        assert session.revision == revision
+        assert violations(session.revision, recorded.frames) == []
+
+
+@pytest.mark.parametrize(
+    ("offered", "revision"),
+    [
+        pytest.param(offered, one, id=f"{one} of {' '.join(offered)}")
+        for offered in SUBSETS
+        for one in ALL
+        if one not in offered
+    ],
+)
+async def test_a_pinned_revision_that_is_not_offered_is_refused(
+    offered: tuple[str, ...], revision: str
+) -> None:
+    async with Client("test") as client:
+        with pytest.raises((ProtocolError, McpError)):
+            await client.connect(server_of(*offered), revision=revision)
+
+
+async def test_a_pinned_revision_that_is_not_offered_is_named_with_what_is_spoken_instead() -> None:
+    wanted = f"asked for {ALL[0]}, the server answers at {ALL[2]}"
+    async with Client("test") as client:
+        with pytest.raises(ProtocolError, match=wanted):
+            await client.connect(server_of(ALL[1], ALL[2]), revision=ALL[0])
+
+
+async def test_a_pinned_revision_without_handshake_says_that_the_server_does_not_speak_it() -> None:
+    async with Client("test") as client:
+        with pytest.raises(ProtocolError, match=f"{PER_REQUEST}, which the server does not speak"):
+            await client.connect(server_of(HANDSHAKE), revision=PER_REQUEST)
+
+
+@with_handshake
+async def test_a_pinned_handshake_begins_at_once(revision: str) -> None:
+    async with connected(server_of(*ALL), revision=revision) as (_, recorded):
+        assert recorded.asked("server/discover") == []
+
+
+@every_revision
+async def test_what_the_server_says_of_itself_is_there(revision: str) -> None:
+    async with connected(server_of(*ALL), revision=revision) as (session, _):
+        said = (session.server_info.name, session.server_info.version, session.instructions)
+        assert said == ("server", "2.0.0", "Be kind.")
+        assert session.server_capabilities.tools is not None
+
+
+@every_revision
+async def test_one_client_may_have_sessions_at_different_revisions(revision: str) -> None:
+    async with Client("test") as client:
+        one = await client.connect(server_of(*ALL), revision=revision)
+        other = await client.connect(server_of(*ALL))
+        assert (one.revision, other.revision) == (revision, ALL[-1])
+
+
+@pytest.mark.parametrize("revision", [UNKNOWN, "", "latest"])
+async def test_a_revision_that_there_is_not_is_refused_before_anything_is_started(
+    revision: str,
+) -> None:
+    server = Recorded(server_of(*ALL))
+    async with Client("test") as client:
+        with pytest.raises(UsageError, match="no revision"):
+            await client.connect(server, revision=revision)
+    assert server.frames == []
+
+
+# --- with servers that know less ---
+
+
+@with_handshake
+async def test_a_server_that_does_not_know_the_question_is_asked_for_a_handshake(
+    revision: str,
+) -> None:
+    no = {"error": {"code": MethodNotFound.code, "message": "Method not found"}}
+    async with connected(Scripted(revision).on("server/discover", no)) as (session, _):
+        assert session.revision == revision
+
+
+@pytest.mark.parametrize("code", [-32600, -32602, -32603, -32000, 0, 1])
+async def test_no_particular_error_code_is_needed_to_fall_back(code: int) -> None:
+    no = {"error": {"code": code, "message": "What?", "data": ["any"]}}
+    async with connected(Scripted(HANDSHAKE).on("server/discover", no)) as (session, _):
+        assert session.revision == HANDSHAKE
+
+
+@with_handshake
+async def test_a_silent_server_is_asked_for_a_handshake(revision: str) -> None:
+    async with connected(Scripted(revision), probe_timeout_s=0.01) as (session, _):
+        assert session.revision == revision
+
+
+async def test_the_question_is_not_cancelled_when_the_server_stays_silent() -> None:
+    async with connected(Scripted(HANDSHAKE), probe_timeout_s=0.01) as (_, recorded):
+        assert recorded.asked("notifications/cancelled") == []
+
+
+async def test_an_answer_to_the_question_that_comes_too_late_is_passed_over() -> None:
+    late = Scripted(HANDSHAKE)
+    late.on("tools/list", late.complete({"tools": []}))
+    async with connected(late, probe_timeout_s=0.01) as (session, recorded):
+        (asked,) = recorded.asked("server/discover")
+        late.send(id=asked["id"], result={"supportedVersions": [PER_REQUEST]})
+        assert (await session.list_tools()).tools == []
+
+
+@pytest.mark.parametrize("result", [{}, {"resultType": "complete"}, [], "yes"], ids=str)
+async def test_an_answer_of_the_wrong_shape_to_the_question_is_refused(result: Any) -> None:
+    sloppy = Scripted(HANDSHAKE).on("server/discover", {"result": result})
+    async with Client("test") as client:
+        with pytest.raises(InvalidParams, match="server/discover: the server's result"):
+            await client.connect(sloppy)
+
+
+async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> None:
+    silent = Scripted(HANDSHAKE)
+
+    async def serve_and_hang_up() -> None:
+        await silent.next("server/discover")
+        await silent.hang_up()
+
+    async with Client("test") as client, asyncio.TaskGroup() as tasks:
+        tasks.create_task(serve_and_hang_up())
+        with pytest.raises(SessionLost, match="hung up"):
+            await client.connect(silent)
+
+
+# --- with servers that say what they speak ---
+
+
+def refuses_first(speaks: str, *listed: str) -> Scripted:
+    """A server that refuses the first question, and lists these revisions."""
+    server = Scripted(speaks)
+    later = server.replies.get("server/discover")
+    data = {"supported": [*listed], "requested": PER_REQUEST}
+    refusal = {"code": -32022, "message": "Unsupported protocol version", "data": data}
+    asked: list[Any] = []
+
+    def reply(params: Any) -> dict[str, Any] | None:
+        asked.append(params)
+        return later(params) if later and len(asked) > 1 else {"error": refusal}
+
+    return server.on("server/discover", reply)
+
+
+async def test_a_refusal_that_lists_what_was_asked_for_is_asked_once_more() -> None:
+    async with connected(refuses_first(PER_REQUEST, PER_REQUEST)) as (session, recorded):
+        assert session.revision == PER_REQUEST
+        assert len(recorded.asked("server/discover")) == 2
+
+
+@with_handshake
+async def test_a_revision_that_a_refusal_lists_is_spoken(revision: str) -> None:
+    async with connected(refuses_first(revision, UNKNOWN, revision)) as (session, recorded):
+        assert session.revision == revision
+        (asked,) = recorded.asked("initialize")
+        assert asked["params"]["protocolVersion"] == revision
+
+
+async def test_the_newest_of_the_revisions_that_a_refusal_lists_is_spoken() -> None:
+    server = refuses_first(ALL[2], ALL[2], ALL[0], ALL[1])
+    async with connected(server) as (session, _):
+        assert session.revision == ALL[2]
+
+
+async def test_a_refusal_that_lists_only_unknown_revisions_leaves_the_handshake() -> None:
+    # Servers may list what needs no handshake only, and yet shake hands.
+    async with connected(refuses_first(HANDSHAKE, UNKNOWN)) as (session, _):
+        assert session.revision == HANDSHAKE
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"supported": PER_REQUEST}, {"supported": 1}])
+async def test_a_refusal_without_a_list_is_no_reason_to_give_up(data: Any) -> None:
+    refusal = {"error": {"code": -32022, "message": "no", "data": data}}
+    server = Scripted(HANDSHAKE).on("server/discover", refusal)
+    async with connected(server) as (session, _):
+        assert session.revision == HANDSHAKE
+
+
+# --- handshakes that fail ---
+
+
+def counter_offers(offer: Any) -> Scripted:
+    server = Scripted(HANDSHAKE)
+    whole = server.replies["initialize"]
+
+    def reply(params: Any) -> dict[str, Any]:
+        answer = whole(params)
+        assert answer is not None
+        return {"result": {**answer["result"], "protocolVersion": offer}}
+
+    return server.on("initialize", reply)
+
+
+async def test_a_counter_offer_that_is_known_is_taken() -> None:
+    async with connected(counter_offers(ALL[0]), probe_timeout_s=0.01) as (session, _):
+        assert session.revision == ALL[0]
+
+
+@pytest.mark.parametrize("offer", [UNKNOWN, PER_REQUEST, ""])
+async def test_a_counter_offer_that_no_handshake_can_mean_is_refused(offer: str) -> None:
+    async with Client("test") as client:
+        with pytest.raises(ProtocolError, match=f"the server wants to speak '{offer}'"):
+            await client.connect(counter_offers(offer), probe_timeout_s=0.01)
+
+
+async def test_no_ready_notification_follows_a_counter_offer_that_is_refused() -> None:
+    server = Recorded(counter_offers(UNKNOWN))
+    async with Client("test") as client:
+        with pytest.raises(ProtocolError):
+            await client.connect(server, probe_timeout_s=0.01)
+    assert server.asked("notifications/initialized") == []
+
+
+@with_handshake
+async def test_a_handshake_that_is_answered_with_anything_says_where_it_is_wrong(
+    revision: str,
+) -> None:
+    server = Scripted(revision).on("initialize", {"result": {"protocolVersion": revision}})
+    async with Client("test") as client:
+        with pytest.raises(InvalidParams, match=r"initialize: .*`capabilities`"):
+            await client.connect(server, revision=revision)
+
+
+async def test_a_pinned_question_that_is_answered_with_anything_says_where_it_is_wrong() -> None:
+    server = Scripted(PER_REQUEST).on("server/discover", {"result": {"resultType": "complete"}})
+    async with Client("test") as client:
+        with pytest.raises(InvalidParams, match=r"server/discover: .*missing required field"):
+            await client.connect(server, revision=PER_REQUEST)
+
+
+async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
+    refusal = {"error": {"code": -32602, "message": "not you", "data": {"why": 1}}}
+    server = Scripted(HANDSHAKE).on("initialize", refusal)
+    async with Client("test") as client:
+        with pytest.raises(McpError, match="not you") as caught:
+            await client.connect(server, revision=HANDSHAKE)
+    assert (caught.value.code, caught.value.data) == (-32602, {"why": 1})
+
+
+@every_revision
+async def test_a_server_that_never_answers_is_given_up_after_the_time_limit(revision: str) -> None:
+    server = Recorded(Scripted(revision, initialize=silent, **{"server/discover": silent}))
+    async with Client("test") as client:
+        with pytest.raises(RequestTimeout, match=r"no answer in 0\.01 s"):
+            await client.connect(server, revision=revision, timeout_s=0.01)
+    assert server.asked("notifications/cancelled") == []
+
+
+def silent(params: Any) -> None:
+    """No answer."""
+
+
+@with_handshake
+async def test_a_counter_offer_is_refused_where_a_revision_is_pinned(revision: str) -> None:
+    other = next(one for one in ALL if one != revision)
+    async with Client("test") as client:
+        with pytest.raises(ProtocolError, match=f"asked for {revision}, .* at {other}"):
+            await client.connect(counter_offers(other), revision=revision)
+
+
+# --- what a server declares ---
+
+
+@every_revision
+async def test_a_server_without_tools_declares_none(revision: str) -> None:
+    async with connected(Server("empty"), revision=revision) as (session, _):
+        assert session.server_capabilities.tools is None
+
+
+@pytest.mark.parametrize("revisions", [[], [UNKNOWN], [ALL[0], UNKNOWN]], ids=str)
+def test_a_server_of_revisions_that_there_are_not_cannot_be_made(revisions: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"expected at least one|no revision"):
+        Server("strange", revisions=revisions)
+
+
+# --- what cannot be connected to ---
+
+
+@pytest.mark.parametrize("target", ["python server.py", "", []], ids=repr)
+async def test_a_command_that_is_no_list_of_words_is_refused(target: Any) -> None:
+    async with Client("test") as client:
+        with pytest.raises(UsageError, match="expected a command as a list of words"):
+            await client.connect(target)

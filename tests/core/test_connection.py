@@ -1,0 +1,293 @@
+"""One peer's protocol state: bytes in, events out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+import mcp_wire
+from mcp_gen.core.connection import (
+    Answered,
+    Batch,
+    Connection,
+    Event,
+    Failed,
+    Noticed,
+    Refused,
+    Requested,
+)
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
+from tests.support.frames import every_revision, with_batches, without_batches
+
+NOTHING = Raw(b"")
+
+
+def frame(**members: Any) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", **members})
+
+
+def batch(*entries: bytes) -> bytes:
+    return b"[" + b",".join(entries) + b"]"
+
+
+def at(revision: str) -> Connection[str]:
+    return Connection(mcp_wire.profile(revision))
+
+
+def only(events: list[Event]) -> Any:
+    (event,) = events
+    return event
+
+
+def refusal(event: Event) -> tuple[type, Any]:
+    """The error of a refused message, and what the peer is told."""
+    assert isinstance(event, Refused)
+    return type(event.error), event.answer and msgspec.json.decode(event.answer)
+
+
+@every_revision
+def test_a_request_is_an_event(revision: str) -> None:
+    events = at(revision).receive(frame(id=1, method="m", params={"a": 1}))
+    assert events == [Requested(1, "m", Raw(b'{"a":1}'))]
+
+
+@every_revision
+def test_a_notification_is_an_event(revision: str) -> None:
+    assert at(revision).receive(frame(method="m")) == [Noticed("m", NOTHING)]
+
+
+@every_revision
+def test_an_answer_comes_with_what_its_request_was_opened_with(revision: str) -> None:
+    connection = at(revision)
+    first, second = connection.open_request("first"), connection.open_request("second")
+    assert connection.receive(frame(id=second, result={})) == [Answered("second", Raw(b"{}"))]
+    assert connection.receive(frame(id=first, result={})) == [Answered("first", Raw(b"{}"))]
+
+
+@every_revision
+def test_an_error_comes_with_what_its_request_was_opened_with(revision: str) -> None:
+    connection = at(revision)
+    id = connection.open_request("asked")
+    event = only(connection.receive(frame(id=id, error={"code": 5, "message": "no"})))
+    assert isinstance(event, Failed)
+    assert isinstance(event.error, McpError)
+    assert (event.waiter, event.error.code) == ("asked", 5)
+
+
+@every_revision
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"id": 99, "result": {}},
+        {"id": "1", "result": {}},
+        {"id": True, "result": {}},
+        {"id": 99, "error": {"code": 1, "message": "m"}},
+        {"id": None, "error": {"code": 1, "message": "m"}},
+        {"error": {"code": 1, "message": "m"}},
+        {"result": {}},
+    ],
+)
+def test_an_answer_to_no_open_request_is_refused(revision: str, answer: Any) -> None:
+    connection = at(revision)
+    connection.open_request("asked")
+    assert isinstance(only(connection.receive(frame(**answer))), Refused)
+
+
+@every_revision
+@pytest.mark.parametrize("id", [99, "1", None])
+def test_an_answer_to_no_open_request_is_never_answered(revision: str, id: Any) -> None:
+    connection = at(revision)
+    event = only(connection.receive(frame(id=id, result={})))
+    assert refusal(event) == (InvalidRequest, None)
+
+
+def test_a_second_answer_to_one_request_is_refused() -> None:
+    connection = at(mcp_wire.LATEST)
+    id = connection.open_request("asked")
+    connection.receive(frame(id=id, result={}))
+    assert refusal(only(connection.receive(frame(id=id, result={})))) == (InvalidRequest, None)
+
+
+def test_a_forgotten_request_takes_no_answer() -> None:
+    connection = at(mcp_wire.LATEST)
+    id = connection.open_request("asked")
+    connection.forget_request(id)
+    assert isinstance(only(connection.receive(frame(id=id, result={}))), Refused)
+
+
+def test_what_is_abandoned_is_everything_that_is_waited_for() -> None:
+    connection = at(mcp_wire.LATEST)
+    answered = connection.open_request("answered")
+    connection.open_request("one")
+    connection.open_request("two")
+    connection.receive(frame(id=answered, result={}))
+    assert connection.abandon() == ["one", "two"]
+    assert connection.abandon() == []
+
+
+def test_no_two_open_requests_have_one_id() -> None:
+    connection = at(mcp_wire.LATEST)
+    assert len({connection.open_request("asked") for _ in range(100)}) == 100
+
+
+@every_revision
+@pytest.mark.parametrize("id", [0, 1, "1", ""])
+def test_the_id_of_a_request_that_is_open_is_refused_with_that_id(revision: str, id: Any) -> None:
+    connection = at(revision)
+    connection.in_flight[id] = "a task"
+    error, answer = refusal(only(connection.receive(frame(id=id, method="m"))))
+    assert (error, answer["id"], answer["error"]["code"]) == (InvalidRequest, id, -32600)
+
+
+@every_revision
+def test_ids_of_two_json_types_are_two_ids(revision: str) -> None:
+    connection = at(revision)
+    connection.in_flight[1] = "a task"
+    assert connection.receive(frame(id="1", method="m")) == [Requested("1", "m", NOTHING)]
+
+
+@every_revision
+def test_what_is_not_json_is_answered_without_an_id(revision: str) -> None:
+    error, answer = refusal(only(at(revision).receive(b"nonsense")))
+    assert error is ParseError
+    assert (answer.keys(), answer["error"]["code"]) == ({"jsonrpc", "error"}, -32700)
+
+
+@every_revision
+def test_what_is_no_frame_is_answered_with_its_id(revision: str) -> None:
+    error, answer = refusal(only(at(revision).receive(frame(id=7, method=1))))
+    assert error is InvalidRequest
+    assert (answer["id"], answer["error"]["code"]) == (7, -32600)
+
+
+@every_revision
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"[" * 100_000 + b"]" * 100_000,
+        b"[" * 200_000,
+        b'{"a":' * 40_000 + b"1" + b"}" * 40_000,
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":' + b"[" * 200_000,
+        b'{"id":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"jsonrpc":"2.0","id":1,"method":"m","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+)
+def test_deep_nesting_is_refused(revision: str, message: bytes) -> None:
+    assert isinstance(only(at(revision).receive(message)), Refused)
+
+
+@every_revision
+@pytest.mark.parametrize(
+    "message",
+    [b"\xff", b"[\xff]", b'{"\xff":1}', b'{"id":"\xff"}', b'{"jsonrpc":"2.0","method":"\xff"}'],
+)
+def test_broken_utf_8_is_refused(revision: str, message: bytes) -> None:
+    assert isinstance(at(revision).receive(message)[0], Refused)
+
+
+# --- batches ---
+
+
+@without_batches
+def test_an_array_is_refused_without_an_id_where_there_are_no_batches(revision: str) -> None:
+    connection = at(revision)
+    error, answer = refusal(only(connection.receive(batch(frame(id=1, method="m")))))
+    assert error is InvalidRequest
+    assert answer.keys() == {"jsonrpc", "error"}
+    assert revision in answer["error"]["message"]
+
+
+def test_an_array_is_refused_before_a_revision_is_agreed_on() -> None:
+    connection: Connection[str] = Connection()
+    assert refusal(only(connection.receive(batch(frame(id=1, method="m")))))[0] is InvalidRequest
+
+
+@every_revision
+def test_an_empty_array_is_refused_without_an_id(revision: str) -> None:
+    error, answer = refusal(only(at(revision).receive(b" [ ] ")))
+    assert (error, answer.keys()) == (InvalidRequest, {"jsonrpc", "error"})
+
+
+@with_batches
+def test_the_entries_of_a_batch_are_events_in_their_order(revision: str) -> None:
+    connection = at(revision)
+    asked = connection.open_request("asked")
+    events = connection.receive(
+        batch(
+            frame(id=1, method="a"),
+            frame(method="b"),
+            b"17",
+            frame(id=asked, result={}),
+            frame(id="2", method="c"),
+        )
+    )
+    kinds = [type(event) for event in events]
+    assert kinds == [Requested, Noticed, Refused, Answered, Requested]
+
+
+@with_batches
+def test_a_batch_of_notifications_and_answers_is_answered_with_nothing(revision: str) -> None:
+    connection = at(revision)
+    asked = connection.open_request("asked")
+    events = connection.receive(batch(frame(method="a"), frame(id=asked, result={})))
+    assert events == [Noticed("a", NOTHING), Answered("asked", Raw(b"{}"))]
+
+
+@with_batches
+def test_a_batch_is_answered_when_its_last_answer_is_there(revision: str) -> None:
+    one, _, two = at(revision).receive(
+        batch(frame(id=1, method="a"), frame(method="b"), frame(id=2, method="c"))
+    )
+    assert isinstance(one, Requested)
+    assert isinstance(two, Requested)
+    assert one.batch is not None
+    assert one.batch is two.batch
+    assert one.batch.add(b"second") is None
+    assert one.batch.add(b"first") == b"[second,first]"
+
+
+@with_batches
+def test_what_is_no_frame_has_its_place_in_the_answer_to_a_batch(revision: str) -> None:
+    wrong, right = at(revision).receive(batch(b"17", frame(id=1, method="a")))
+    assert isinstance(wrong, Refused)
+    assert isinstance(right, Requested)
+    assert wrong.batch is right.batch
+    assert wrong.batch is not None
+    assert wrong.batch.add(wrong.answer) is None
+    assert wrong.batch.add(b"right") == b"[" + (wrong.answer or b"") + b",right]"
+
+
+@with_batches
+def test_an_answer_to_nothing_does_not_hold_up_its_batch(revision: str) -> None:
+    nobodys, asked = at(revision).receive(batch(frame(id=99, result={}), frame(id=1, method="a")))
+    assert isinstance(nobodys, Refused)
+    assert isinstance(asked, Requested)
+    assert nobodys.answer is None
+    assert nobodys.batch is asked.batch
+    assert asked.batch is not None
+    assert asked.batch.add(None) is None
+    assert asked.batch.add(b"answer") == b"[answer]"
+
+
+@with_batches
+def test_one_id_twice_in_a_batch_is_refused_the_second_time(revision: str) -> None:
+    first, second = at(revision).receive(batch(frame(id=1, method="a"), frame(id=1, method="b")))
+    assert isinstance(first, Requested)
+    error, answer = refusal(second)
+    assert (error, answer["id"]) == (InvalidRequest, 1)
+
+
+@with_batches
+def test_a_batch_inside_a_batch_is_refused(revision: str) -> None:
+    (event,) = at(revision).receive(batch(batch(frame(id=1, method="a"))))
+    assert refusal(event)[0] is InvalidRequest
+
+
+def test_a_batch_whose_entries_get_no_answer_is_answered_with_nothing() -> None:
+    answers = Batch()
+    answers.open = 2
+    assert answers.add(None) is None
+    assert answers.add(None) is None

@@ -1,0 +1,135 @@
+"""A server that says what a test wants it to say, and a client whose every frame is checked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import msgspec
+
+import mcp_wire
+from mcp_gen import Client, ClientSession, Server
+from mcp_gen.compat.closed import FrameChecker, Violation
+from mcp_gen.compat.recording import Frame, RecordingTransport
+from mcp_gen.transports.memory import MemoryTransport, memory_pair
+
+__all__ = ["Scripted", "connected", "opening", "served", "violations"]
+
+Answers: TypeAlias = "dict[str, Callable[[Any], Any]]"
+
+
+class Scripted:
+    """The far end of a memory pair. `answers` make a result, or a whole frame, from the params.
+
+    A method that is not among them is never answered.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self.ours, self._theirs = memory_pair()
+        self._answers = answers
+        self.asked: list[Any] = []
+        self._news = asyncio.Event()
+
+    async def start(self) -> MemoryTransport:
+        await self._theirs.start(self)
+        return self.ours
+
+    def say(self, message: bytes) -> None:
+        self._theirs.send(message)
+
+    async def hang_up(self) -> None:
+        await self._theirs.close()
+
+    async def heard(self, method: str) -> Any:
+        """Wait for a message, and return it."""
+        async with asyncio.timeout(5):
+            while True:
+                for frame in self.asked:
+                    if frame.get("method") == method:
+                        return frame
+                self._news.clear()
+                await self._news.wait()
+
+    def receive(self, message: bytes) -> None:
+        frame = msgspec.json.decode(message)
+        self.asked.append(frame)
+        self._news.set()
+        make = self._answers.get(frame.get("method"))
+        if make is None or "id" not in frame:
+            return
+        made = make(frame.get("params", {}))
+        whole = made if {"error", "result"} & made.keys() else {"result": made}
+        self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": frame["id"], **whole}))
+
+    def oversized(self, limit_bytes: int) -> None:
+        raise AssertionError("the client sent too much")
+
+    def closed(self, error: BaseException | None) -> None:
+        self._news.set()
+
+
+def opening(revision: str) -> Answers:
+    """What a server of a revision says to a client that begins."""
+    capabilities: dict[str, Any] = {"tools": {}}
+    if mcp_wire.profile(revision).handshake:
+        result = {
+            "protocolVersion": revision,
+            "capabilities": capabilities,
+            "serverInfo": {"name": "scripted", "version": "1"},
+        }
+        return {"initialize": lambda _: result}
+    found = {
+        "resultType": "complete",
+        "supportedVersions": [revision],
+        "capabilities": capabilities,
+        "ttlMs": 0,
+        "cacheScope": "private",
+    }
+    return {"server/discover": lambda _: found}
+
+
+def violations(revision: str, frames: list[Frame]) -> list[Violation]:
+    """What is wrong at `revision`; the question before it, at another revision, is left out."""
+    checker = FrameChecker(mcp_wire.profile(revision))
+    probe = mcp_wire.profile(mcp_wire.LATEST).discover
+    probed: set[Any] = set()
+    found: list[Violation] = []
+    for frame in frames:
+        value = msgspec.json.decode(frame.data)
+        if mcp_wire.profile(revision).handshake and probe and value.get("method") == probe.name:
+            probed.add(value["id"])
+        if value.get("id") not in probed:
+            found += checker.check(frame.data, frame.sender)
+    return found
+
+
+@asynccontextmanager
+async def connected(
+    server: Scripted, revision: str, *, pinned: bool = True, right: bool = True
+) -> AsyncIterator[ClientSession]:
+    """A session with a scripted server; what the client sent is checked, the rest if `right`."""
+    transport = RecordingTransport(await server.start())
+    async with Client("test", "1.0.0") as client:
+        yield await client.connect(transport, revision=revision if pinned else None)
+    wrong = violations(revision, transport.frames)
+    mine = [frame for frame in transport.frames if frame.sender == "client"]
+    assert (wrong if right else violations(revision, mine)) == []
+
+
+@asynccontextmanager
+async def served(server: Server, revision: str | None) -> AsyncIterator[ClientSession]:
+    """A session with a real server in this process; every frame is checked, both ways."""
+    ours, theirs = memory_pair()
+    serving = asyncio.get_running_loop().create_task(server.serve(theirs))
+    transport = RecordingTransport(ours)
+    try:
+        async with Client("test", "1.0.0") as client:
+            session = await client.connect(transport, revision=revision)
+            yield session
+        assert violations(session.revision, transport.frames) == []
+    finally:
+        await transport.close()
+        async with asyncio.timeout(10):
+            await serving

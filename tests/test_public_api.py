@@ -1,0 +1,185 @@
+"""What the package offers, what importing it costs, and what a type checker makes of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import mcp_gen
+import mcp_wire
+from tests.wire.test_imports import imported_by
+
+HEAVY = {
+    "httpx",
+    "httpx2",
+    "jsonschema_rs",
+    "pydantic",
+    "rich",
+    "starlette",
+    "typer",
+    "uvicorn",
+    "uvloop",
+}
+
+
+def roots(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_the_public_names_are_sorted() -> None:
+    assert mcp_gen.__all__ == sorted(mcp_gen.__all__)
+
+
+@pytest.mark.parametrize("name", mcp_gen.__all__)
+def test_a_public_name_can_be_imported(name: str) -> None:
+    namespace: dict[str, object] = {}
+    exec(f"from mcp_gen import {name}", namespace)
+    assert getattr(namespace[name], "__name__", None) == name
+
+
+@pytest.mark.parametrize("name", mcp_gen.__all__)
+def test_a_public_name_is_documented(name: str) -> None:
+    assert getattr(mcp_gen, name).__doc__
+
+
+def test_a_star_import_brings_the_public_names_and_no_others() -> None:
+    namespace: dict[str, object] = {}
+    exec("from mcp_gen import *", namespace)
+    assert namespace.keys() - {"__builtins__"} == set(mcp_gen.__all__)
+
+
+def test_nothing_else_is_listed() -> None:
+    assert dir(mcp_gen) == mcp_gen.__all__
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error_that_says_so() -> None:
+    with pytest.raises(AttributeError, match="'mcp_gen' has no attribute 'Kernel'"):
+        _ = mcp_gen.Kernel
+
+
+def test_the_types_are_those_of_the_newest_revision() -> None:
+    from mcp_gen import types
+
+    newest = mcp_wire.types(mcp_wire.LATEST)
+    assert all(getattr(types, name) is getattr(newest, name, None) for name in types.__all__)
+    assert "Tool" in types.__all__
+
+
+def test_every_error_has_one_root() -> None:
+    errors = [
+        value
+        for value in (getattr(mcp_gen, name) for name in mcp_gen.__all__)
+        if isinstance(value, type) and issubclass(value, BaseException)
+    ]
+    assert len(errors) > 10
+    assert all(issubclass(error, mcp_gen.McpGenError) for error in errors)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import mcp_gen",
+        "from mcp_gen import Server",
+        "from mcp_gen import Client",
+        "import mcp_wire",
+    ],
+)
+def test_an_import_loads_nothing_heavy(statement: str) -> None:
+    assert roots(imported_by(statement)) & HEAVY == set()
+
+
+def test_importing_the_package_loads_no_revision() -> None:
+    assert [name for name in imported_by("import mcp_gen") if name.startswith("mcp_wire.v")] == []
+
+
+def test_a_server_loads_no_client() -> None:
+    modules = imported_by("from mcp_gen import Server")
+    assert [name for name in modules if name.startswith("mcp_gen.client")] == []
+
+
+def test_a_server_loads_no_transport_before_it_serves() -> None:
+    modules = imported_by("from mcp_gen import Server; Server('s')")
+    assert [name for name in modules if name.startswith("mcp_gen.transports.")] == []
+
+
+def test_a_client_loads_no_server() -> None:
+    modules = imported_by("from mcp_gen import Client")
+    assert [name for name in modules if name.startswith("mcp_gen.server")] == []
+
+
+PROGRAM = """
+from typing import assert_type
+
+from mcp_gen import Client, ClientSession, Context, Server
+from mcp_wire import latest
+from mcp_wire.hooks import CallToolParams, CallToolResults
+
+server = Server("typed")
+
+
+@server.tool
+def plain(a: int) -> str:
+    return str(a)
+
+
+@server.tool(name="other", description="Described.")
+async def described(a: int) -> str:
+    return str(a)
+
+
+@server.hooks.before_call_tool
+async def before(ctx: Context, params: CallToolParams) -> None:
+    assert_type(params.name, str)
+    assert_type(ctx.revision, str)
+
+
+@server.hooks.after_call_tool
+def after(ctx: Context, params: CallToolParams, result: CallToolResults) -> CallToolResults:
+    return result
+
+
+async def use() -> None:
+    assert_type(plain(1), str)
+    assert_type(await described(1), str)
+    plain("one")  # wrong
+    async with Client("typed") as client:
+        session = await client.connect(server)
+        assert_type(session, ClientSession)
+        assert_type(await session.call_tool("plain", {"a": 1}), latest.CallToolResult)
+        await session.call_tool(5)  # wrong
+        async for tool in session.tools():
+            assert_type(tool, latest.Tool)
+
+
+@server.hooks.before_call_tool  # wrong
+def of_no_params(ctx: Context, params: int) -> None: ...
+
+
+@server.tool(nme="other")  # wrong
+def misnamed(a: int) -> None: ...
+"""
+
+HOMES = [Path(mcp_gen.__file__).parents[1], Path(mcp_wire.__file__).parents[1]]
+
+
+@pytest.mark.skipif(find_spec("mypy") is None, reason="mypy is in the types session")
+def test_a_type_checker_finds_what_is_wrong_in_a_users_program_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "program.py", "--config-file="],
+        cwd=tmp_path,
+        env={"MYPYPATH": ":".join(map(str, HOMES)), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=55,
+        check=False,
+    )
+    found = {int(line.split(":")[1]) for line in ran.stdout.splitlines() if ": error:" in line}
+    wrong = {i for i, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# wrong")}
+    assert found == wrong, ran.stdout + ran.stderr

@@ -1,0 +1,243 @@
+"""A stream is cut into messages, and messages are written as lines, whatever way the bytes come."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_gen.transports.lines import LineReader, LineWriter
+
+WAIT_S = 5.0
+NEVER = 10_000
+
+
+class Kept:
+    """A receiver that keeps what it is handed."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+        self.reports: list[int] = []
+
+    def receive(self, message: bytes) -> None:
+        self.messages.append(message)
+
+    def oversized(self, limit_bytes: int) -> None:
+        self.reports.append(limit_bytes)
+
+    def closed(self, error: BaseException | None) -> None:
+        raise AssertionError("a reader of lines does not end a connection")
+
+
+def read(*chunks: bytes, limit: int = NEVER) -> Kept:
+    """What comes of these chunks."""
+    kept = Kept()
+    reader = LineReader(kept, limit)
+    for chunk in chunks:
+        reader.feed(chunk)
+    return kept
+
+
+# --- reading ---
+
+
+def test_a_message_that_comes_in_pieces_is_handed_on_whole() -> None:
+    assert read(b'{"a', b'":', b"1}\n").messages == [b'{"a":1}']
+
+
+def test_messages_that_come_at_once_are_handed_on_one_by_one() -> None:
+    assert read(b"1\n2\n3\n").messages == [b"1", b"2", b"3"]
+
+
+def test_a_message_is_not_handed_on_before_its_newline_has_come() -> None:
+    assert read(b"1\n2").messages == [b"1"]
+
+
+def test_lines_of_nothing_but_white_space_are_no_messages() -> None:
+    assert read(b"\n1\n\r\n  \t\n2\n").messages == [b"1", b"2"]
+
+
+def test_a_last_line_without_a_newline_is_a_message_when_the_stream_ends() -> None:
+    kept = Kept()
+    reader = LineReader(kept, NEVER)
+    reader.feed(b"1\n2")
+    reader.end()
+    assert kept.messages == [b"1", b"2"]
+
+
+def test_the_end_of_a_stream_after_a_newline_is_no_message() -> None:
+    kept = Kept()
+    reader = LineReader(kept, NEVER)
+    reader.feed(b"1\n")
+    reader.end()
+    assert kept.messages == [b"1"]
+
+
+@given(
+    lines=st.lists(st.binary(max_size=12).filter(lambda line: b"\n" not in line)),
+    cuts=st.lists(st.integers(0, 200)),
+)
+def test_how_a_stream_is_cut_into_chunks_makes_no_difference(
+    lines: list[bytes], cuts: list[int]
+) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    chunks = [stream[a:b] for a, b in pairwise(places)]
+    whole, cut = read(stream, limit=8), read(*chunks, limit=8)
+    assert (cut.messages, cut.reports) == (whole.messages, whole.reports)
+
+
+def test_a_message_as_long_as_the_limit_is_handed_on() -> None:
+    assert read(b"12345678\n", limit=8).messages == [b"12345678"]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [[b"1\n123456789\n2\n"], [b"1\n12345", b"6789", b"0123456789", b"\n2\n"]],
+    ids=["at once", "in pieces"],
+)
+def test_a_message_longer_than_the_limit_is_skipped(chunks: list[bytes]) -> None:
+    assert read(*chunks, limit=8).messages == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [[b"1\n123456789\n2\n"], [b"1\n12345", b"6789", b"0123456789", b"\n2\n"]],
+    ids=["at once", "in pieces"],
+)
+def test_a_message_longer_than_the_limit_is_reported_once(chunks: list[bytes]) -> None:
+    assert read(*chunks, limit=8).reports == [8]
+
+
+def test_each_message_longer_than_the_limit_is_reported() -> None:
+    assert read(b"123456789", b"\n123456789", b"\n1\n", limit=8).reports == [8, 8]
+
+
+def test_a_message_longer_than_the_limit_that_the_stream_ends_in_is_no_message() -> None:
+    kept = Kept()
+    reader = LineReader(kept, 8)
+    reader.feed(b"123456789")
+    reader.end()
+    assert kept.messages == []
+
+
+def test_a_message_that_never_ends_is_not_kept_in_memory() -> None:
+    reader = LineReader(Kept(), 1000)
+    for _ in range(10_000):
+        reader.feed(b"x" * 100)
+    assert sum(map(len, reader._parts)) <= 1000
+
+
+# --- writing ---
+
+
+class Pipe:
+    """Where lines are written to."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.wrote = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+        self.wrote.set()
+
+
+def writer_to(pipe: Pipe) -> LineWriter:
+    writer = LineWriter(asyncio.get_running_loop())
+    writer.attach(pipe)
+    return writer
+
+
+async def soon(event: asyncio.Event) -> None:
+    await asyncio.wait_for(event.wait(), WAIT_S)
+
+
+async def test_what_is_sent_in_one_turn_of_the_loop_goes_out_in_one_write() -> None:
+    pipe = Pipe()
+    writer = writer_to(pipe)
+    for message in (b"1", b"2", b"3"):
+        writer.send(message)
+    await soon(pipe.wrote)
+    assert pipe.writes == [b"1\n2\n3\n"]
+
+
+async def test_what_is_sent_in_a_later_turn_goes_out_too() -> None:
+    pipe = Pipe()
+    writer = writer_to(pipe)
+    writer.send(b"1")
+    await soon(pipe.wrote)
+    pipe.wrote.clear()
+    writer.send(b"2")
+    await soon(pipe.wrote)
+    assert pipe.writes == [b"1\n", b"2\n"]
+
+
+async def test_a_flush_writes_now_what_is_queued() -> None:
+    pipe = Pipe()
+    writer = writer_to(pipe)
+    writer.send(b"1")
+    writer.flush()
+    assert pipe.writes == [b"1\n"]
+
+
+async def test_what_was_flushed_is_not_written_again() -> None:
+    pipe = Pipe()
+    writer = writer_to(pipe)
+    writer.send(b"1")
+    writer.flush()
+    await asyncio.sleep(0)
+    assert pipe.writes == [b"1\n"]
+
+
+async def test_what_is_sent_before_there_is_a_pipe_is_written_when_there_is_one() -> None:
+    pipe = Pipe()
+    writer = LineWriter(asyncio.get_running_loop())
+    writer.send(b"1")
+    await asyncio.sleep(0)
+    writer.attach(pipe)
+    writer.send(b"2")
+    await soon(pipe.wrote)
+    assert b"".join(pipe.writes) == b"1\n2\n"
+
+
+async def test_what_is_sent_after_the_pipe_has_broken_is_not_kept() -> None:
+    writer = writer_to(Pipe())
+    writer.connection_lost(BrokenPipeError())
+    for _ in range(100):
+        writer.send(b"1")
+    await asyncio.sleep(0)
+    assert writer._queued == []
+
+
+async def test_draining_waits_while_writing_is_paused() -> None:
+    writer = writer_to(Pipe())
+    writer.pause_writing()
+    draining = asyncio.create_task(writer.drain())
+    await asyncio.sleep(0)
+    assert not draining.done()
+    writer.resume_writing()
+    await asyncio.wait_for(draining, WAIT_S)
+
+
+async def test_draining_waits_for_nothing_where_writing_is_not_paused() -> None:
+    await asyncio.wait_for(writer_to(Pipe()).drain(), WAIT_S)
+
+
+async def test_draining_ends_when_nobody_reads_any_more() -> None:
+    writer = writer_to(Pipe())
+    writer.pause_writing()
+    writer.connection_lost(None)
+    await asyncio.wait_for(writer.drain(), WAIT_S)
+
+
+async def test_whoever_asks_is_told_of_each_pause_and_each_resumption() -> None:
+    told: list[bool] = []
+    writer = writer_to(Pipe())
+    writer.on_pause = told.append
+    writer.pause_writing()
+    writer.resume_writing()
+    assert told == [True, False]
