@@ -222,8 +222,9 @@ async def test_a_revision_that_a_refusal_lists_is_spoken(revision: str) -> None:
 
 async def test_the_newest_of_the_revisions_that_a_refusal_lists_is_spoken() -> None:
     server = refuses_first(ALL[2], ALL[2], ALL[0], ALL[1])
-    async with connected(server) as (session, _):
-        assert session.revision == ALL[2]
+    async with connected(server) as (_, recorded):
+        (asked,) = recorded.asked("initialize")
+        assert asked["params"]["protocolVersion"] == ALL[2]
 
 
 async def test_a_refusal_that_lists_only_unknown_revisions_leaves_the_handshake() -> None:

@@ -175,6 +175,15 @@ async def test_content_blocks_are_sent_as_they_are(revision: str) -> None:
 
 
 @every_revision
+async def test_a_function_that_may_return_a_block_promises_no_data(revision: str) -> None:
+    def f() -> int | latest.TextContent:
+        return latest.TextContent(text="a")
+
+    assert getattr(await listed(f, revision), "output_schema", None) is None
+    assert (await called(f, revision)).content[0].text == "a"
+
+
+@every_revision
 @pytest.mark.parametrize("written_at", mcp_wire.REVISIONS)
 async def test_a_result_of_any_revision_is_sent_at_any_other(
     revision: str, written_at: str

@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from mcp_gen import Server
-from tests.support.frames import every_revision, with_batches
+from mcp_gen.compat.recording import RecordingTransport
+from mcp_gen.transports.memory import memory_pair
+from tests.support.frames import Speaker, every_revision, with_batches
 from tests.support.raw import WAIT_S, RawClient, talking
 
 
@@ -167,6 +169,21 @@ async def test_a_batch_whose_every_request_was_cancelled_is_answered_with_nothin
         await soon(waits.ended)
         await serves(client)
         assert client.came == []
+
+
+@every_revision
+async def test_a_server_that_is_told_to_stop_ends_what_is_in_flight_first(revision: str) -> None:
+    waits = Waits()
+    ours, theirs = memory_pair()
+    serving = asyncio.create_task(waits.server.serve(theirs))
+    client = RawClient(RecordingTransport(ours), Speaker(revision))
+    await client.transport.start(client)
+    client.send(*client.speaker.opening, client.speaker.call(1, "wait"))
+    await soon(waits.began)
+    serving.cancel()
+    await asyncio.wait([serving], timeout=WAIT_S)
+    assert serving.cancelled()
+    assert waits.ended.is_set()
 
 
 @every_revision

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from mcp_gen import Server
 from mcp_gen.transports.stdio import StdioTransport
@@ -33,6 +34,16 @@ async def hold() -> str:
 async def release() -> str:
     released.set()
     return "done"
+
+
+@server.tool
+def read_file(path: str) -> str:
+    return Path(path).read_text()
+
+
+@server.tool
+async def interrupt() -> str:
+    raise KeyboardInterrupt
 
 
 @server.tool

@@ -227,6 +227,24 @@ async def test_a_body_over_the_limit_is_too_large(pieces: int) -> None:
     assert (await request(app, parts, headers_of(PEER, message))).status == 413
 
 
+async def test_a_body_over_the_limit_is_not_read_to_its_end() -> None:
+    read = 0
+
+    async def receive() -> Any:
+        nonlocal read
+        read += 1
+        assert read < 10
+        return {"type": "http.request", "body": b"a" * 500, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    sent: list[Any] = []
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
+    await limited(1000)(scope, receive, send)
+    assert sent[0]["status"] == 413
+
+
 async def test_a_body_of_just_the_limit_is_read() -> None:
     message = PEER.call(1, "echo", text="a")
     reply = await request(limited(len(message)), message, headers_of(PEER, message))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -188,11 +189,22 @@ def test_a_server_whose_input_has_ended_before_it_began_exits_cleanly() -> None:
 
 
 @each_lifecycle
-def test_requests_in_flight_when_the_input_ends_are_answered(revision: str) -> None:
-    speaker = Speaker(revision)
-    ran = feed([*speaker.opening, speaker.call(1, "hold"), speaker.call(2, "release")])
-    assert "result" in ran.answer(1)
-    assert ran.status == 0
+def test_requests_in_flight_when_the_input_ends_are_answered(revision: str, tmp_path: Path) -> None:
+    speaker, fifo = Speaker(revision), tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with running() as server:
+        server.send(*speaker.opening, speaker.call(1, "read_file", path=str(fifo)))
+        server.close_stdin()
+        fifo.write_text("late")
+        assert server.answer(1)["result"]["content"][0]["text"] == "late"
+        assert server.ended() == 0
+
+
+def test_a_keyboard_interrupt_in_a_tool_ends_the_server() -> None:
+    with running() as server:
+        server.send(PEER.call(1, "interrupt"))
+        assert server.ended() == 0
+    assert "Traceback" not in server.stderr
 
 
 def test_a_client_that_reads_no_answers_any_more_does_not_break_the_servers_end() -> None:
