@@ -15,7 +15,6 @@ from mcp_gen.core.errors import (
     SessionLost,
 )
 from mcp_gen.core.project import project
-from mcp_gen.core.project import project
 from mcp_gen.session.kernel import internal_error, is_cancelled, settle
 from mcp_gen.session.link import Link
 
