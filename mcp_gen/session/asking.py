@@ -105,11 +105,18 @@ class Asking:
     """
 
     def __init__(
-        self, link: Link, results_at: Profile, outbound: HookSet, context: Any = None
+        self,
+        link: Link,
+        results_at: Profile,
+        outbound: HookSet,
+        context: Any = None,
+        *,
+        peer: str = "server",
     ) -> None:
         self._link = link
         self._read_as = results_at.methods
         self._outbound = outbound
+        self._peer = peer
         self.context = context
         """What the hooks get as their context."""
 
@@ -150,10 +157,12 @@ class Asking:
         try:
             result = reader.decode_result(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InvalidParams(f"{method.name}: the peer's result: {error}") from None
+            raise InvalidParams(f"{method.name}: the {self._peer}'s result: {error}") from None
         if reader.results and type(result) is not reader.results[0]:
             kind = type(result).__name__
-            raise ProtocolError(f"{method.name}: the peer answered with {kind}, unasked for")
+            raise ProtocolError(
+                f"{method.name}: the {self._peer} answered with {kind}, unasked for"
+            )
         return result
 
 
