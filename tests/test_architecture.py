@@ -34,6 +34,7 @@ NO_IO = {"asyncio", "selectors", "socket", "ssl", "subprocess", "threading", "ti
 
 OUTSIDE: Mapping[str, frozenset[str]] = {
     "mcp_wire": sys.stdlib_module_names | {"msgspec"},
+    "mcp_wire.pydantic": sys.stdlib_module_names | {"msgspec", "pydantic", "pydantic_core"},
     "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec"},
 }
 """What else a package may import, where that is limited."""
@@ -54,6 +55,8 @@ def wrong_imports(package: str, module: str, text: str) -> Iterator[Line]:
     """What a module of a package imports and may not."""
     allowed = (package, *BELOW[package])
     outside = OUTSIDE.get(package)
+    if module.startswith("mcp_wire.pydantic"):
+        outside = OUTSIDE["mcp_wire.pydantic"]
     for line, name in source.imports(text, module):
         root = name.partition(".")[0]
         if root in OURS:

@@ -190,9 +190,9 @@ class _Projection:
         except TypeError as error:
             raise self.refuse(f"{target.__name__}: {error}", path) from None
 
-    def lose(self, path: str, reason: str = "no such field") -> None:
+    def lose(self, path: str, reason: str = "has no such field") -> None:
         """Report what is left behind."""
-        self.losses.append(Loss(path, f"{self.to}: {reason}"))
+        self.losses.append(Loss(path, f"{self.to} {reason}"))
 
     def refuse(self, what: str, path: str) -> ProjectionError:
         """The error for a value that the target cannot hold."""

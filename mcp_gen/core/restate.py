@@ -80,7 +80,8 @@ def _as_text(
     """Whoever cannot read structured content finds it as text."""
     if _absent(value, "structured_content"):
         return ()
-    content = value.structured_content
+    # As it reads on the wire: a tool may have put a struct or a dataclass there.
+    content = msgspec.json.decode(encode(value.structured_content))
     blocks: list[Any] = fields["content"]
     if not any(_holds(block, content) for block in blocks):
         text = projection.home.TextContent(text=encode(content).decode())
@@ -171,7 +172,7 @@ def _audio(projection: Projection, value: Any, path: str) -> Any:
     blob = home.BlobResourceContents(
         uri=f"audio://{digest}", blob=value.data, mime_type=value.mime_type
     )
-    projection.lose(path, "audio has become an embedded resource")
+    projection.lose(path, "has no audio: it is an embedded resource there")
     annotations = projection.restate(value.annotations, None, f"{path}.annotations")
     return projection.make(
         home.EmbeddedResource, {"resource": blob, "annotations": annotations}, path
@@ -179,7 +180,7 @@ def _audio(projection: Projection, value: Any, path: str) -> Any:
 
 
 def _link(projection: Projection, value: Any, path: str) -> Any:
-    projection.lose(path, "a resource link has become text")
+    projection.lose(path, "has no resource links: it is text there")
     annotations = projection.restate(value.annotations, None, f"{path}.annotations")
     text = f"{value.name}: {value.uri}"
     return projection.make(
