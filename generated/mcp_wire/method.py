@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_wire.base import decode
+from mcp_wire.base import decode, decoder
 
 __all__ = ["Direction", "Kind", "Method", "Route"]
 
@@ -102,7 +102,7 @@ def decode_params(kind: Any, data: bytes | Raw, *, required: bool) -> Any:
 class Route(Generic[C]):
     """From a method to its handler: how to decode the params, and what to await for the result."""
 
-    __slots__ = ("call", "decode", "method", "results")
+    __slots__ = ("_decode_strictly", "_params", "call", "method", "results")
 
     def __init__(
         self,
@@ -110,12 +110,22 @@ class Route(Generic[C]):
         call: Callable[[C, Any], Awaitable[Any]],
         params: Any = None,
     ) -> None:
-        kind = params or method.params
         self.method = method
         self.call = call
         self.results = frozenset(method.results)
+        self._params: Any = params or method.params
+        self._decode_strictly: Callable[[Raw], Any] | None = None
 
-        def read(data: Raw) -> Any:
-            return decode_params(kind, data, required=method.params_required)
+    def decode(self, data: Raw) -> Any:
+        """Decode params; empty `data` means the message had none.
 
-        self.decode: Callable[[Raw], Any] = read
+        Raises:
+            msgspec.ValidationError: not the params of this method; the message ends in the path.
+        """
+        if self._decode_strictly is None:
+            self._decode_strictly = decoder(self._params).decode
+        try:
+            return self._decode_strictly(data)
+        except msgspec.DecodeError:
+            # Only now is it asked whether there are none, or whether they are of a kind to come.
+            return decode_params(self._params, data, required=self.method.params_required)

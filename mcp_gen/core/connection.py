@@ -102,7 +102,7 @@ class Connection(Generic[W]):
         `data` is one whole JSON text in UTF-8. The list has one event, or one per entry where the
         profile allows batches. Nothing is raised for what a peer sent: see `Refused`.
         """
-        if data.lstrip()[:1] == b"[":
+        if not data.startswith(b"{") and data.lstrip().startswith(b"["):
             return self._receive_batch(data)
         return [self._event(data, None)]
 

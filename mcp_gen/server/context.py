@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,19 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["Context"]
 
 
-class Context:
+class Context(Struct, eq=False):
     """One request being answered. Ask for it with a parameter annotated `Context`."""
 
-    __slots__ = ("caller", "meta", "request_id")
-
-    def __init__(
-        self, request_id: RequestId | None, caller: Caller, meta: dict[str, Any] | None
-    ) -> None:
-        self.request_id = request_id
-        """The id of the request; None in a hook of a notification, which has none."""
-        self.caller = caller
-        self.meta = meta
-        """The request's `_meta`, as it came."""
+    request_id: RequestId | None
+    """The id of the request; None in a hook of a notification, which has none."""
+    caller: Caller
+    meta: dict[str, Any] | None
+    """The request's `_meta`, as it came."""
 
     @property
     def profile(self) -> Profile:

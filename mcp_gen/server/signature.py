@@ -76,7 +76,7 @@ class Signature:
 
     def arguments(self, values: Struct, ctx: Context) -> dict[str, Any]:
         """The keyword arguments of a call."""
-        named = {name: getattr(values, name) for name, _, _ in self._parameters}
+        named = msgspec.structs.asdict(values)
         if self.context_name:
             named[self.context_name] = ctx
         return named

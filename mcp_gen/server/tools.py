@@ -6,14 +6,15 @@ import asyncio
 import contextvars
 import logging
 import re
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property, partial
 from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Raw
 
+import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.core.project import project
 from mcp_gen.server.signature import Signature, json_schema
@@ -22,7 +23,6 @@ from mcp_wire import UnknownContent, Wire, encode, latest
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_wire import common
-    from mcp_wire.profile import Profile
 
 __all__ = ["FunctionTool", "ToolBox"]
 
@@ -31,6 +31,8 @@ CallParams: TypeAlias = "common.CallToolRequestParams | common.RawCallToolReques
 _log = logging.getLogger("mcp_gen.server")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _NULL = Raw(b"null")
+_PLAIN = frozenset({bool, dict, float, int, list, str, type(None)})
+"""What most tools return, and what is no wire type for certain."""
 _BLOCKS: tuple[type[Any], ...] = (*get_args(latest.ContentBlock), UnknownContent)
 
 
@@ -78,30 +80,58 @@ class FunctionTool:
         return await asyncio.get_running_loop().run_in_executor(None, run)
 
     def result(self, value: Any, ctx: Context) -> common.CallToolResult:
-        """What the function returned, as a result."""
-        if _is_result(value):
-            return value
-        if _is_block(value):
-            return latest.CallToolResult(content=[value])
+        """What the function returned, as a result of the revision that is spoken."""
+        if value.__class__ not in _PLAIN:
+            if _is_result(value):
+                return value
+            if _is_block(value):
+                return latest.CallToolResult(content=[value])
+        results = _results_at(ctx.caller.profile.revision)
         if self._structured:
-            text = latest.TextContent(text=_as_text(value))
-            data = self._as_data(value, ctx.profile)
-            return latest.CallToolResult(content=[text], structured_content=data)
+            return results.of_data(value, is_object=self._gives_object)
         if value is None:
-            return latest.CallToolResult(content=[])
+            return results.of_texts(())
         values: list[Any] = value if value.__class__ is list else [value]
-        return latest.CallToolResult(content=[_block(item) for item in values])
-
-    def _as_data(self, value: Any, profile: Profile) -> Any:
-        """The structured content that the output schema describes, as the revision has it."""
-        if not self._gives_object:
-            return {"result": value} if profile.structured_content == "object" else value
-        return value if value.__class__ is dict else msgspec.to_builtins(value)
+        if any(_is_block(item) for item in values):
+            return latest.CallToolResult(content=[_block(item) for item in values])
+        return results.of_texts(map(_as_text, values))
 
     @cached_property
     def _gives_object(self) -> bool:
         schema = self.tool.output_schema
         return schema is not None and schema.get("type") == "object"
+
+
+class _Results:
+    """Makes results in the types of one revision, so that there is nothing left to project."""
+
+    def __init__(self, revision: str) -> None:
+        home = mcp_wire.types(revision)
+        self._result: Any = home.CallToolResult
+        self._text: Any = home.TextContent
+        self._holds = mcp_wire.profile(revision).structured_content
+
+    def of_texts(self, texts: Iterable[str]) -> common.CallToolResult:
+        """A result with one block per text."""
+        result: common.CallToolResult = self._result(content=[self._text(text=t) for t in texts])
+        return result
+
+    def of_data(self, value: Any, *, is_object: bool) -> common.CallToolResult:
+        """A result with data, as its output schema has it at the revision, and as text."""
+        content = [self._text(text=_as_text(value))]
+        if self._holds == "none":
+            made: common.CallToolResult = self._result(content=content)
+            return made
+        if is_object:
+            value = value if value.__class__ is dict else msgspec.to_builtins(value)
+        elif self._holds == "object":
+            # The output schema is wrapped by the same rule when it is projected.
+            value = {"result": value}
+        result: common.CallToolResult = self._result(content=content, structured_content=value)
+        return result
+
+
+_results_at = cache(_Results)
 
 
 class ToolBox:

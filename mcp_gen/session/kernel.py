@@ -53,7 +53,7 @@ class Binding(Generic[C]):
         self.routes = routes
         self.lifecycle = lifecycle
         self.tail = tail
-        """What ends every result: the server's identity in `_meta`, where the revision wants it."""
+        """What ends every answer: the server's identity in `_meta`, where the revision wants it."""
 
 
 class Call(Struct, Generic[C], gc=False):
@@ -95,7 +95,9 @@ class Kernel(Generic[C]):
         self._bindings: dict[str, Binding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
         # Searched for in undecoded params: most requests of a connection with a handshake lack it.
-        self._names_revision = re.compile("|".join(map(re.escape, keys)).encode()) if keys else None
+        # Some encoders write a slash as `\/`.
+        pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
+        self._names_revision = re.compile(pattern) if keys else None
         self._version_keys = keys
 
     def changed(self) -> None:
@@ -121,7 +123,7 @@ class Kernel(Generic[C]):
         tail = b""
         if profile.server_info_key:
             info = project(self._server_info, profile.revision).value
-            tail = b',"_meta":' + encode({profile.server_info_key: info}) + b"}"
+            tail = b',"_meta":' + encode({profile.server_info_key: info}) + b"}}"
         return Binding(profile, visible, lifecycle_of(profile, self.per_request), tail)
 
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
@@ -135,7 +137,9 @@ class Kernel(Generic[C]):
     def _named(self, params: Raw) -> str:
         """The revision that a request names, or the newest that may be named so."""
         *older, newest = self.per_request
-        meta = (_loose_meta(params) if older else None) or {}
+        if not older:
+            return newest
+        meta = _loose_meta(params) or {}
         named = (listed(meta.get(key), older) for key in self._version_keys)
         return next(filter(None, named), newest)
 
@@ -202,25 +206,18 @@ class Kernel(Generic[C]):
     def _answer(self, call: Call[C], result: Any) -> bytes:
         # The handshake decides the profile while it runs, so it is asked for only now.
         profile = call.caller.profile
-        if (
-            not isinstance(result, Raw) and type(result) not in call.route.results
-        ) or profile is not call.binding.profile:
+        if type(result) not in call.route.results or profile is not call.binding.profile:
             result = project(result, profile.revision).value
-        if not call.binding.tail:
-            return envelope.response(call.id, result)
-        return self._with_identity(call, result)
-
-    def _with_identity(self, call: Call[C], result: Any) -> bytes:
-        """The answer with the server's identity in `_meta`, written behind what is there."""
         tail = call.binding.tail
+        if not tail:
+            return envelope.response(call.id, result)
         meta: dict[str, Any] | None = getattr(result, "meta", None)
         if meta is not None:
-            info = msgspec.json.decode(tail[len(b',"_meta":') : -1])
+            info = msgspec.json.decode(tail[len(b',"_meta":') : -len(b"}}")])
             result = msgspec.structs.replace(result, meta={**info, **meta})
             return envelope.response(call.id, result)
         # Every result of these revisions begins with its type, so there is a member to follow.
-        body = encode(result)[:-1] + tail
-        return b'{"jsonrpc":"2.0","id":' + encode(call.id) + b',"result":' + body + b"}"
+        return envelope.response(call.id, result)[: -len(b"}}")] + tail
 
 
 def internal_error(id: RequestId) -> bytes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError
-from mcp_gen.core.revisions import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,29 +28,18 @@ __all__ = [
 ]
 
 
-class Caller:
+class Caller(Struct, eq=False):
     """Who asks: the revision, what the client declared, and the session where there is one."""
 
-    __slots__ = (
-        "capabilities",
-        "client_info",
-        "headers",
-        "profile",
-        "ready",
-        "session",
-        "stated_revision",
-    )
-
-    def __init__(self, profile: Profile, session: Any = None) -> None:
-        self.profile = profile
-        self.session = session
-        self.capabilities: Any = None
-        """ClientCapabilities, as a wire type or as plain JSON."""
-        self.client_info: Any = None
-        self.headers: Any = None
-        self.ready = False
-        self.stated_revision: str | None = None
-        """The revision that the transport named beside the message, where it does."""
+    profile: Profile
+    session: Any = None
+    capabilities: Any = None
+    """ClientCapabilities, as a wire type or as plain JSON."""
+    client_info: Any = None
+    headers: Any = None
+    ready: bool = False
+    stated_revision: str | None = None
+    """The revision that the transport named beside the message, where it does."""
 
     def in_another_request(self) -> Caller:
         """The same client, without headers: requests that are open at once do not share them."""
@@ -94,6 +84,7 @@ class PerRequestLifecycle:
     def __init__(self, profile: Profile, spoken: Sequence[str]) -> None:
         self._profile = profile
         self._spoken = list(spoken)
+        self._known = dict.fromkeys(spoken, True)
         self._version = profile.protocol_version_key or ""
         self._capabilities = profile.client_capabilities_key or ""
         self._info = profile.client_info_key or ""
@@ -106,7 +97,7 @@ class PerRequestLifecycle:
             raise self._revision_missing(method)
         if _says_otherwise(caller.stated_revision, version):
             raise header_mismatch(self._profile, "headers and body name different revisions")
-        if listed(version, self._spoken) is None:
+        if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
         if type(capabilities) is not dict:
             where = f"$.params._meta.{self._capabilities}"

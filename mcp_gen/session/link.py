@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Requested
+from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
 
 if TYPE_CHECKING:
@@ -132,17 +132,17 @@ class Link(ABC):
     # --- what came ---
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, Requested):
+        if type(event) is Requested:
             self._asked(event)
-        elif isinstance(event, Answered):
+        elif type(event) is Answered:
             if not event.waiter.done():
                 event.waiter.set_result(event.result)
-        elif isinstance(event, Failed):
+        elif type(event) is Failed:
             if not event.waiter.done():
                 event.waiter.set_exception(event.error)
-        elif isinstance(event, Noticed):
+        elif type(event) is Noticed:
             self._told(event)
-        else:
+        elif isinstance(event, Refused):
             self._log.warning("refused a message: %s", event.error)
             self._send(event.answer, event.batch)
 

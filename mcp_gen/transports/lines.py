@@ -84,6 +84,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._loop = loop
         self._sink: Sink | None = None
         self._queued: list[bytes] = []
+        self._flushes = False
         self._resumed = asyncio.Event()
         self._resumed.set()
         self.on_pause: Any = None
@@ -96,12 +97,23 @@ class LineWriter(asyncio.BaseProtocol):
 
     def send(self, message: bytes) -> None:
         """Queue one message."""
-        if not self._queued:
-            self._loop.call_soon(self.flush)
         self._queued.append(message)
+        if not self._flushes:
+            self.flush_soon()
+
+    def flush_soon(self) -> None:
+        """Write behind what the loop has to do already.
+
+        A reader calls this once its messages are handed on: answers that are ready as soon as the
+        tasks which those have started have run go out without another turn of the loop.
+        """
+        if not self._flushes:
+            self._flushes = True
+            self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
         """Write what is queued now."""
+        self._flushes = False
         if self._queued and self._sink is not None:
             self._queued.append(b"")
             data = b"\n".join(self._queued)

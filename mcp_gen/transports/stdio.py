@@ -49,7 +49,7 @@ class StdioTransport:
         if reconfigure:
             reconfigure(line_buffering=True)  # a log is read while it is written
         self._writer = writer = LineWriter(loop)
-        protocol = _ReadProtocol(receiver, self._max)
+        protocol = _ReadProtocol(receiver, writer, self._max)
         self._writing = await self._open_writer(loop, writer)
         writer.attach(self._writing)
         self._reading = await self._open_reader(loop, protocol)
@@ -126,12 +126,14 @@ class StdioTransport:
 
 
 class _ReadProtocol(asyncio.Protocol):
-    def __init__(self, receiver: Receiver, max_message_bytes: int) -> None:
+    def __init__(self, receiver: Receiver, writer: LineWriter, max_message_bytes: int) -> None:
         self._receiver = receiver
+        self._writer = writer
         self._lines = LineReader(receiver, max_message_bytes)
 
     def data_received(self, data: bytes) -> None:
         self._lines.feed(data)
+        self._writer.flush_soon()
 
     def eof_received(self) -> bool:
         self._lines.end()
