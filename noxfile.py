@@ -46,6 +46,7 @@ def types(session: nox.Session) -> None:
     install(session, "codegen", "types", "test", "bench", project=True)
     session.run("mypy")
     session.run("pyright")
+    session.run("python", "-m", "pytest", "tests/typing", *session.posargs)
 
 
 @nox.session

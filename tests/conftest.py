@@ -9,8 +9,9 @@ import pytest
 from tests.support.loop import run_clean
 
 # The peers bring the official SDK, which the project itself must not need: `nox -s peers` asks for
-# them by name, and what is asked for by name is collected all the same.
-collect_ignore = ["peers"]
+# them by name, and what is asked for by name is collected all the same. So does `nox -s types` for
+# what the type checkers are to find.
+collect_ignore = ["peers", "typing"]
 
 
 @pytest.hookimpl(tryfirst=True)

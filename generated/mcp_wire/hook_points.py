@@ -172,6 +172,6 @@ async def _told(hook: Callable[..., Any], *arguments: Any) -> None:
         answer = hook(*arguments)
         if inspect.isawaitable(answer):
             await answer
-    except Exception:
-        # A hook that only listens must not change what it hears of.
+    except (Exception, SystemExit):
+        # A hook that only listens must not change what it hears of, let alone end the process.
         _log.exception("a hook failed")

@@ -71,27 +71,24 @@ class AtRevision:
         """The call of the revision that is spoken, and its arguments with the revision's types.
 
         Raises:
-            UsageError: the revision lacks the request, or an argument of it.
+            UsageError: the revision lacks the request or an argument of it, or needs one more.
             ProjectionError: it cannot hold a value.
         """
         call = getattr(self._calls, name, None)
         if call is None:
             raise UsageError(f"{self.revision} has no {name}")
-        takes = inspect.signature(call).parameters.keys()
-        given = _present(fields)
-        one_shape = "params" in given and "params" not in takes
-        for key in sorted(given.keys() - takes) if not one_shape else ():
+        takes = inspect.signature(call).parameters
+        given = {key: value for key, value in fields.items() if value is not None}
+        # Where other revisions have several shapes of the params, this one may take their fields.
+        spread = "params" in given and "params" not in takes
+        for key in sorted(given.keys() - takes.keys()) if not spread else ():
             raise UsageError(f"{self.revision}: {name} has no `{key}`")
         given = {key: project(one, self.revision).value for key, one in given.items()}
-        if one_shape:
-            # Other revisions have several shapes of these params; this one takes their fields.
-            whole = given["params"]
-            given = _present({key: getattr(whole, key) for key in whole.__struct_fields__})
-        if "meta" in takes:
-            given["meta"] = _merged(given.get("meta"), meta)
-        elif meta:
-            whole = given["params"]
-            given["params"] = msgspec.structs.replace(whole, meta=_merged(whole.meta, meta))
+        given = _fields(given["params"]) if spread else given
+        _add_meta(given, meta)
+        for key, parameter in takes.items():
+            if parameter.default is parameter.empty and key not in given:
+                raise UsageError(f"{self.revision}: {name} needs `{key}`")
         return call, given
 
     def _with_identity(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -166,8 +163,20 @@ class Asking:
         return result
 
 
-def _present(fields: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}
+def _fields(params: msgspec.Struct) -> dict[str, Any]:
+    values = ((name, getattr(params, name)) for name in params.__struct_fields__)
+    return {name: value for name, value in values if value is not None}
+
+
+def _add_meta(given: dict[str, Any], meta: dict[str, Any] | None) -> None:
+    """Add keys to `_meta`, which is an argument of its own or a field of whole params."""
+    whole = given.get("params")
+    if not meta:
+        return
+    if whole is None:
+        given["meta"] = _merged(given.get("meta"), meta)
+    else:
+        given["params"] = msgspec.structs.replace(whole, meta=_merged(whole.meta, meta))
 
 
 def _merged(below: dict[str, Any] | None, above: dict[str, Any] | None) -> dict[str, Any] | None:

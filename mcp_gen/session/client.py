@@ -106,7 +106,8 @@ class ClientLink(Link):
 
     def _asked(self, event: Requested) -> None:
         route = self.routes.get(event.method)
-        if route is None:
+        # What a server may ask only inside of a result has a route too.
+        if route is None or not route.method.from_server:
             error = MethodNotFound(f"this client does not offer `{event.method}`")
             self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
             return

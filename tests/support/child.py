@@ -10,14 +10,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-__all__ = ["Child", "Ran", "feed", "running"]
+__all__ = ["Child", "Ran", "feed", "running", "started"]
 
 SCRIPT = Path(__file__).with_name("stdio_server.py")
 WAIT_S = 10.0
@@ -107,11 +107,16 @@ class Child:
         return status
 
 
+def running(**options: Any) -> AbstractContextManager[Child]:
+    """The stdio server as a process that is gone afterwards."""
+    return started(command(options))
+
+
 @contextmanager
-def running(**options: Any) -> Iterator[Child]:
-    """A server process that is gone afterwards."""
+def started(words: Sequence[str]) -> Iterator[Child]:
+    """A command as a process that is gone afterwards."""
     process = subprocess.Popen(
-        command(options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     child = Child(process)
     try:

@@ -1,0 +1,55 @@
+"""Both type checkers accept what hooks and calls are for, and refuse what they are not for."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ACCEPTED = Path(__file__).with_name("hook_types.py")
+REFUSED = Path(__file__).with_name("refused_hooks.py")
+LIMIT_S = 50
+Check = Callable[[Path], set[int]]
+
+
+def run(*words: str) -> str:
+    """What a checker prints."""
+    ran = subprocess.run(
+        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S
+    )
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def mypy(path: Path) -> set[int]:
+    """The lines in which mypy finds errors."""
+    where = path.relative_to(ROOT)
+    found = run("mypy", "--no-pretty", str(where))
+    return {int(n) for n in re.findall(rf"^{where}:(\d+): error", found, re.MULTILINE)}
+
+
+def pyright(path: Path) -> set[int]:
+    """The lines in which pyright finds errors."""
+    found = json.loads(run("pyright", "--outputjson", str(path)))["generalDiagnostics"]
+    return {one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"}
+
+
+both = pytest.mark.parametrize("errors_in", [mypy, pyright])
+
+
+@both
+def test_right_hooks_and_calls_are_accepted(errors_in: Check) -> None:
+    assert errors_in(ACCEPTED) == set()
+
+
+@both
+def test_wrong_hooks_and_calls_are_refused_in_their_lines(errors_in: Check) -> None:
+    lines = REFUSED.read_text("utf-8").splitlines()
+    marked = {n for n, line in enumerate(lines, 1) if line.endswith("# refused")}
+    assert errors_in(REFUSED) == marked
