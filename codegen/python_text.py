@@ -127,6 +127,23 @@ def _one_condition(one: str) -> str:
     return f"has(value, {', '.join(map(literal, steps))})"
 
 
+def holds_picks(alias: ir.Alias, revision: ir.Revision) -> bool:
+    """Whether a union without a tag has another one inside an arm."""
+    seen: set[str] = set()
+
+    def inside(name: str) -> bool:
+        if name in seen:
+            return False
+        seen.add(name)
+        other = revision.aliases.get(name)
+        if other is not None:
+            return bool(other.marker) or any(map(inside, ir.mentions(other.type)))
+        struct = revision.structs[name]
+        return any(inside(one) for field in struct.fields for one in ir.mentions(field.type))
+
+    return any(inside(arm.type) for arm in alias.arms)
+
+
 def wanted(arms: tuple[ir.PickArm, ...]) -> str:
     return " or ".join(f"`{' and '.join(arm.when)}`" for arm in arms)
 
@@ -198,6 +215,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "class_line": class_line,
     "field_line": field_line,
     "conditions": condition,
+    "holds_picks": holds_picks,
     "wanted": wanted,
     "resolved": resolved,
     "decoded_as": decoded_as,

@@ -34,7 +34,13 @@ NO_IO = {"asyncio", "selectors", "socket", "ssl", "subprocess", "threading", "ti
 
 OUTSIDE: Mapping[str, frozenset[str]] = {
     "mcp_wire": sys.stdlib_module_names | {"msgspec"},
-    "mcp_wire.pydantic": sys.stdlib_module_names | {"msgspec", "pydantic", "pydantic_core"},
+    "mcp_wire.pydantic": sys.stdlib_module_names
+    | {
+        "msgspec",
+        "pydantic",
+        "pydantic_core",
+        "typing_extensions",
+    },
     "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec"},
 }
 """What else a package may import, where that is limited."""

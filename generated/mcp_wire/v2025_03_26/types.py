@@ -45,6 +45,8 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
+    nested = False
+
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:

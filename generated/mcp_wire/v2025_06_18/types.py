@@ -45,6 +45,8 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
+    nested = False
+
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "enum" in value:
@@ -62,6 +64,8 @@ class AnyResourceContentsArm(Arm):
     """An arm of AnyResourceContents, picked by the keys of the object."""
 
     __slots__ = ()
+
+    nested = False
 
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:

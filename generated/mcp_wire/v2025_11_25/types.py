@@ -62,6 +62,8 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
+    nested = False
+
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "oneOf" in value:
@@ -87,6 +89,8 @@ class AnyResourceContentsArm(Arm):
     """An arm of AnyResourceContents, picked by the keys of the object."""
 
     __slots__ = ()
+
+    nested = False
 
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
