@@ -43,7 +43,10 @@ def wire_name(name: str) -> str:
 
 
 class WireMeta(StructMeta):
-    """Gives every wire type the same configuration, so that no class repeats it."""
+    """Gives every wire type the same configuration, so that no class repeats it.
+
+    Frozen values are trees: there is no cycle for the garbage collector to find, so it need not look.
+    """
 
     def __new__(
         mcls,
@@ -53,6 +56,7 @@ class WireMeta(StructMeta):
         **config: Any,
     ) -> WireMeta:
         shared: dict[str, Any] = {
+            "gc": False,
             "frozen": True,
             "kw_only": True,
             "omit_defaults": True,
