@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core import envelope
+from mcp_gen.core.connection import Answered
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -21,13 +22,19 @@ from mcp_gen.session.link import Link
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_gen.core.connection import Noticed, Requested
+    from msgspec import Raw
+
+    from mcp_gen.core.connection import Event, Noticed, Requested
     from mcp_gen.core.transport import Duplex
+    from mcp_wire.callers import OnProgress
     from mcp_wire.hooks import ClientHooks
-    from mcp_wire.method import Route
+    from mcp_wire.method import Method, Route
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientLink"]
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 _log = logging.getLogger("mcp_gen.client")
 
@@ -41,6 +48,8 @@ class ClientLink(Link):
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
         self._telling: asyncio.Task[None] | None = None
+        self._held: list[bytes] | None = None
+        """Messages that came right behind the opening's answer, which decides how they are read."""
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
 
@@ -68,6 +77,7 @@ class ClientLink(Link):
     async def opened(self, session: Any) -> None:
         """The session is open: tell whoever listens."""
         self.session = session
+        self._release()
         await self.hooks.tell_opened(session)
 
     async def close(self) -> None:
@@ -85,6 +95,35 @@ class ClientLink(Link):
         """The session has ended: tell whoever listens, once."""
         if self.session is not None and self._telling is None:
             self._telling = self._loop.create_task(self.hooks.tell_closed(self.session))
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
+        """Send a request; see `Link.request`."""
+        self._release()
+        return await super().request(method, params, timeout_s=timeout_s, progress=progress)
+
+    def receive(self, message: bytes) -> None:
+        """One message came."""
+        if self._held is not None:
+            self._held.append(message)
+        else:
+            super().receive(message)
+
+    def _handle(self, event: Event) -> None:
+        if self.profile is None and isinstance(event, Answered):
+            self._held = []
+        super()._handle(event)
+
+    def _release(self) -> None:
+        held, self._held = self._held or [], None
+        for message in held:
+            self.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
         """An answer was too long to be read: nobody knows whose it was."""

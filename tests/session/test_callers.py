@@ -392,12 +392,35 @@ async def test_a_report_reaches_the_call_whose_token_it_has_and_the_hooks(revisi
     assert got == [(0.5, 1, message), ("hook", 0.5)]
 
 
+@every_revision
+async def test_what_comes_right_behind_the_answer_to_the_opening_is_heard(revision: str) -> None:
+    heard: list[Any] = []
+    told = asyncio.Event()
+    ours, theirs = memory_pair()
+    scripted = Scripted(revision, theirs, behind_opening=True)
+    async with Client("early") as client, scripted:
+
+        def hear(ctx: Any, params: Any) -> None:
+            heard.append((ctx, params.data))
+            told.set()
+
+        client.hooks.on_logging_message(hear)
+        session = await client.connect(ours, revision=revision)
+        await asyncio.wait_for(told.wait(), WAIT_S)
+        await session.list_tools()
+    assert heard == [(session, "early")]
+    pinged = [{"jsonrpc": "2.0", "id": "early", "result": {}}] if scripted.profile.alive else []
+    assert scripted.answers == pinged
+
+
 class Scripted:
     """A server that reports once about each call before it answers."""
 
-    def __init__(self, revision: str, transport: Any) -> None:
+    def __init__(self, revision: str, transport: Any, *, behind_opening: bool = False) -> None:
         self.profile = mcp_wire.profile(revision)
+        self.answers: list[Any] = []
         self._transport = transport
+        self._behind_opening = behind_opening
 
     async def __aenter__(self) -> None:
         await self._transport.start(self)
@@ -407,8 +430,12 @@ class Scripted:
 
     def receive(self, message: bytes) -> None:
         frame = msgspec.json.decode(message)
-        if "id" not in frame:
-            return
+        if "method" not in frame:
+            self.answers.append(frame)
+        elif "id" in frame:
+            self._answer(frame)
+
+    def _answer(self, frame: Any) -> None:
         if frame["method"] == "tools/call":
             token = frame["params"]["_meta"][self.profile.progress_token_key]
             self._report(token)
@@ -427,6 +454,11 @@ class Scripted:
         }
         result = {**complete, **results[frame["method"]]}
         self._send({"id": frame["id"], "result": result})
+        if self._behind_opening and frame["method"] in ("initialize", "server/discover"):
+            params = {"level": "info", "data": "early"}
+            self._send({"method": "notifications/message", "params": params})
+            if self.profile.alive:
+                self._send({"id": "early", "method": "ping"})
 
     def _report(self, token: Any) -> None:
         words = {"message": "half"} if self.profile.progress_message else {}
