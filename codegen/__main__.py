@@ -1,8 +1,9 @@
-"""`python -m codegen`: writes `generated/mcp_wire` from `schema/`, or shows what would change."""
+"""`python -m codegen`: writes the package and the reference, or shows what would change."""
 
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from codegen import tree
@@ -15,6 +16,7 @@ from codegen.ir import Revision
 from codegen.load import load
 from codegen.normalize import normalize
 from codegen.overlay import Overlay
+from codegen.reference import reference
 
 _EXAMPLES = """\
 examples:
@@ -28,25 +30,34 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     started = time.perf_counter()
     try:
-        files = generate(options.root)
+        made = generate(options.root)
+        package = (options.out or options.root / "generated") / "mcp_wire"
+        pages = options.root / "docs" / "reference"
         if options.check:
-            difference = tree.diff(files, options.out or options.root / "generated")
-            sys.stdout.write(difference)
-            if difference:
-                print("generated/ is out of date: run `nox -s regen`", file=sys.stderr)
-            return 1 if difference else 0
-        changed = tree.write(files, options.out or options.root / "generated")
+            stale = _show("generated/", made.package, package)
+            stale |= _show("docs/reference/", made.reference, pages)
+            return 1 if stale else 0
+        changed = [*tree.write(made.package, package), *tree.write(made.reference, pages)]
     except CodegenError as error:
         print(f"codegen: {error}", file=sys.stderr)
         return 1
     for path in changed:
         print(f"wrote {path}")
-    print(f"{len(files)} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s")
+    count = len(made.package) + len(made.reference)
+    print(f"{count} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s")
     return 0
 
 
-def generate(root: Path) -> dict[Path, str]:
-    """Every file of the generated package, from the inputs under `root/schema`.
+@dataclass(frozen=True)
+class Generated:
+    """All that is generated, by its path in the package or in the folder of the reference."""
+
+    package: dict[Path, str]
+    reference: dict[Path, str]
+
+
+def generate(root: Path) -> Generated:
+    """Every file of the package and of the reference, from the inputs under `root/schema`.
 
     Raises:
         CodegenError: what stopped the run, and what to add.
@@ -61,12 +72,12 @@ def generate(root: Path) -> dict[Path, str]:
     check_alike(revisions)
     documented = root / "schema" / "docs.toml"
     docs = Docs.load(documented) if documented.exists() else Docs(documented.name, {}, {})
-    files = emit(revisions, overlay, docs)
+    made = Generated(emit(revisions, overlay, docs), reference(revisions, overlay, docs))
     overlay.check_used()
     docs.check_used()
     for missing in docs.undocumented(revisions) if documented.exists() else ():
         print(f"undocumented: {missing}", file=sys.stderr)
-    return files
+    return made
 
 
 def read(folder: Path, overlay: Overlay) -> Revision:
@@ -75,6 +86,15 @@ def read(folder: Path, overlay: Overlay) -> Revision:
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
     check_facts(source.facts, source.definitions, source.revision)
     return build(source, normalize(source, overlay), overlay)
+
+
+def _show(name: str, files: dict[Path, str], folder: Path) -> bool:
+    """Write how a folder differs from what it should be; whether it does."""
+    difference = tree.diff(files, folder)
+    sys.stdout.write(difference)
+    if difference:
+        print(f"{name} is out of date: run `nox -s regen`", file=sys.stderr)
+    return bool(difference)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

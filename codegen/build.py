@@ -69,6 +69,7 @@ class _Builder:
             ),
             structs=structs,
             aliases=aliases,
+            pages={name: self._page(name) for name in self._defs},
         )
 
     # --- types ---
@@ -117,7 +118,6 @@ class _Builder:
             tag,
             self._markers.get(name, ""),
             self._deprecated(name),
-            path.partition("/")[0],
             raw,
         )
 
@@ -298,12 +298,19 @@ class _Builder:
         return tuple(
             ir.Section(
                 section["title"],
-                section.get("page", ""),
                 tuple(struct for _, struct in sorted(found, key=lambda pair: pair[0])),
             )
             for section, found in zip(sections, members, strict=True)
             if found
         )
+
+    def _page(self, name: str) -> str:
+        """Its section's page at the revisions that have no page of the schema itself."""
+        order, root = self._order(), self._origins[name].partition("/")[0]
+        place = order.get(name) or order.get(root)
+        sections: list[Object] = self._facts.get("section", [])
+        page = sections[place[0]].get("page", "") if place else ""
+        return page or f"schema#{root.lower()}"
 
     def _in_order(self, aliases: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
         order = self._order()

@@ -8,24 +8,22 @@ from pathlib import Path
 
 from codegen.format import format_tree
 
-PACKAGE = "mcp_wire"
 
-
-def write(files: dict[Path, str], out: Path) -> list[str]:
-    """Replace the package under `out`; what changed, one path each."""
+def write(files: dict[Path, str], there: Path) -> list[str]:
+    """Replace a folder as a whole; what changed in it, one path each."""
     with tempfile.TemporaryDirectory() as folder:
-        made = _make(files, Path(folder))
-        changed = [path for path, _, _ in _differences(made, out / PACKAGE)]
+        made = _make(files, Path(folder) / there.name)
+        changed = [path for path, _, _ in _differences(made, there)]
         if changed:
-            shutil.rmtree(out / PACKAGE, ignore_errors=True)
-            shutil.copytree(made, out / PACKAGE)
+            shutil.rmtree(there, ignore_errors=True)
+            shutil.copytree(made, there)
     return changed
 
 
-def diff(files: dict[Path, str], out: Path) -> str:
+def diff(files: dict[Path, str], there: Path) -> str:
     """A unified diff from what is there to what would be written; empty when they agree."""
     with tempfile.TemporaryDirectory() as folder:
-        made = _make(files, Path(folder))
+        made = _make(files, Path(folder) / there.name)
         return "".join(
             "".join(
                 difflib.unified_diff(
@@ -35,25 +33,25 @@ def diff(files: dict[Path, str], out: Path) -> str:
                     f"b/{path}",
                 )
             )
-            for path, old, new in _differences(made, out / PACKAGE)
+            for path, old, new in _differences(made, there)
         )
 
 
 def _make(files: dict[Path, str], folder: Path) -> Path:
-    package = folder / PACKAGE
     for path, text in files.items():
-        target = package / path
+        target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode())
-    format_tree(package)
-    return package
+    if any(path.suffix == ".py" for path in files):
+        format_tree(folder)
+    return folder
 
 
 def _differences(made: Path, there: Path) -> Iterator[tuple[str, str, str]]:
     new, old = _texts(made), _texts(there)
     for path in sorted(new.keys() | old.keys()):
         if new.get(path) != old.get(path):
-            yield f"{PACKAGE}/{path}", old.get(path, ""), new.get(path, "")
+            yield f"{made.name}/{path}", old.get(path, ""), new.get(path, "")
 
 
 def _texts(folder: Path) -> dict[str, str]:

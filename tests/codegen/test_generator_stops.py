@@ -21,7 +21,7 @@ from tests.codegen.tiny import (
 
 
 def test_the_schema_that_these_tests_change_is_accepted(tmp_path: Path) -> None:
-    assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path))
+    assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path)).package
 
 
 def test_code_that_ruff_refuses_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
