@@ -142,17 +142,25 @@ class _Builder:
     def _field(self, owner: str, wire: str, schema: Object, *, required: bool) -> ir.Field:
         type_ = self._type(schema, f"{self._origins[owner]}/{wire}")
         absent: ir.Absent = "refused"
+        if type_ == _SCALARS["integer"]:
+            self._reads("integer")
         default: Any = None
         lenient = self._lenient(owner, wire) if required else None
         if required and "const" in schema:
             absent, default = "const", schema["const"]
+            self._reads("constant")
         elif lenient is not None:
             absent, default = "always", lenient["value"]
         elif not required:
             absent = "unset" if self._holds_null(type_) else "none"
+            self._reads("null" if absent == "none" else "")
         return ir.Field(
             wire, snake(wire), type_, absent, default, self._deprecated(f"{owner}.{wire}")
         )
+
+    def _reads(self, rule: str) -> None:
+        """Mark a rule of reading as one that this revision has a use for."""
+        self._overlay.one("reads", self._revision, "rule", rule)
 
     def _lenient(self, owner: str, wire: str) -> Any:
         for path in (f"{owner}/{wire}", f"*/{wire}"):

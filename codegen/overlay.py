@@ -25,6 +25,8 @@ _KEYS: dict[str, frozenset[str]] = {
     "capability": frozenset({"method", "path"}),
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),
+    "unchecked": frozenset({"names"}),
+    "reads": frozenset({"rule"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
 
