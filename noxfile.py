@@ -27,7 +27,7 @@ def schema(session: nox.Session) -> None:
 
 @nox.session
 def regen(session: nox.Session) -> None:
-    """Write generated/mcp_wire from schema/; `-- --check` shows what would change."""
+    """Write generated/mcp_wire and docs/reference from schema/; `-- --check` shows a diff."""
     install(session, "codegen")
     session.run("python", "-m", "codegen", *session.posargs)
 

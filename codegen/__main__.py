@@ -1,8 +1,10 @@
-"""`python -m codegen`: writes `generated/mcp_wire` from `schema/`, or shows what would change."""
+"""`python -m codegen`: writes the package and the reference, or shows what would change."""
 
 import argparse
 import sys
 import time
+from collections.abc import Collection
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -18,6 +20,9 @@ from codegen.load import load
 from codegen.names import module
 from codegen.normalize import normalize
 from codegen.overlay import Overlay
+from codegen.reference import reference
+
+PACKAGE = "mcp_wire"
 
 _EPILOG = """\
 examples:
@@ -56,19 +61,18 @@ def _regenerate(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     if options.revision or options.facts or options.overlay:
         raise CodegenError("--revision, --facts and --overlay describe a --schema FILE; add it")
-    files = generate(options.root)
+    made = generate(options.root)
     skipped = _not_named(options.revisions, options.root)
-    out: Path = options.out or options.root / "generated"
+    package = (options.out or options.root / "generated") / PACKAGE
+    pages = options.root / "docs" / "reference"
     if options.check:
-        difference = tree.diff(files, out, skipped)
-        sys.stdout.write(difference)
-        if difference:
-            print("generated/ is out of date: run `nox -s regen`", file=sys.stderr)
-        return 1 if difference else 0
-    changed = tree.write(files, out, skipped)
+        stale = _show("generated/", made.package, package, skipped)
+        stale |= _show("docs/reference/", made.reference, pages)
+        return 1 if stale else 0
+    changed = [*tree.write(made.package, package, skipped), *tree.write(made.reference, pages)]
     for path in changed:
         print(f"wrote {path}")
-    print(_summary(files, changed, started))
+    print(_summary(len(made.package) + len(made.reference), changed, started))
     return 0
 
 
@@ -84,18 +88,27 @@ def _draft(options: argparse.Namespace) -> int:
     if draft.overlay:
         overlay.read_also(draft.overlay)
     made = make(draft, [read(folder, overlay) for folder in folders], overlay, options.root)
-    changed = tree.write(made.files, options.out)
-    print(f"wrote {options.out / tree.PACKAGE}: {_summary(made.files, changed, started)}")
+    package = options.out / PACKAGE
+    changed = tree.write(made.files, package)
+    print(f"wrote {package}: {_summary(len(made.files), changed, started)}")
     sys.stdout.write(made.report)
     return 0
 
 
-def _summary(files: dict[Path, str], changed: list[str], started: float) -> str:
-    return f"{len(files)} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s"
+def _summary(count: int, changed: list[str], started: float) -> str:
+    return f"{count} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s"
 
 
-def generate(root: Path) -> dict[Path, str]:
-    """Every file of the generated package, from the inputs under `root/schema`.
+@dataclass(frozen=True)
+class Generated:
+    """All that is generated, by its path in the package or in the folder of the reference."""
+
+    package: dict[Path, str]
+    reference: dict[Path, str]
+
+
+def generate(root: Path) -> Generated:
+    """Every file of the package and of the reference, from the inputs under `root/schema`.
 
     Raises:
         CodegenError: what stopped the run, and what to add.
@@ -104,12 +117,12 @@ def generate(root: Path) -> dict[Path, str]:
     revisions = [read(folder, overlay) for folder in _folders(root)]
     check_alike(revisions)
     docs = read_docs(root)
-    files = emit(revisions, overlay, docs)
+    made = Generated(emit(revisions, overlay, docs), reference(revisions, overlay, docs))
     overlay.check_used()
     docs.check_used()
     for missing in docs.undocumented(revisions) if docs else ():
         print(f"undocumented: {missing}", file=sys.stderr)
-    return files
+    return made
 
 
 def read(folder: Path, overlay: Overlay) -> Revision:
@@ -141,6 +154,15 @@ def _not_named(named: list[str], root: Path) -> list[str]:
                 f"`nox -s schema -- {revision}` adds a published one"
             )
     return [module(revision) for revision in there if named and revision not in named]
+
+
+def _show(name: str, files: dict[Path, str], folder: Path, skipped: Collection[str] = ()) -> bool:
+    """Write how a folder differs from what it should be; whether it does."""
+    difference = tree.diff(files, folder, skipped)
+    sys.stdout.write(difference)
+    if difference:
+        print(f"{name} is out of date: run `nox -s regen`", file=sys.stderr)
+    return bool(difference)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

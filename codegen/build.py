@@ -68,6 +68,7 @@ class _Builder:
             normalized=self._defs,
             structs=structs,
             aliases=aliases,
+            pages={name: self._page(name) for name in self._defs},
         )
 
     # --- types ---
@@ -116,7 +117,6 @@ class _Builder:
             tag,
             self._markers.get(name, ""),
             self._deprecated(name),
-            path.partition("/")[0],
             raw,
         )
 
@@ -141,17 +141,25 @@ class _Builder:
     def _field(self, owner: str, wire: str, schema: Object, *, required: bool) -> ir.Field:
         type_ = self._type(schema, f"{self._origins[owner]}/{wire}")
         absent: ir.Absent = "refused"
+        if type_ == _SCALARS["integer"]:
+            self._reads("integer")
         default: Any = None
         lenient = self._lenient(owner, wire) if required else None
         if required and "const" in schema:
             absent, default = "const", schema["const"]
+            self._reads("constant")
         elif lenient is not None:
             absent, default = "always", lenient["value"]
         elif not required:
             absent = "unset" if self._holds_null(type_) else "none"
+            self._reads("null" if absent == "none" else "")
         return ir.Field(
             wire, snake(wire), type_, absent, default, self._deprecated(f"{owner}.{wire}")
         )
+
+    def _reads(self, rule: str) -> None:
+        """Mark a rule of reading as one that this revision has a use for."""
+        self._overlay.one("reads", self._revision, "rule", rule)
 
     def _lenient(self, owner: str, wire: str) -> Any:
         for path in (f"{owner}/{wire}", f"*/{wire}"):
@@ -297,12 +305,19 @@ class _Builder:
         return tuple(
             ir.Section(
                 section["title"],
-                section.get("page", ""),
                 tuple(struct for _, struct in sorted(found, key=lambda pair: pair[0])),
             )
             for section, found in zip(sections, members, strict=True)
             if found
         )
+
+    def _page(self, name: str) -> str:
+        """Its section's page at the revisions that have no page of the schema itself."""
+        order, root = self._order(), self._origins[name].partition("/")[0]
+        place = order.get(name) or order.get(root)
+        sections: list[Object] = self._facts.get("section", [])
+        page = sections[place[0]].get("page", "") if place else ""
+        return page or f"schema#{root.lower()}"
 
     def _in_order(self, aliases: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
         order = self._order()

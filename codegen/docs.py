@@ -101,7 +101,7 @@ class Docs:
         types, fields = self._rows["types"], self._rows["fields"]
         missing: dict[str, None] = {}
         for revision in revisions:
-            for name in _documented_types(revision):
+            for name in documented_types(revision):
                 if name not in types:
                     missing[name] = None
             for type_, wire in _documented_fields(revision):
@@ -129,7 +129,7 @@ class Docs:
             raise stop("it only repeats the name; say what the name does not")
 
 
-def _documented_types(revision: ir.Revision) -> Iterator[str]:
+def documented_types(revision: ir.Revision) -> Iterator[str]:
     """Types that users name. What only frames them, or only helps a type checker, is not."""
     for struct in revision.structs.values():
         if not _is_envelope(struct):

@@ -317,10 +317,10 @@ class _Emitter:
     def _alias_doc(self, alias: ir.Alias, indent: int = 0) -> str:
         return docstring([self._docs.type(alias.name), _deprecation(alias.deprecated)], indent)
 
-    def _struct_doc(self, struct: ir.Struct, section: ir.Section, revision: ir.Revision) -> str:
+    def _struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
         """What the type means, and where the specification speaks of it."""
         meaning = self._docs.type(struct.name)
-        page = section.page or f"schema#{struct.root.lower()}"
+        page = revision.pages[struct.name]
         source = f"Source: {revision.spec}/{page}" if meaning and revision.spec else ""
         return docstring([meaning, _deprecation(struct.deprecated), source], 4)
 

@@ -90,8 +90,6 @@ class Struct:
     tag: Tag | None = None
     marker: str = ""
     deprecated: str = ""
-    root: str = ""
-    """The published definition it stands in: its own, or the one it was hoisted from."""
     raw: tuple[str, ...] = ()
     """Fields that the dispatcher's twin of this struct leaves undecoded."""
 
@@ -121,8 +119,6 @@ class Alias:
 @dataclass(frozen=True)
 class Section:
     title: str
-    page: str
-    """Where the specification speaks of it, if there is no page of the schema itself."""
     structs: tuple[Struct, ...]
 
 
@@ -186,3 +182,5 @@ class Revision:
     """The definitions this was read from, normalised: the pydantic models are made from them."""
     structs: dict[str, Struct]
     aliases: dict[str, Alias]
+    pages: dict[str, str]
+    """For every struct and alias, the page of the specification that speaks of it."""

@@ -15,6 +15,8 @@ from codegen.overlay import Overlay
 REF = "#/$defs/"
 ANYTHING: Object = {"type": "object", "additionalProperties": {}}
 
+_BOUNDS = ("format", "maximum", "maxItems", "minItems", "minimum")
+
 
 @dataclass(frozen=True)
 class Normalized:
@@ -137,6 +139,11 @@ class _Normalizer:
     def _shape(self, schema: Object, path: str, *, top: bool = False) -> Object:
         if self._overlay.match("open", self._revision, path):
             return copy.deepcopy(ANYTHING)
+        for word in _BOUNDS:
+            if word in schema and not self._overlay.names("unchecked", self._revision, word):
+                raise self._stop(
+                    path, f"decoding does not check `{word}`; say so with an [[unchecked]] row"
+                )
         if "$ref" in schema:
             return schema
         if "anyOf" in schema:

@@ -26,6 +26,8 @@ _KEYS: dict[str, frozenset[str]] = {
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),
     "renamed": frozenset({"old", "new"}),
+    "unchecked": frozenset({"names"}),
+    "reads": frozenset({"rule"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
 

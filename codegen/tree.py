@@ -8,33 +8,31 @@ from pathlib import Path
 
 from codegen.format import format_tree
 
-PACKAGE = "mcp_wire"
 
+def write(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> list[str]:
+    """Bring a folder up to date; what changed in it, one path each.
 
-def write(files: dict[Path, str], out: Path, skipped: Collection[str] = ()) -> list[str]:
-    """Bring the package under `out` up to date; what changed, one path each.
-
-    `skipped` are folders of the package that stay as they are.
+    `skipped` are folders inside it that stay as they are.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made = _make(files, Path(folder))
-        changed = [path for path, _, _ in _differences(made, out / PACKAGE, skipped)]
+        made = _make(files, Path(folder) / there.name)
+        changed = [path for path, _, _ in _differences(made, there, skipped)]
         for path in changed:
-            target = out / path
+            target = there.parent / path
             source = made.parent / path
             if source.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
             else:
                 target.unlink()
-    _drop_empty_folders(out / PACKAGE)
+    _drop_empty_folders(there)
     return changed
 
 
-def diff(files: dict[Path, str], out: Path, skipped: Collection[str] = ()) -> str:
+def diff(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> str:
     """A unified diff from what is there to what would be written; empty when they agree."""
     with tempfile.TemporaryDirectory() as folder:
-        made = _make(files, Path(folder))
+        made = _make(files, Path(folder) / there.name)
         return "".join(
             "".join(
                 difflib.unified_diff(
@@ -44,18 +42,18 @@ def diff(files: dict[Path, str], out: Path, skipped: Collection[str] = ()) -> st
                     f"b/{path}",
                 )
             )
-            for path, old, new in _differences(made, out / PACKAGE, skipped)
+            for path, old, new in _differences(made, there, skipped)
         )
 
 
 def _make(files: dict[Path, str], folder: Path) -> Path:
-    package = folder / PACKAGE
     for path, text in files.items():
-        target = package / path
+        target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode())
-    format_tree(package)
-    return package
+    if any(path.suffix == ".py" for path in files):
+        format_tree(folder)
+    return folder
 
 
 def _differences(
@@ -64,7 +62,7 @@ def _differences(
     new, old = _texts(made), _texts(there)
     for path in sorted(new.keys() | old.keys()):
         if new.get(path) != old.get(path) and path.partition("/")[0] not in skipped:
-            yield f"{PACKAGE}/{path}", old.get(path, ""), new.get(path, "")
+            yield f"{made.name}/{path}", old.get(path, ""), new.get(path, "")
 
 
 def _drop_empty_folders(package: Path) -> None:

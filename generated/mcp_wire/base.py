@@ -45,7 +45,7 @@ def wire_name(name: str) -> str:
 class WireMeta(StructMeta):
     """Gives every wire type the same configuration, so that no class repeats it.
 
-    Frozen values are trees: there is no cycle for the garbage collector to find, so it need not look.
+    Frozen values are trees: the garbage collector would find no cycle, so it need not look.
     """
 
     def __new__(

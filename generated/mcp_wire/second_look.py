@@ -48,7 +48,8 @@ def _with_one_path(message: str) -> str:
     """The message with the path inside a picked arm put behind the path of the arm."""
     what, *paths = message.split(" - at `")
     path = "".join(path.removesuffix("`") for path in reversed(paths))
-    return f"{what} - at `{path}`" if paths else what
+    # What a picked arm refuses where nothing is around it has no root yet.
+    return f"{what} - at `${path.removeprefix('$')}`" if paths else what
 
 
 class _Plan:

@@ -21,7 +21,7 @@ from tests.codegen.tiny import (
 
 
 def test_the_schema_that_these_tests_change_is_accepted(tmp_path: Path) -> None:
-    assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path))
+    assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path)).package
 
 
 def test_code_that_ruff_refuses_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +181,27 @@ def test_a_property_that_wants_the_python_name_of_the_tag_stops(tmp_path: Path) 
     )
 
 
+def test_a_bound_that_nobody_said_is_not_checked_stops(tmp_path: Path) -> None:
+    bounded = {"type": "array", "items": STRING, "minItems": 1}
+    assert stopped(checkout(tmp_path, {"Box": struct(lids=bounded)})) == (
+        "2030-01-01: Box/lids: decoding does not check `minItems`; say so with an [[unchecked]] row"
+    )
+
+
+def test_a_bound_may_be_left_unchecked_by_a_row(tmp_path: Path) -> None:
+    row = '[[unchecked]]\nnames = ["minimum"]\nreason = "a test"\n'
+    bounded = {"type": "integer", "minimum": 1}
+    assert generate(checkout(tmp_path, {"Box": struct(n=bounded)}, overlay=CAPABILITY + row))
+
+
 # --- the overlay's rows ---
+
+
+def test_a_rule_of_reading_that_there_is_no_use_for_stops(tmp_path: Path) -> None:
+    row = '[[reads]]\nrule = "integer"\nreason = "a test"\n'
+    assert stopped(checkout(tmp_path, overlay=CAPABILITY + row)) == (
+        "overlay.toml: [[reads]] row 1: the row matched nothing in any revision; remove it"
+    )
 
 
 def test_a_row_that_matches_nothing_stops(tmp_path: Path) -> None:

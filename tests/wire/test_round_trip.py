@@ -157,14 +157,32 @@ def unions() -> Iterator[tuple[str, str, str]]:
                     yield revision, alias.name, arm
 
 
+@pytest.mark.parametrize("choose", [smallest, fullest], ids=["smallest", "fullest"])
 @pytest.mark.parametrize(("revision", "union", "arm"), [*unions()])
-def test_the_smallest_instance_of_an_arm_picks_that_arm(
-    revision: str, union: str, arm: str
+def test_an_instance_of_an_arm_picks_that_arm_and_no_other(
+    revision: str, union: str, arm: str, choose: Choose
 ) -> None:
     there = kept(revision)
-    value = {**telling(there, union, arm), **there.minimal(arm)}
+    definitions = {"$defs": there.normalized}
+    value = {**telling(there, union, arm), **instance(definitions, there.normalized[arm], choose)}
     decoded = decode(there.named(union), json.dumps(value).encode())
     assert type(decoded) is there.named(arm)
+
+
+@every_revision
+def test_every_union_of_structs_is_told_apart_here_or_never_decoded(revision: str) -> None:
+    there = kept(revision)
+    told_apart = {union for one, union, _ in unions() if one == revision}
+    structs = there.model.structs.keys()
+    found = {name: alias.type for name, alias in there.model.aliases.items()}
+    found |= {f"{s.name}/{f.wire}": f.type for s in there.model.structs.values() for f in s.fields}
+    several = {name for name, type_ in found.items() if len(structs & {*ir.arm_names(type_)}) > 1}
+    assert several == told_apart | (several & {*there.types.NOT_DECODED})
+
+
+@pytest.mark.parametrize("union", ["AnyCallToolResult", "AnyGetPromptResult", "InputResponse"])
+def test_the_unions_of_results_are_among_them(union: str) -> None:
+    assert (LATEST.revision, union) in {(revision, one) for revision, one, _ in unions()}
 
 
 def telling(there: Kept, union: str, arm: str) -> dict[str, Any]:

@@ -1,0 +1,205 @@
+"""Decoding accepts what the published schema accepts, but for the deviations in the overlay."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mcp_wire
+from mcp_wire import decode, encode
+from tests.instances import mutations
+from tests.wire.as_read import as_read, meant, published
+from tests.wire.revisions import every_revision, kept, smallest, text
+
+AT_ONCE = 25
+"""Of all that is one step away from an instance, this many, spread over the whole."""
+
+EVERY_DEFINITION = [
+    (revision, name)
+    for revision in mcp_wire.REVISIONS
+    for name in kept(revision).definitions
+    if name not in kept(revision).types.NOT_DECODED
+]
+
+every_definition = pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
+
+drawn = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=5,
+    suppress_health_check=[*HealthCheck],
+)
+
+
+def draw_instance(data: st.DataObject, revision: str, name: str) -> Any:
+    return kept(revision).instance(name, lambda choices: data.draw(st.sampled_from(choices)))
+
+
+def problem_of(revision: str, name: str, value: Any) -> str:
+    """What decoding says against a value; empty when it is accepted."""
+    try:
+        decode(kept(revision).named(name), json.dumps(value).encode())
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def come_back(revision: str, name: str, value: Any) -> Any:
+    return json.loads(encode(decode(kept(revision).named(name), json.dumps(value).encode())))
+
+
+def without_null(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_null(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_null(item) for key, item in value.items() if item is not None}
+    return value
+
+
+def is_part(part: Any, value: Any) -> bool:
+    """Whether the one is the other with some keys left out, at any depth."""
+    if isinstance(part, list) and isinstance(value, list) and len(part) == len(value):
+        return all(map(is_part, part, value))
+    if isinstance(part, dict) and isinstance(value, dict):
+        return all(key in value and is_part(item, value[key]) for key, item in part.items())
+    return text(part) == text(value)
+
+
+def check(revision: str, name: str, value: Any) -> bool:
+    """Hold the verdict on a value against the two schemas; whether the published one accepts it."""
+    there = kept(revision)
+    valid = published(there, name).is_valid(value)
+    problem = problem_of(revision, name, value)
+    assert (problem == "") == as_read(there, name).is_valid(value), problem or "accepted"
+    if valid and not problem and meant(there, name).is_valid(value):
+        back = come_back(revision, name, value)
+        if as_read(there, name, closed=True).is_valid(value):
+            # A null may be valid as an extra key of another arm than the one that is read.
+            assert text(back) in (text(value), text(without_null(value)))
+        else:
+            assert is_part(back, value)
+    return valid
+
+
+@every_definition
+@drawn
+@given(data=st.data())
+def test_what_the_published_schema_accepts_is_read_and_comes_back_equal(
+    revision: str, name: str, data: st.DataObject
+) -> None:
+    value = draw_instance(data, revision, name)
+    assert published(kept(revision), name).is_valid(value)
+    assert text(come_back(revision, name, value)) == text(value)
+
+
+@every_definition
+@drawn
+@given(data=st.data())
+def test_one_violation_is_refused_unless_the_overlay_says_otherwise(
+    revision: str, name: str, data: st.DataObject
+) -> None:
+    value = draw_instance(data, revision, name)
+    every = [*mutations(value)]
+    step = len(every) // AT_ONCE + 1
+    for changed in every[data.draw(st.integers(0, step - 1)) :: step]:
+        check(revision, name, changed)
+        problem = problem_of(revision, name, changed)
+        # In a union another member may choose another arm, which then lacks what it requires.
+        if problem and name in kept(revision).model.structs and is_inside(changed, value):
+            assert problem.rpartition(" - at `$")[2][:1] in (".", "["), problem
+
+
+def is_inside(changed: Any, value: Any) -> bool:
+    """Whether it is a member that is wrong, not the object itself."""
+    both = isinstance(changed, dict) and isinstance(value, dict)
+    return both and changed.keys() == value.keys()
+
+
+@every_revision
+def test_values_of_both_verdicts_are_met_and_some_are_read_by_a_row(revision: str) -> None:
+    verdicts = {
+        (check(revision, name, value), problem_of(revision, name, value) == "")
+        for one, name in EVERY_DEFINITION
+        if one == revision
+        for value in mutations(kept(revision).instance(name, smallest))
+    }
+    assert {(True, True), (False, False), (False, True)} <= verdicts
+
+
+@every_revision
+def test_what_comes_back_lacks_only_the_keys_that_the_revision_does_not_name(revision: str) -> None:
+    value = {"uri": "file:///a", "com.example/extra": 1}
+    assert come_back(revision, "Root", value) == {"uri": "file:///a"}
+    assert not as_read(kept(revision), "Root", closed=True).is_valid(value)
+
+
+# --- The rows, each in an example ---
+
+
+def refusal(revision: str, name: str, value: Any) -> tuple[bool, str]:
+    """What the published schema and what decoding says."""
+    valid = published(kept(revision), name).is_valid(value)
+    return valid, problem_of(revision, name, value)
+
+
+@every_revision
+def test_a_bound_is_not_checked(revision: str) -> None:
+    assert refusal(revision, "ModelPreferences", {"costPriority": 2}) == (False, "")
+
+
+@every_revision
+def test_a_format_is_not_checked(revision: str) -> None:
+    assert refusal(revision, "Root", {"uri": "{"}) == (False, "")
+
+
+@every_revision
+def test_an_optional_null_is_read_as_absent(revision: str) -> None:
+    assert refusal(revision, "Root", {"uri": "file:///a", "name": None}) == (False, "")
+
+
+@every_revision
+def test_a_required_null_is_refused(revision: str) -> None:
+    problem = "Expected `str`, got `null` - at `$.uri`"
+    assert refusal(revision, "Root", {"uri": None}) == (False, problem)
+
+
+@every_revision
+def test_an_absent_constant_is_read_where_nothing_else_is_possible(revision: str) -> None:
+    assert refusal(revision, "PromptReference", {"name": "a"}) == (False, "")
+
+
+@every_revision
+def test_an_absent_constant_is_refused_where_it_tells_a_union_apart(revision: str) -> None:
+    value = {"argument": {"name": "a", "value": ""}, "ref": {"name": "a"}}
+    name = "CompleteRequestParams"
+    assert problem_of(revision, name, value) == (
+        "Object missing required field `type` - at `$.ref`"
+    )
+
+
+@every_revision
+def test_a_wrong_constant_is_refused(revision: str) -> None:
+    value = {"type": "ref/other", "name": "a"}
+    problem = "Invalid value 'ref/other' - at `$.type`"
+    assert refusal(revision, "PromptReference", value) == (False, problem)
+
+
+@every_revision
+@pytest.mark.parametrize("number", [1.0, 1.5])
+def test_an_integer_has_no_fraction(revision: str, number: float) -> None:
+    value = {"content": [], "ttl": 0, "total": number, "values": []}
+    problem = problem_of(revision, "Completion", value)
+    assert problem == "Expected `int | null`, got `float` - at `$.total`"
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_an_error_in_an_arm_that_stands_alone_has_a_whole_path(revision: str) -> None:
+    value = {"type": "boolean", "title": 1}
+    problem = "Expected `str | null`, got `int` - at `$.title`"
+    assert problem_of(revision, "PrimitiveSchemaDefinition", value) == problem
