@@ -53,12 +53,17 @@ class Server:
         self.tools = ToolBox()
         self.kernel: Kernel[Context] = Kernel(
             handlers=_Handlers(self),
-            hooks=ServerHooks(lambda: self.kernel.changed()),
+            hooks=ServerHooks(self._hooked),
             revisions=select(revisions),
             context=Context,
             offered=self._offered,
             server_info=self.info,
         )
+
+    def _hooked(self) -> None:
+        """A hook has been added."""
+        self.tools.for_hooks = bool(self.hooks.call_tool)
+        self.kernel.changed()
 
     @property
     def hooks(self) -> ServerHooks:

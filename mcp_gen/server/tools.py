@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _NULL = Raw(b"null")
 _PLAIN = frozenset({bool, dict, float, int, list, str, type(None)})
 """What most tools return, and what is no wire type for certain."""
-_BLOCKS: tuple[type[Any], ...] = (*get_args(latest.ContentBlock), UnknownContent)
+_BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 
 
 class FunctionTool:
@@ -79,14 +79,17 @@ class FunctionTool:
         run = partial(contextvars.copy_context().run, self._function, **named)
         return await asyncio.get_running_loop().run_in_executor(None, run)
 
-    def result(self, value: Any, ctx: Context) -> common.CallToolResult:
-        """What the function returned, as a result of the revision that is spoken."""
+    def result(self, value: Any, revision: str) -> common.CallToolResult:
+        """What the function returned, as a result of a revision.
+
+        What the function made of wire types itself stays as it is.
+        """
         if value.__class__ not in _PLAIN:
             if _is_result(value):
                 return value
             if _is_block(value):
                 return latest.CallToolResult(content=[value])
-        results = _results_at(ctx.caller.profile.revision)
+        results = _results_at(revision)
         if self._structured:
             return results.of_data(value, is_object=self._gives_object)
         if value is None:
@@ -140,6 +143,8 @@ class ToolBox:
     def __init__(self) -> None:
         self._tools: dict[str, FunctionTool] = {}
         self._lists: dict[str, list[Any]] = {}
+        self.for_hooks = False
+        """Whether hooks see the results: then these are of the newest types, at every revision."""
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -183,7 +188,8 @@ class ToolBox:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _bad_arguments(ctx, tool, given, error)
         try:
-            return tool.result(await tool.call(ctx, arguments), ctx)
+            made = await tool.call(ctx, arguments)
+            return tool.result(made, mcp_wire.LATEST if self.for_hooks else ctx.revision)
         except McpError:
             raise
         except ToolError as error:
@@ -235,7 +241,10 @@ def _block(value: Any) -> latest.ContentBlock:
 
 
 def _is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
-    return isinstance(value, _BLOCKS)
+    """A block of any revision: the tool has made its own."""
+    if isinstance(value, UnknownContent):
+        return True
+    return isinstance(value, Wire) and type(value).__name__ in _BLOCKS
 
 
 def _is_result(value: Any) -> TypeGuard[common.CallToolResult]:

@@ -32,7 +32,7 @@ def module(
 ) -> ModuleType:
     """The generated change table of two revisions, loaded without the rest of the package."""
     checkout(folder, before, overlay=overlay, revision=BEFORE)
-    files = generate(checkout(folder, after, overlay=overlay, revision=AFTER))
+    files = generate(checkout(folder, after, overlay=overlay, revision=AFTER)).package
     made = ModuleType("changes")
     exec(files[Path("changes.py")], made.__dict__)
     return made
