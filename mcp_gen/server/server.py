@@ -186,7 +186,7 @@ class _Handlers(ServerHandlers[Context]):
         profile = mcp_wire.profile(listed(params.protocol_version, offered) or offered[-1])
         ctx.caller.capabilities = params.capabilities
         ctx.caller.client_info = params.client_info
-        ctx.caller.session.agree(ctx.caller, profile)
+        ctx.caller.agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
             capabilities=project(self._server.capabilities(), profile.revision).value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -77,7 +78,7 @@ class AtRevision:
         call = getattr(self._calls, name, None)
         if call is None:
             raise UsageError(f"{self.revision} has no {name}")
-        takes = inspect.signature(call).parameters
+        takes = _parameters(call.__func__)
         given = {key: value for key, value in fields.items() if value is not None}
         # Where other revisions have several shapes of the params, this one may take their fields.
         spread = "params" in given and "params" not in takes
@@ -93,6 +94,13 @@ class AtRevision:
 
     def _with_identity(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
         return _merged(self._meta, meta)
+
+
+@cache
+def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """What a generated call takes."""
+    _, *parameters = inspect.signature(call).parameters.items()
+    return dict(parameters)
 
 
 class Asking:

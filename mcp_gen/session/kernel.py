@@ -204,8 +204,12 @@ class Kernel(Generic[C]):
             return internal_error(call.id)
 
     def _answer(self, call: Call[C], result: Any) -> bytes:
-        # The handshake decides the profile while it runs, so it is asked for only now.
-        profile = call.caller.profile
+        caller = call.caller
+        if caller.agreed is not None:
+            # Only now: a hook behind the handler may have refused the handshake.
+            agreed, caller.agreed = caller.agreed, None
+            caller.session.agree(caller, agreed)
+        profile = caller.profile
         if type(result) not in call.route.results or profile is not call.binding.profile:
             result = project(result, profile.revision).value
         tail = call.binding.tail

@@ -38,6 +38,8 @@ class Caller(Struct, eq=False):
     client_info: Any = None
     headers: Any = None
     ready: bool = False
+    agreed: Profile | None = None
+    """The revision that a handshake under way will settle, if it succeeds with all its hooks."""
     stated_revision: str | None = None
     """The revision that the transport named beside the message, where it does."""
 

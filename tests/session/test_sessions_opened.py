@@ -199,3 +199,26 @@ async def test_a_session_is_agreed_on_when_it_is_opened(revision: str) -> None:
         client.hooks.session_opened(lambda session: seen.append(session.profile))
         await client.connect(server, revision=revision)
     assert seen == [mcp_wire.profile(revision)] * 2
+
+
+@with_handshake
+async def test_a_handshake_that_an_after_hook_vetoes_opens_nothing(revision: str) -> None:
+    server = Server("choosy")
+    sessions = Sessions(server.hooks)
+    refused: list[str] = []
+
+    @server.hooks.after_initialize
+    def veto(ctx: Any, params: Any, result: Any) -> None:
+        if not refused:
+            refused.append(revision)
+            raise McpError(-31000, "not yet")
+
+    async with talking(server, revision, opened=False) as client:
+        refusal = await client.ask(client.speaker.initialize(1))
+        early = await client.ask(client.speaker.request(2, "tools/list"))
+        again = await client.ask(client.speaker.initialize(3))
+        assert sessions.heard[1:] == []
+    assert refusal["error"]["code"] == -31000
+    assert "initialize` first" in early["error"]["message"]
+    assert again["result"]["protocolVersion"] == revision
+    assert sessions.was_one()
