@@ -252,14 +252,11 @@ class _Emitter:
 
     def _synonyms(self) -> list[tuple[str, list[str]]]:
         """Other names that a type has at other revisions."""
-        groups: dict[str, list[str]] = {}
         for revision in self._revisions:
             for row in self._overlay.rows("synonym", revision.name):
-                for name in row["names"]:
-                    if name in revision.structs:
-                        row.use(name)
-                    groups[name] = [other for other in row["names"] if other != name]
-        return sorted(groups.items())
+                for name in revision.structs.keys() & row["names"]:
+                    row.use(name)
+        return sorted(self._overlay.synonyms(self._revisions).items())
 
     def _by_revision(self, fact: str) -> list[tuple[str, str]]:
         """One fact of every revision that states it."""

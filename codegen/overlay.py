@@ -1,12 +1,13 @@
 """The overlay: deliberate deviations and names, each a row with its reason, used or refused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import CodegenError
+from codegen.ir import Revision
 from codegen.load import read_toml
 
 _KEYS: dict[str, frozenset[str]] = {
@@ -170,6 +171,20 @@ class Overlay:
                 row.use("the row")
                 return row
         return None
+
+    def synonyms(self, revisions: Iterable[Revision]) -> dict[str, list[str]]:
+        """For each name the others of the same thing: renamed, or given to something else."""
+        groups = [
+            names
+            for revision in revisions
+            for names in [
+                *(row["names"] for row in self.rows("synonym", revision.name)),
+                *([row["old"], row["new"]] for row in self.rows("renamed", revision.name)),
+            ]
+        ]
+        return {
+            name: [other for other in names if other != name] for names in groups for name in names
+        }
 
     def check_used(self) -> None:
         for rows in self._rows.values():

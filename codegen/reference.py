@@ -72,7 +72,7 @@ class _Reference:
         self._pages = {name for revision in revisions for name in documented_types(revision)}
         self._messages = {m.message: m.kind for r in revisions for m in r.methods}
         self._uses = self._all_uses()
-        self._synonyms = self._all_synonyms()
+        self._synonyms = overlay.synonyms(revisions)
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("codegen"),
             undefined=jinja2.StrictUndefined,
@@ -220,14 +220,6 @@ class _Reference:
                 if name in self._pages:
                     use(inner, self._link(name))
         return {name: sorted(texts) for name, texts in uses.items()}
-
-    def _all_synonyms(self) -> dict[str, list[str]]:
-        return {
-            name: [other for other in row["names"] if other != name]
-            for revision in self._revisions
-            for row in self._overlay.rows("synonym", revision.name)
-            for name in row["names"]
-        }
 
     # --- methods ---
 

@@ -267,11 +267,12 @@ def test_an_error_has_the_code_of_the_target(error: McpError, of: str, to: str, 
 
 
 def test_every_synonym_is_restated_as_its_namesake() -> None:
-    for row in overlay_rows("synonym"):
+    renamed = [[row["old"], row["new"]] for row in overlay_rows("renamed")]
+    for names in [*(row["names"] for row in overlay_rows("synonym")), *renamed]:
         homes = {
             revision: name
             for revision in mcp_wire.REVISIONS
-            for name in row["names"]
+            for name in names
             if isinstance(named(revision, name), type) and issubclass(named(revision, name), Wire)
         }
         for source, target in permutations(homes, 2):
