@@ -10,30 +10,35 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Child", "ChildEnded"]
+__all__ = ["Child", "ChildEnded", "environment"]
 
 ROOT = Path(__file__).parents[1]
 LIFE_S = 180.0
 """No program under test lives longer, whatever happens."""
 
-# asyncio reads into a new buffer of 256 KB. Whether glibc maps it afresh each time, which costs as
-# much as a call, hangs on what a program happened to free before: so here it never does.
-_SAME_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26)}
+# asyncio reads a pipe into a new buffer of 256 KB, which glibc maps afresh each time: that takes as
+# long as a call. With these settings it never does, on either side.
+_TUNED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26)}
 
 
 class ChildEnded(Exception):
     """The program ended, or was ended for taking too long, while an answer was waited for."""
 
 
+def environment() -> dict[str, str]:
+    """That of a user, whose Python keeps the bytecode of what it has imported."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
 class Child:
     """A Python module of this package, running."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(self, module: str, *arguments: str, tuned: bool = False) -> None:
         self.name = " ".join((module, *arguments))
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"bench.programs.{module}", *arguments],
             cwd=ROOT,
-            env={**os.environ, **_SAME_MALLOC},
+            env={**environment(), **(_TUNED if tuned else {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,

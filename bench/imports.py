@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from bench.child import ROOT, Child
+from bench.child import ROOT, Child, environment
 from bench.requests import HANDSHAKE, initialize
 from bench.sampling import Row, Settings, at_most, compare
 
@@ -84,6 +84,7 @@ def _measured(statement: str, before: str) -> tuple[float, float]:
     ran = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
+        env=environment(),
         capture_output=True,
         text=True,
         check=True,

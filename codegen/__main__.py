@@ -30,7 +30,7 @@ examples:
   python -m codegen 2025-11-25  write the folder of this revision alone; the modules that
                                 span the revisions are written whichever are named
   python -m codegen --check     show what would change; exit 1 if anything would
-  python -m codegen --schema draft/schema.json --revision draft --out /tmp/try
+  python -m codegen --schema draft/schema.json --revision draft --out build/draft
                                 try a draft, a fork or an extension
 
 a schema of your own:

@@ -9,7 +9,12 @@ import signal
 from typing import TYPE_CHECKING, cast
 
 from mcp_gen.core.errors import TransportError
-from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
+from mcp_gen.transports.lines import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    LineReader,
+    LineWriter,
+    read_less_at_once,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,6 +83,7 @@ class CommandTransport:
             raise TransportError(f"cannot start `{' '.join(self._command)}`: {why}") from error
         self._process = transport
         writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
+        read_less_at_once(transport.get_pipe_transport(1))
 
     def send(self, message: bytes) -> None:
         """Queue one message; all of one turn of the loop goes out in one write."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Receiver
 
-__all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink"]
+__all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "read_less_at_once"]
 
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
@@ -66,6 +66,16 @@ class LineReader:
             self._receiver.oversized(self._max)
         elif line and not line.isspace():
             self._receiver.receive(line)
+
+
+def read_less_at_once(transport: Any) -> None:
+    """Let an asyncio pipe read 64 KiB at a time, what a pipe holds, and not four times that.
+
+    It makes a buffer of the full size for every read. One of 256 KiB malloc often maps afresh from
+    the system and gives back at once, which takes longer than answering the message.
+    """
+    if hasattr(transport, "max_size"):
+        transport.max_size = 64 * 1024
 
 
 class Sink(Protocol):

@@ -10,7 +10,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
+from mcp_gen.transports.lines import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    LineReader,
+    LineWriter,
+    read_less_at_once,
+)
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Receiver
@@ -105,6 +110,7 @@ class StdioTransport:
             return _ThreadReader(loop, self._stdin, protocol)
         pipe = os.fdopen(self._stdin, "rb", buffering=0)
         transport, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
+        read_less_at_once(transport)
         return transport
 
     async def _open_writer(
