@@ -114,14 +114,17 @@ def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> t
             f"{messages.revision}: {struct.name}: no result type; "
             f"expected a definition {stem}ResultResponse, {stem}Result or EmptyResult"
         )
-    augmented = messages.structs.get(params)
-    if (
-        augmented
-        and "CreateTaskResult" in messages.structs
-        and any(f.wire == "task" for f in augmented.fields)
-    ):
+    if "CreateTaskResult" in messages.structs and _may_become_a_task(messages, params):
         names.append("CreateTaskResult")
     return tuple(names)
+
+
+def _may_become_a_task(messages: Messages, params: str) -> bool:
+    """Whether the params, or an arm of them where they are a union, ask for a task."""
+    alias = messages.aliases.get(params)
+    kinds = ir.arm_names(alias.type) if alias else [params]
+    structs = [messages.structs[kind] for kind in kinds if kind in messages.structs]
+    return any(field.wire == "task" for struct in structs for field in struct.fields)
 
 
 def _flat(messages: Messages, response: str, type_: ir.Type) -> tuple[str, ...]:

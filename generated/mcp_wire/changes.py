@@ -462,6 +462,16 @@ METHODS: Final[Mapping[str, Mapping[str, MethodShape | None]]] = {
             ("ElicitResult",),
             capability="elicitation",
         ),
+        "2025-11-25": MethodShape(
+            "request",
+            "server_to_client",
+            "ElicitRequestParams",
+            (
+                "ElicitResult",
+                "CreateTaskResult",
+            ),
+            capability="elicitation",
+        ),
         "2026-07-28": MethodShape(
             "request",
             "embedded",

@@ -142,7 +142,9 @@ class ClientHandlers(Generic[C]):
         """sampling/createMessage"""
         raise NotImplementedError
 
-    async def elicit(self, ctx: C, params: common.ElicitRequestParams) -> common.ElicitResult:
+    async def elicit(
+        self, ctx: C, params: common.ElicitRequestParams
+    ) -> common.ElicitResult | common.CreateTaskResult:
         """elicitation/create"""
         raise NotImplementedError
 

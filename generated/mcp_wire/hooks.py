@@ -372,7 +372,7 @@ if TYPE_CHECKING:
         bound=Callable[[Any, CreateMessageParams, BaseException], MaybeAwaitable[None]],
     )
     ElicitParams: TypeAlias = common.ElicitRequestParams
-    ElicitResults: TypeAlias = common.ElicitResult
+    ElicitResults: TypeAlias = common.ElicitResult | common.CreateTaskResult
     _BeforeElicit = TypeVar(
         "_BeforeElicit",
         bound=Callable[[Any, ElicitParams], MaybeAwaitable[ElicitParams | None]],

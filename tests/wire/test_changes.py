@@ -215,14 +215,14 @@ COUNTS: dict[str, dict[str, int]] = {
         "narrowed": 2,
         "optional field added": 19,
         "required field added": 17,
-        "result added": 2,
+        "result added": 3,
         "type added": 53,
         "type renamed": 1,
         "widened": 14,
     },
     # It has 12 required fields and 8 new tags, which are 10 constants and 10 others here; 19 fields
     # removed, which are 12, 4 and 3; 4 directions, of which one is a side that no longer sends;
-    # 4 sets of results, in which 3 came and 2 went; 2 widened and 2 changed, without the unions of
+    # 4 sets of results, in which 3 came and 3 went; 2 widened and 2 changed, without the unions of
     # who sends what.
     "2026-07-28": {
         "changed": 3,
@@ -237,7 +237,7 @@ COUNTS: dict[str, dict[str, int]] = {
         "required field added": 10,
         "required field removed": 4,
         "result added": 3,
-        "result removed": 2,
+        "result removed": 3,
         "sender changed": 3,
         "sender removed": 1,
         "type added": 51,

@@ -23,13 +23,18 @@ COMPLETION_COMPLETE: Final[Method[types.CompleteRequestParams, types.CompleteRes
     result=types.CompleteResult,
     capability="completions",
 )
-ELICITATION_CREATE: Final[Method[types.ElicitRequestParams, types.ElicitResult]] = Method(
+ELICITATION_CREATE: Final[
+    Method[types.ElicitRequestParams, types.ElicitResult | types.CreateTaskResult]
+] = Method(
     "elicitation/create",
     kind="request",
     direction="server_to_client",
     params=types.ElicitRequestParams,
     params_required=True,
-    results=(types.ElicitResult,),
+    results=(
+        types.ElicitResult,
+        types.CreateTaskResult,
+    ),
     result=types.ElicitResult,
     capability="elicitation",
 )

@@ -351,7 +351,7 @@ class ToClient:
         *,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-    ) -> types.ElicitResult:
+    ) -> types.ElicitResult | types.CreateTaskResult:
         """elicitation/create"""
         return await self._peer.request(
             methods.ELICITATION_CREATE, params, timeout_s=timeout_s, progress=progress

@@ -174,7 +174,9 @@ class ClientDispatcher(Generic[C]):
             )
         return made
 
-    async def elicit(self, ctx: C, params: types.ElicitRequestParams) -> common.ElicitResult:
+    async def elicit(
+        self, ctx: C, params: types.ElicitRequestParams
+    ) -> common.ElicitResult | common.CreateTaskResult:
         """elicitation/create, between its hooks."""
         return await self._hooks.elicit.around(ctx, params, self._handlers.elicit)
 
