@@ -222,8 +222,8 @@ COUNTS: dict[str, dict[str, int]] = {
     },
     # It has 12 required fields and 8 new tags, which are 10 constants and 10 others here; 19 fields
     # removed, which are 12, 4 and 3; 4 directions, of which one is a side that no longer sends;
-    # 4 sets of results, 5 here as an elicitation could become a task: 3 came, 3 went; 2 widened and 2 changed, without the unions of
-    # who sends what.
+    # 4 sets of results, 5 here as an elicitation could become a task: 3 came, 3 went; 2 widened and
+    # 2 changed, without the unions of who sends what.
     "2026-07-28": {
         "changed": 3,
         "constant added": 10,
