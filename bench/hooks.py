@@ -49,13 +49,14 @@ def rows(settings: Settings) -> Iterator[Row]:
 
     yield row("dispatch, hooks unused", at_most(1.1))
 
-    @hooks.before_call_tool
-    async def before(ctx: Any, params: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+    async def before(ctx: Any, params: Any) -> None:
         return None
 
-    @hooks.after_call_tool
-    async def after(ctx: Any, params: Any, result: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+    async def after(ctx: Any, params: Any, result: Any) -> None:
         return None
+
+    hooks.before_call_tool(before)
+    hooks.after_call_tool(after)
 
     yield row("dispatch, a before and an after hook", None)
 

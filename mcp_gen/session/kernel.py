@@ -70,8 +70,8 @@ class Call(Struct, Generic[C], gc=False):
 class Kernel(Generic[C]):
     """A server without its transports.
 
-    `offered` are the capabilities' names a method may ask for; `changed` forgets the bindings, when
-    hooks or features are added.
+    `offered` gives the capabilities that a method may ask for. `changed` must be called when hooks
+    or features are added: what comes afterwards is routed anew, what is under way is not.
     """
 
     def __init__(

@@ -41,7 +41,6 @@ class StdioTransport:
         self._writing: asyncio.WriteTransport | _FileWriter | None = None
         self._writer: LineWriter | None = None
         self._restore: list[tuple[int, int]] = []
-        self._blocking: list[int] = []
 
     async def start(self, receiver: Receiver) -> None:
         """Take over stdin and stdout, and begin to deliver."""

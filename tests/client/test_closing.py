@@ -10,6 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, RequestTimeout, Server, SessionLost
+from mcp_gen.core.transport import Duplex
 from mcp_gen.transports.command import CommandTransport
 from tests.client.scripted import Scripted
 from tests.support.frames import HANDSHAKE, every_revision
@@ -24,8 +25,8 @@ class Serving:
         self._server = Server("serving")
         self.ended = False
 
-    async def serve(self, transport: object) -> None:
-        await self._server.serve(transport)  # type: ignore[arg-type]
+    async def serve(self, transport: Duplex) -> None:
+        await self._server.serve(transport)
         self.ended = True
 
 

@@ -272,6 +272,7 @@ async def test_wrong_arguments_are_answered_as_the_revision_demands_with_their_p
 
 @every_revision
 async def test_a_default_that_a_call_could_change_is_not_shared(revision: str) -> None:
+    # The shared default is what is tested.
     def collect(into: list[int] = []) -> list[int]:  # noqa: B006
         into.append(1)
         return into
@@ -368,6 +369,7 @@ def test_a_name_that_is_taken_is_a_usage_error() -> None:
 
 
 def test_a_parameter_without_a_type_is_a_usage_error() -> None:
+    # A mistake that a user without a type checker makes.
     def f(a) -> None: ...  # type: ignore[no-untyped-def]
 
     with pytest.raises(UsageError, match="annotate a"):
@@ -382,6 +384,7 @@ def test_parameters_without_names_are_a_usage_error() -> None:
 
 
 def test_an_annotation_that_names_nothing_is_a_usage_error() -> None:
+    # Likewise.
     def f(a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
     with pytest.raises(UsageError, match="Nowhere"):

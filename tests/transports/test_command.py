@@ -187,6 +187,7 @@ async def test_a_command_runs_in_the_folder_that_is_named(tmp_path: Path) -> Non
     script = "import os; print(os.getcwd(), flush=True)"
     transport, started = CommandTransport(python(script), cwd=tmp_path), Started(-1)
     await transport.start(started)
+    # One stat of a local folder: nothing else waits for this loop.
     assert os.path.samefile(await started.line(), tmp_path)  # noqa: ASYNC240
     await transport.close()
 

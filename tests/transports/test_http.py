@@ -393,6 +393,7 @@ def url() -> Iterator[str]:
         await startup(*sockets, **named)
         ready.set()
 
+    # uvicorn has no other way to say that it listens.
     running.startup = tell  # type: ignore[method-assign]
     thread = threading.Thread(target=asyncio.run, args=(running.serve(),))
     thread.start()
