@@ -44,6 +44,18 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     alive: Method[Any, Any] | None
     cancelled: Method[Any, Any] | None
     progress: Method[Any, Any] | None
+    log: Method[Any, Any] | None
+    listen: Method[Any, Any] | None
+    acknowledged: Method[Any, Any] | None
+    tools_changed: Method[Any, Any] | None
+    prompts_changed: Method[Any, Any] | None
+    resources_changed: Method[Any, Any] | None
+    resource_updated: Method[Any, Any] | None
+    roots_changed: Method[Any, Any] | None
+    elicit: Method[Any, Any] | None
+    create_message: Method[Any, Any] | None
+    list_roots: Method[Any, Any] | None
+    elicitation_complete: Method[Any, Any] | None
     lifecycle: Literal["initialize", "per_request"]
     allows_batches: bool
     asks_client: Literal["server_request", "input_required"]

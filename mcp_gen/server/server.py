@@ -1,41 +1,53 @@
-"""The server a program writes: tools and hooks, served over any transport at every revision."""
+"""The server a program writes: what it offers, served over any transport at every revision."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.project import project
-from mcp_gen.core.revisions import listed, select
+from mcp_gen.core.revisions import select
+from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
-from mcp_gen.server.tools import FunctionTool, ToolBox
+from mcp_gen.server.handlers import Handlers
+from mcp_gen.server.hints import CacheHints
+from mcp_gen.server.logs import Logs
+from mcp_gen.server.news import News
+from mcp_gen.server.prompts import OffersPrompts, PromptBox
+from mcp_gen.server.resources import OffersResources, ResourceBox
+from mcp_gen.server.tools import OffersTools, ToolBox
 from mcp_gen.session.kernel import Kernel
 from mcp_gen.session.server import ServerSession
 from mcp_wire import latest
-from mcp_wire.handlers import ServerHandlers
 from mcp_wire.hooks import ServerHooks
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Duplex
-    from mcp_gen.server.tools import CallParams
+    from mcp_gen.session.peer import Session
     from mcp_gen.transports.http import AsgiApp
-    from mcp_wire import common
 
-__all__ = ["Server"]
+__all__ = ["Feature", "Server"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tools"]
 
 
-class Server:
+_LOGGING: tuple[Feature] = ("logging",)
+
+
+class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
     """An MCP server.
 
     `instructions` tell a model how to use it. `revisions` limits the protocol revisions it offers;
-    the default is every one there is.
+    the default is every one there is. `offers` names features that are declared though there is
+    nothing of them yet; what has something is declared anyway.
+
+    `page_size` is how many items a page of a list has at most; without it there is one page.
+    `cache` tells clients how long they may keep what they got.
     """
 
     def __init__(
@@ -44,21 +56,57 @@ class Server:
         version: str = "0.0.0",
         *,
         title: str | None = None,
+        description: str | None = None,
+        website_url: str | None = None,
+        icons: list[latest.Icon] | None = None,
         instructions: str | None = None,
         revisions: Sequence[str] = mcp_wire.REVISIONS,
+        offers: Collection[Feature] = _LOGGING,
+        page_size: int | None = None,
+        cache: CacheHints = CacheHints(),  # noqa: B008
     ) -> None:
         self.name = name
-        self.info = latest.Implementation(name=name, version=version, title=title)
+        self.info = latest.Implementation(
+            name=name,
+            version=version,
+            title=title,
+            description=description,
+            website_url=website_url,
+            icons=icons,
+        )
         self.instructions = instructions
-        self.tools = ToolBox()
+        self.cache = cache
+        self.page_size = page_size
+        self.lifespan_value: Any = None
+        self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(
-            handlers=_Handlers(self),
+            handlers=Handlers(self),
             hooks=ServerHooks(self._hooked),
             revisions=select(revisions),
-            context=Context,
+            context=partial(Context, self),
             offered=self._offered,
             server_info=self.info,
         )
+        self.notify = News(self.kernel)
+        self.logs = Logs(self)
+        self.tools = ToolBox(self._changes("tools", self.notify.tool_list_changed), cache)
+        self.resources = ResourceBox(
+            self._changes("resources", self.notify.resource_list_changed), cache
+        )
+        self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), cache)
+        self.completions = Completions(self._changes("completions", None))
+
+    def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
+        """What is called when something of a feature has been added or removed."""
+
+        def changed() -> None:
+            if feature not in self._declared:
+                self._declared.add(feature)
+                self.kernel.changed()
+            if tell:
+                tell()
+
+        return changed
 
     def _hooked(self) -> None:
         """A hook has been added."""
@@ -70,69 +118,26 @@ class Server:
         """Decorators that add hooks: `@server.hooks.before_call_tool`, and so on."""
         return self.kernel.hooks
 
-    # --- features ---
-
-    @overload
-    def tool(self, function: F, /) -> F: ...
-
-    @overload
-    def tool(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: latest.ToolAnnotations | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-    ) -> Callable[[F], F]: ...
-
-    def tool(self, function: Any = None, /, **described: Any) -> Any:
-        """Offer a function as a tool: hints become the schema, the docstring the description.
-
-        Raises:
-            UsageError: a name that is taken or not allowed, or a parameter without a type.
-        """
-
-        def add(function: F) -> F:
-            self.add_tool(function, **described)
-            return function
-
-        return add if function is None else add(function)
-
-    def add_tool(
-        self,
-        function: Callable[..., Any],
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: latest.ToolAnnotations | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-    ) -> None:
-        """Offer a function as a tool; see `tool`."""
-        self.tools.add(
-            FunctionTool(
-                function,
-                name,
-                title=title,
-                description=description or (_first_paragraph(function.__doc__)),
-                annotations=annotations,
-                icons=icons,
-                meta=meta,
-            )
-        )
-        self.kernel.changed()
+    def sessions(self) -> list[Session]:
+        """The sessions that are open."""
+        return list(self.kernel.sessions)
 
     def capabilities(self) -> latest.ServerCapabilities:
         """What the server declares."""
-        tools = latest.ToolsCapability() if len(self.tools) else None
-        return latest.ServerCapabilities(tools=tools)
+        on = self._declared
+        return latest.ServerCapabilities(
+            completions={} if "completions" in on else None,
+            logging={} if "logging" in on else None,
+            prompts=latest.PromptsCapability(list_changed=True) if "prompts" in on else None,
+            resources=latest.ResourcesCapability(subscribe=True, list_changed=True)
+            if "resources" in on
+            else None,
+            tools=latest.ToolsCapability(list_changed=True) if "tools" in on else None,
+        )
 
     def _offered(self) -> frozenset[str]:
-        return frozenset({"tools"} if len(self.tools) else ())
+        more = {"resources.subscribe"} if "resources" in self._declared else set[str]()
+        return frozenset(self._declared | more)
 
     # --- serving ---
 
@@ -171,54 +176,3 @@ class Server:
         from mcp_gen.transports.http import AsgiApp
 
         return AsgiApp(HttpExchange(self.kernel), path)
-
-
-class _Handlers(ServerHandlers[Context]):
-    """What the server answers to each request."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-
-    async def initialize(
-        self, ctx: Context, params: common.InitializeRequestParams
-    ) -> common.InitializeResult:
-        offered = self._server.kernel.handshakes
-        profile = mcp_wire.profile(listed(params.protocol_version, offered) or offered[-1])
-        ctx.caller.capabilities = params.capabilities
-        ctx.caller.client_info = params.client_info
-        ctx.caller.agreed = profile
-        result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
-            protocol_version=profile.revision,
-            capabilities=project(self._server.capabilities(), profile.revision).value,
-            server_info=project(self._server.info, profile.revision).value,
-            instructions=self._server.instructions,
-        )
-        return result
-
-    async def ping(self, ctx: Context, params: common.RequestParams) -> common.EmptyResult:
-        return latest.EmptyResult()
-
-    async def discover(self, ctx: Context, params: common.RequestParams) -> common.DiscoverResult:
-        return latest.DiscoverResult(
-            supported_versions=list(self._server.kernel.per_request),
-            capabilities=self._server.capabilities(),
-            instructions=self._server.instructions,
-        )
-
-    async def list_tools(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListToolsResult:
-        result: common.ListToolsResult = mcp_wire.types(ctx.revision).ListToolsResult(
-            tools=self._server.tools.listed(ctx.revision)
-        )
-        return result
-
-    async def call_tool(self, ctx: Context, params: CallParams) -> common.CallToolResult:
-        return await self._server.tools.call(ctx, params)
-
-
-def _first_paragraph(text: str | None) -> str | None:
-    if not text:
-        return None
-    lines = text.strip().partition("\n\n")[0].splitlines()
-    return " ".join(line.strip() for line in lines)

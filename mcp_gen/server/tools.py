@@ -9,23 +9,38 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, partial
 from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    overload,
+)
 
 import msgspec
 from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
-from mcp_gen.core.project import project
+from mcp_gen.server.listing import Listing
+from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.signature import Signature, json_schema
 from mcp_wire import UnknownContent, Wire, encode, latest
+from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.server import Server
     from mcp_wire import common
 
-__all__ = ["FunctionTool", "ToolBox"]
+__all__ = ["FunctionTool", "OffersTools", "ToolBox", "ToolHandlers"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 CallParams: TypeAlias = "common.CallToolRequestParams | common.RawCallToolRequestParams"
 
 _log = logging.getLogger("mcp_gen.server")
@@ -138,19 +153,25 @@ _results_at = cache(_Results)
 
 
 class ToolBox:
-    """The tools of a server, in the order in which they were added."""
+    """The tools of a server: listed, found and called."""
 
-    def __init__(self) -> None:
-        self._tools: dict[str, FunctionTool] = {}
-        self._lists: dict[str, list[Any]] = {}
+    def __init__(self, changed: Callable[[], None], hints: CacheHints) -> None:
+        self.listing: Listing[FunctionTool] = Listing(
+            "tool",
+            result="ListToolsResult",
+            field="tools",
+            describe=lambda tool: tool.tool,
+            changed=changed,
+            hints=hints,
+        )
         self.for_hooks = False
         """Whether hooks see the results: then these are of the newest types, at every revision."""
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self.listing.items)
 
     def __iter__(self) -> Iterator[FunctionTool]:
-        return iter(self._tools.values())
+        return iter(self.listing.items)
 
     def add(self, tool: FunctionTool) -> None:
         """Add a tool.
@@ -158,18 +179,7 @@ class ToolBox:
         Raises:
             UsageError: there is one of that name.
         """
-        if tool.name in self._tools:
-            raise UsageError(f"tool {tool.name!r} is there already; give one of them another name")
-        self._tools[tool.name] = tool
-        self._lists.clear()
-
-    def listed(self, revision: str) -> list[Any]:
-        """All tools as a revision has them."""
-        found = self._lists.get(revision)
-        if found is None:
-            found = [project(tool.tool, revision).value for tool in self]
-            self._lists[revision] = found
-        return found
+        self.listing.items.add(tool.name, tool)
 
     async def call(self, ctx: Context, params: CallParams) -> common.CallToolResult:
         """Call the tool that is named.
@@ -179,7 +189,7 @@ class ToolBox:
                 answers them with a protocol error.
             McpError: raised by the tool.
         """
-        tool = self._tools.get(params.name)
+        tool = self.listing.find(ctx, params.name)
         if tool is None:
             raise InvalidParams(f"unknown tool: {params.name}")
         given: Any = params.arguments
@@ -201,6 +211,103 @@ class ToolBox:
         except Exception as error:
             _log.exception("tool %s failed", tool.name)
             return _failed(str(error) or type(error).__name__)
+
+
+class ToolHandlers(ServerHandlers["Context"]):
+    """What a server answers where tools are meant."""
+
+    server: Server
+
+    async def list_tools(
+        self, ctx: Context, params: common.PaginatedRequestParams
+    ) -> common.ListToolsResult:
+        """tools/list"""
+        kernel = self.server.kernel
+        as_bytes = not (kernel.hooks.list_tools or kernel.middleware)
+        page: common.ListToolsResult = self.server.tools.listing.page(
+            ctx, params.cursor, as_bytes=as_bytes
+        )
+        return page
+
+    async def call_tool(
+        self, ctx: Context, params: CallParams
+    ) -> common.CallToolResult | common.InputRequiredResult:
+        """tools/call"""
+        return await in_rounds(ctx, params, self.server.tools.call)
+
+
+class OffersTools:
+    """The part of a server that takes tools."""
+
+    tools: ToolBox
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: latest.ToolAnnotations | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def tool(self, function: Any = None, /, **described: Any) -> Any:
+        """Offer a function as a tool: hints become the schema, the docstring the description.
+
+        Raises:
+            UsageError: a name that is taken or not allowed, or a parameter without a type.
+        """
+
+        def add(function: F) -> F:
+            self.add_tool(function, **described)
+            return function
+
+        return add if function is None else add(function)
+
+    def add_tool(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: latest.ToolAnnotations | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Offer a function as a tool; see `tool`."""
+        self.tools.add(
+            FunctionTool(
+                function,
+                name,
+                title=title,
+                description=description or _first_paragraph(function.__doc__),
+                annotations=annotations,
+                icons=icons,
+                meta=meta,
+            )
+        )
+
+    def remove_tool(self, name: str) -> None:
+        """Offer a tool no longer; calls of it that are under way go on.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        self.tools.listing.items.remove(name)
+
+
+def _first_paragraph(text: str | None) -> str | None:
+    if not text:
+        return None
+    lines = text.strip().partition("\n\n")[0].splitlines()
+    return " ".join(line.strip() for line in lines)
 
 
 def _bad_arguments(

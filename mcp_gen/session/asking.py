@@ -14,7 +14,7 @@ from mcp_gen.core.project import project
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp_gen.session.link import Link
+    from mcp_gen.session.outlet import Outlet
     from mcp_wire.callers import OnProgress
     from mcp_wire.hook_points import HookPoint, HookSet
     from mcp_wire.method import Method
@@ -111,14 +111,14 @@ class Asking:
 
     def __init__(
         self,
-        link: Link,
+        outlet: Outlet,
         results_at: Profile,
         outbound: HookSet,
         context: Any = None,
         *,
         peer: str = "server",
     ) -> None:
-        self._link = link
+        self._outlet = outlet
         self._read_as = results_at.methods
         self._outbound = outbound
         self._peer = peer
@@ -141,7 +141,7 @@ class Asking:
         """
 
         async def send(context: Any, params: P) -> R:
-            raw = await self._link.request(method, params, timeout_s=timeout_s, progress=progress)
+            raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
             return self._read(method, raw)
 
         point = self._outbound.points.get(method.name)
@@ -155,7 +155,7 @@ class Asking:
         point = self._outbound.notices.get(method.name)
         if point:
             await point.tell(self.context, params)
-        self._link.notify(method, params)
+        self._outlet.notify(method, params)
 
     def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
         reader: Method[Any, R] = self._read_as.get(method.name, method)

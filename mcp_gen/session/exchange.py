@@ -6,7 +6,6 @@ session does, under the id that the answer to the handshake carries.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -18,6 +17,8 @@ from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound, Protoc
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.lifecycle import Caller, header_mismatch
+from mcp_gen.session.outlet import AnswerOnly
+from mcp_gen.session.peer import Session
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope, RequestId
@@ -29,21 +30,19 @@ __all__ = ["HttpExchange"]
 C = TypeVar("C")
 
 MAX_SESSIONS = 10_000
+_ANSWER_ONLY = AnswerOnly()
 
 
-class _Session:
+class _Session(Session):
     """A client that has shaken hands over HTTP. It is the `session` of its callers."""
 
-    __slots__ = ("caller", "id")
+    @property
+    def outlet(self) -> AnswerOnly:
+        """There is no stream to the client yet."""
+        return _ANSWER_ONLY
 
-    def __init__(self) -> None:
-        self.id = secrets.token_urlsafe(16)
-        self.caller: Caller | None = None
-
-    def agree(self, caller: Caller, profile: Profile) -> None:
-        caller.profile = profile
-        caller.ready = True
-        self.caller = caller
+    def end(self) -> None:
+        """Nothing is kept open for it."""
 
 
 class HttpExchange(Generic[C]):
@@ -112,7 +111,7 @@ class HttpExchange(Generic[C]):
         id = self._session_id(headers)
         if id is None:
             if frame.method == profile.handshake.name:
-                return _Session()
+                return _Session(self._kernel)
             raise InvalidRequest(f"expected the header `{profile.session_header}`")
         if id not in self._sessions:
             raise LookupError("no such session: it has ended, or never was")
@@ -131,7 +130,9 @@ class HttpExchange(Generic[C]):
     ) -> Call[C]:
         method = str(frame.method)
         known = session.caller if session else None
-        caller = known.in_another_request() if known else Caller(binding.profile, session)
+        caller = (
+            known.in_another_request() if known else Caller(binding.profile, _ANSWER_ONLY, session)
+        )
         caller.headers = headers
         if session is None:
             caller.stated_revision = self._stated(binding.profile, headers, method)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -22,18 +23,34 @@ from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of, unsupported
 from mcp_wire import encode
+from mcp_wire.method import Route
 
 if TYPE_CHECKING:
     from mcp_gen.core.connection import Connection
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.session.peer import Session
     from mcp_wire.handlers import ServerHandlers
     from mcp_wire.hooks import ServerHooks
-    from mcp_wire.method import Route
     from mcp_wire.profile import Profile
 
-__all__ = ["Binding", "Call", "Kernel", "internal_error", "is_cancelled", "settle"]
+__all__ = [
+    "Binding",
+    "Call",
+    "CallNext",
+    "Kernel",
+    "Middleware",
+    "internal_error",
+    "is_cancelled",
+    "settle",
+]
 
 C = TypeVar("C")
+
+CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""What a middleware awaits to go on: takes params, gives the result."""
+Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]
+"""Wraps every request: `await mw(ctx, method, params, call_next)` gives the result."""
+
 _log = logging.getLogger("mcp_gen.server")
 
 
@@ -92,6 +109,12 @@ class Kernel(Generic[C]):
         self.context = context
         self._offered = offered
         self._server_info = server_info
+        self.sessions: set[Session] = set()
+        """The sessions that are open."""
+        self.middleware: list[Middleware] = []
+        """What wraps the handling of every request, outermost first; call `changed` after it."""
+        self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
+        """Requests that no revision knows, by method: the route of each at a revision."""
         self._bindings: dict[str, Binding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
         # Searched for in undecoded params: most requests of a connection with a handshake lack it.
@@ -116,15 +139,27 @@ class Kernel(Generic[C]):
         routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self._handlers, self.hooks).routes()
         offered = self._offered()
         visible = {
-            name: route
+            name: self._wrapped(route)
             for name, route in routes.items()
             if not route.method.capability or route.method.capability in offered
         }
+        for name, make in self.custom.items():
+            route = make(profile)
+            if route is not None:
+                visible.setdefault(name, self._wrapped(route))
         tail = b""
         if profile.server_info_key:
             info = project(self._server_info, profile.revision).value
             tail = b',"_meta":' + encode({profile.server_info_key: info}) + b"}}"
         return Binding(profile, visible, lifecycle_of(profile, self.per_request), tail)
+
+    def _wrapped(self, route: Route[C]) -> Route[C]:
+        """The route inside of all middleware."""
+        call = route.call
+        for middleware in reversed(self.middleware):
+            call = _around(middleware, route.method.name, call)
+        # A route of its own: middleware sees the params decoded to the end.
+        return route if call is route.call else Route(route.method, call)
 
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
         """The revision to answer a request at: the one it names itself, or its connection's."""
@@ -208,13 +243,18 @@ class Kernel(Generic[C]):
         if caller.agreed is not None:
             # Only now: a hook behind the handler may have refused the handshake.
             agreed, caller.agreed = caller.agreed, None
-            caller.session.agree(caller, agreed)
+            if caller.session is not None:
+                caller.session.agree(caller, agreed)
         profile = caller.profile
-        if type(result) not in call.route.results or profile is not call.binding.profile:
+        if type(result) is Raw:
+            pass  # encoded already, for this revision
+        elif type(result) not in call.route.results or profile is not call.binding.profile:
             result = project(result, profile.revision).value
         tail = call.binding.tail
         if not tail:
             return envelope.response(call.id, result)
+        if type(result) is Raw:
+            return envelope.response(call.id, result)[: -len(b"}}")] + tail
         meta: dict[str, Any] | None = getattr(result, "meta", None)
         if meta is not None:
             info = msgspec.json.decode(tail[len(b',"_meta":') : -len(b"}}")])
@@ -222,6 +262,15 @@ class Kernel(Generic[C]):
             return envelope.response(call.id, result)
         # Every result of these revisions begins with its type, so there is a member to follow.
         return envelope.response(call.id, result)[: -len(b"}}")] + tail
+
+
+def _around(
+    middleware: Middleware, method: str, inner: Callable[[Any, Any], Awaitable[Any]]
+) -> Callable[[Any, Any], Awaitable[Any]]:
+    async def call(ctx: Any, params: Any) -> Any:
+        return await middleware(ctx, method, params, partial(inner, ctx))
+
+    return call
 
 
 def internal_error(id: RequestId) -> bytes:

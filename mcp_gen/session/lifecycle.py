@@ -15,6 +15,8 @@ from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mcp_gen.session.outlet import Outlet
+    from mcp_gen.session.peer import Session
     from mcp_wire.profile import Profile
 
 __all__ = [
@@ -32,7 +34,10 @@ class Caller(Struct, eq=False):
     """Who asks: the revision, what the client declared, and the session where there is one."""
 
     profile: Profile
-    session: Any = None
+    outlet: Outlet
+    """Where messages go that belong to the request."""
+    session: Session | None = None
+    """The client's session; None where every request stands for itself."""
     capabilities: Any = None
     """ClientCapabilities, as a wire type or as plain JSON."""
     client_info: Any = None
@@ -45,7 +50,7 @@ class Caller(Struct, eq=False):
 
     def in_another_request(self) -> Caller:
         """The same client, without headers: requests that are open at once do not share them."""
-        same = Caller(self.profile, self.session)
+        same = Caller(self.profile, self.outlet, self.session)
         same.capabilities = self.capabilities
         same.client_info = self.client_info
         same.ready = self.ready

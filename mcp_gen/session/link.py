@@ -97,6 +97,17 @@ class Link(ABC):
         """Send a notification."""
         self._transport.send(envelope.notification(method.name, params))
 
+    def answers(self, id: RequestId | None) -> bool:
+        """Whether this request is still being answered."""
+        if id is None:
+            return False
+        task: asyncio.Task[None] | None = self._connection.in_flight.get(id)
+        return task is not None and not task.cancelling()
+
+    async def drain(self) -> None:
+        """Wait until the peer has read enough for more to be sent."""
+        await self._transport.drain()
+
     def _with_token(self, params: Any, id: RequestId) -> Any:
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
@@ -15,13 +13,11 @@ from mcp_gen.core.errors import (
     McpError,
     ProtocolError,
     SessionLost,
-    UsageError,
 )
-from mcp_gen.session.asking import Asking, AtRevision
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
-from mcp_wire.callers import ClientCaller
+from mcp_gen.session.peer import Session
 
 if TYPE_CHECKING:
     from mcp_gen.core.connection import Batch, Noticed, Requested
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel import Call, Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["ServerSession", "SessionClient"]
+__all__ = ["ServerSession"]
 
 C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
@@ -38,11 +34,12 @@ GRACE_S = 5.0
 """How long requests in flight may still run when the client has gone."""
 
 
-class ServerSession(Link, Generic[C]):
+class ServerSession(Link, Session, Generic[C]):
     """Drives one client's connection."""
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        super().__init__(transport, kernel.hooks, kernel.hooks.outbound, _log)
+        Link.__init__(self, transport, kernel.hooks, kernel.hooks.outbound, _log)
+        Session.__init__(self, kernel)
         self._kernel = kernel
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._held: list[bytes] | None = None
@@ -50,29 +47,27 @@ class ServerSession(Link, Generic[C]):
         self._opened = False
         self._named: Profile | None = None
         """What the last request named for itself, where there is no handshake."""
-        self.caller: Caller | None = None
-        """The client, once it has shaken hands."""
+
+    @property
+    def profile(self) -> Profile | None:
+        """What has been agreed on; None before, and where nothing is agreed on."""
+        return self._connection.profile
+
+    @property
+    def outlet(self) -> ServerSession[C]:
+        """The connection itself."""
+        return self
 
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this connection, and who the client is."""
-        caller.profile = profile
-        caller.ready = True
+        super().agree(caller, profile)
         self._connection.profile = profile
-        self.caller = caller
         self._open()
 
-    @cached_property
-    def client(self) -> ClientCaller:
-        """The client, to be asked and told at the revision that was agreed on.
-
-        Raises:
-            UsageError: nothing has been agreed on; at revisions without a handshake a server asks
-                in its results.
-        """
-        if self.profile is None:
-            raise UsageError("no handshake, no connection to ask over: ask in the result instead")
-        asking = Asking(self, self.profile, self._kernel.hooks.outbound, self._outbound_context())
-        return SessionClient(self.profile, asking)
+    def end(self) -> None:
+        """End the session: what is in flight gets a moment, then the connection is closed."""
+        if not self._ended.done():
+            self._ended.set_result(None)
 
     async def serve(self) -> None:
         """Answer until the client hangs up, then let what is in flight end."""
@@ -85,6 +80,7 @@ class ServerSession(Link, Generic[C]):
             try:
                 await self._transport.close()
             finally:
+                self._kernel.sessions.discard(self)
                 if self._opened:
                     await self._kernel.hooks.tell_closed(self)
 
@@ -92,6 +88,7 @@ class ServerSession(Link, Generic[C]):
         """The session has begun: tell whoever listens, once."""
         if not self._opened:
             self._opened = True
+            self._kernel.sessions.add(self)
             if self._kernel.hooks.opened:
                 self._listen(self._kernel.hooks.tell_opened(self))
 
@@ -145,12 +142,15 @@ class ServerSession(Link, Generic[C]):
         binding = self._kernel.choose(self._connection, event.params)
         # The handshake's client is the caller only at the revision that was agreed on with it.
         known = self.caller if binding.profile is self._connection.profile else None
-        caller = known or Caller(binding.profile, self)
+        caller = known or self._caller(binding.profile)
         call = self._kernel.prepare(binding, event.id, event.method, event.params, caller)
         if binding.profile.handshake is None:
             self._named = binding.profile
             self._open()
         return call
+
+    def _caller(self, profile: Profile) -> Caller:
+        return Caller(profile, self, self if profile.session_state else None)
 
     async def _run(self, call: Call[C], batch: Batch | None) -> None:
         answer: bytes | None = None
@@ -167,15 +167,7 @@ class ServerSession(Link, Generic[C]):
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None
-        return self._kernel.context(None, known or Caller(profile, self), None)
+        return self._kernel.context(None, known or self._caller(profile), None)
 
     def _outbound_context(self) -> Any:
         return self
-
-
-class SessionClient(AtRevision, ClientCaller):
-    """The client of a session, to be asked and told."""
-
-    def __init__(self, profile: Profile, asking: Asking) -> None:
-        requests = import_module(f"{profile.module}.requests")
-        super().__init__(profile, requests.ToClient(asking))

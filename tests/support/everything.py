@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import mcp_wire
-from mcp_gen import Context
+from mcp_gen import Context, Server
 from mcp_gen.core.transport import Duplex
 from mcp_gen.session.kernel import Kernel
 from mcp_gen.session.server import ServerSession
@@ -99,7 +100,7 @@ class Everything:
             handlers=handlers,
             hooks=self.hooks,
             revisions=mcp_wire.REVISIONS,
-            context=Context,
+            context=partial(Context, Server("everything")),
             offered=lambda: frozenset(capabilities),
             server_info=latest.Implementation(name="everything", version="1"),
         )

@@ -1,0 +1,63 @@
+"""What a server answers to each request: the parts of its features, and how it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mcp_wire
+from mcp_gen.core.project import project
+from mcp_gen.core.revisions import listed
+from mcp_gen.server.completions import CompletionHandlers
+from mcp_gen.server.logs import LogHandlers
+from mcp_gen.server.news import NewsHandlers
+from mcp_gen.server.prompts import PromptHandlers
+from mcp_gen.server.resources import ResourceHandlers
+from mcp_gen.server.tools import ToolHandlers
+from mcp_wire import latest
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context import Context
+    from mcp_gen.server.server import Server
+    from mcp_wire import common
+
+__all__ = ["Handlers"]
+
+
+class Handlers(
+    ToolHandlers, ResourceHandlers, PromptHandlers, CompletionHandlers, LogHandlers, NewsHandlers
+):
+    """Everything a client may ask for."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    async def initialize(
+        self, ctx: Context, params: common.InitializeRequestParams
+    ) -> common.InitializeResult:
+        """initialize"""
+        offered = self.server.kernel.handshakes
+        profile = mcp_wire.profile(listed(params.protocol_version, offered) or offered[-1])
+        ctx.caller.capabilities = params.capabilities
+        ctx.caller.client_info = params.client_info
+        ctx.caller.agreed = profile
+        result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
+            protocol_version=profile.revision,
+            capabilities=project(self.server.capabilities(), profile.revision).value,
+            server_info=project(self.server.info, profile.revision).value,
+            instructions=self.server.instructions,
+        )
+        return result
+
+    async def ping(self, ctx: Context, params: common.RequestParams) -> common.EmptyResult:
+        """ping"""
+        return latest.EmptyResult()
+
+    async def discover(self, ctx: Context, params: common.RequestParams) -> common.DiscoverResult:
+        """server/discover"""
+        return latest.DiscoverResult(
+            supported_versions=list(self.server.kernel.per_request),
+            capabilities=self.server.capabilities(),
+            instructions=self.server.instructions,
+            ttl_ms=self.server.cache.ttl_ms,
+            cache_scope=self.server.cache.cache_scope,
+        )

@@ -1,0 +1,76 @@
+"""Where messages to the client go that belong to one request, whatever carries them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from msgspec import UNSET
+
+from mcp_gen.core.errors import TransportError
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from mcp_gen.core.envelope import RequestId
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
+
+__all__ = ["AnswerOnly", "Outlet"]
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Outlet(Protocol):
+    """The way to the client while a request of its is being answered.
+
+    On a duplex transport it is the connection; over HTTP it is the stream that the answer ends.
+    """
+
+    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
+        """Send a notification; what has been sent so in one turn of the loop goes out together."""
+        ...
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
+        """Send a request and return its result undecoded; see `Link.request`."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough for more to be sent."""
+        ...
+
+    def answers(self, id: RequestId | None) -> bool:
+        """Whether this request is still being answered: nothing may be sent for it afterwards."""
+        ...
+
+
+class AnswerOnly:
+    """An exchange that can carry nothing but the answer."""
+
+    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
+        """Forget it: nobody is promised a notification."""
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
+        """Refuse: the client cannot be asked on this way."""
+        raise TransportError(f"{method.name}: this transport carries no requests to the client")
+
+    async def drain(self) -> None:
+        """Nothing is waiting."""
+
+    def answers(self, id: RequestId | None) -> bool:
+        """Whether this request is still being answered."""
+        return id is not None
