@@ -94,8 +94,11 @@ class Listing(Generic[T]):
 
         What a session has of its own stands before what the server has under the same name.
         """
-        local = self._local(ctx.caller.session)
-        item = local.get(name) if local else None
+        session = ctx.caller.session
+        item: T | None = None
+        if session is not None and "local" in session.__dict__:
+            local = self._local(session)
+            item = local.get(name) if local else None
         if item is None:
             item = self.items.get(name)
         if item is None or not self.filters:

@@ -128,7 +128,11 @@ class News:
         for session in sessions:
             if session.loop is not loop or topic.capability not in session.declared:
                 continue
-            if not topic.uri or topic.uri in session.__dict__.get("subscribed", ()):
+            if topic.uri and topic.uri not in session.__dict__.get("subscribed", ()):
+                continue
+            if session.begun:
+                self._tell_session(session, topic)
+            else:
                 session.when_begun(topic, partial(self._tell_session, session, topic))
 
     def _tell_session(self, session: Session, topic: Topic) -> None:

@@ -101,7 +101,7 @@ class Session(ABC):
 
     def begin(self) -> None:
         """The client is ready: do what has waited for it."""
-        if self.begun or self.caller is None:
+        if self.caller is None:
             return
         self.begun = True
         waiting = list(self._later.values())

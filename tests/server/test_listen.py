@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -253,6 +254,31 @@ async def test_many_listeners_are_told(revision: str) -> None:
         assert told == list(range(500))
 
 
+@every_listening
+async def test_listeners_on_another_loop_are_told_there(revision: str) -> None:
+    server = declaring()
+    ready, done = threading.Event(), threading.Event()
+    came: list[list[str]] = []
+
+    async def elsewhere() -> None:
+        async with listening(server, revision, **ALL) as client:
+            ready.set()
+            methods = [(await client.next())["method"]]
+            came.append(methods + await heard(client))
+            done.set()
+
+    thread = threading.Thread(target=asyncio.run, args=(elsewhere(),))
+    thread.start()
+    async with listening(server, revision, **ALL) as client:
+        assert await asyncio.to_thread(ready.wait, 5)
+        server.notify.tool_list_changed()
+        methods = [(await client.next())["method"]]
+        assert await asyncio.to_thread(done.wait, 5)
+        came.append(methods + await heard(client))
+    thread.join()
+    assert came == [["notifications/tools/list_changed"]] * 2
+
+
 # --- hooks ---
 
 
@@ -325,10 +351,8 @@ async def test_nothing_is_sent_in_the_turn_in_which_it_is_cancelled(revision: st
     server = declaring()
     async with listening(server, revision, 5, **ALL) as client:
         client.send(client.speaker.cancel(5))
-        # The message is delivered in the next turn, and cancels the task in the one after it.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        server.notify.tool_list_changed()
+        # Behind the delivery: the change is shared when the task is cancelled, but has not ended.
+        asyncio.get_running_loop().call_soon(server.notify.tool_list_changed)
         assert await heard(client) == []
 
 

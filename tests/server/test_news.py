@@ -328,8 +328,13 @@ def test_a_loop_that_has_been_closed_does_not_matter(revision: str) -> None:
     async def once() -> list[str]:
         return await told(server, revision, server.notify.tool_list_changed)
 
-    assert asyncio.run(once()) == [TOOLS]
+    loop = asyncio.new_event_loop()
+    assert loop.run_until_complete(once()) == [TOOLS]
+    # Told to nobody: the loop has had its last turn.
     server.notify.tool_list_changed()
+    loop.close()
+    server.notify.tool_list_changed()
+    assert server.kernel.loops == set()
     assert asyncio.run(once()) == [TOOLS]
 
 
@@ -344,6 +349,7 @@ async def test_sessions_on_another_loop_are_told_there(revision: str) -> None:
             await heard(client)
             ready.set()
             came.append((await client.next())["method"])
+            came.extend(await heard(client))
 
     def run() -> None:
         asyncio.run(elsewhere())
@@ -357,6 +363,7 @@ async def test_sessions_on_another_loop_are_told_there(revision: str) -> None:
         server.notify.tool_list_changed()
         assert (await client.next())["method"] == TOOLS
         assert await asyncio.to_thread(done.wait, 5)
+        assert await heard(client) == []
     thread.join()
     assert came == [TOOLS]
 

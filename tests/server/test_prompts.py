@@ -293,6 +293,22 @@ async def test_messages_of_any_revision_reach_clients_of_any(revision: str, made
 
 @pytest.mark.parametrize("made_at", mcp_wire.REVISIONS)
 @every_revision
+async def test_hooks_see_messages_of_the_newest_types(revision: str, made_at: str) -> None:
+    home = mcp_wire.types(made_at)
+    text = home.TextContent(text="hello")
+    server = with_prompt(lambda: [home.PromptMessage(role="user", content=text), text], name="p")
+    seen: list[Any] = []
+
+    @server.hooks.after_get_prompt
+    def look(ctx: Any, params: Any, result: Any) -> None:
+        seen.extend(result.messages)
+
+    await got(server, revision)
+    assert seen == [user("hello"), user("hello")]
+
+
+@pytest.mark.parametrize("made_at", mcp_wire.REVISIONS)
+@every_revision
 async def test_a_whole_result_of_any_revision_reaches_clients_of_any(
     revision: str, made_at: str
 ) -> None:
