@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from mcp_gen.server.topics import LISTS, Topic, send, updated
-from mcp_gen.session.asking import Asking
+from mcp_gen.server.topics import LISTS, Topic, asking, is_watched, send, updated
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
@@ -85,17 +84,17 @@ class Listeners:
         granted = self._granted(params.notifications)
         listener = _Listener(ctx, tuple(_topics(granted)))
         profile, outlet = ctx.profile, ctx.caller.outlet
-        asking = Asking(outlet, profile, self._kernel.hooks.outbound, ctx, peer="client")
+        client = asking(self._kernel, profile, outlet, ctx)
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
-            await asking.notify(profile.acknowledged, first)
+            await client.notify(profile.acknowledged, first)
         self._add(listener, outlet)
         try:
             while not listener.ended:
                 await listener.woken()
                 while listener.waiting:
                     method, raw = listener.waiting.pop(0)
-                    await asking.notify(method, method.decode_params(raw))
+                    await client.notify(method, method.decode_params(raw))
         finally:
             self._remove(listener, outlet)
         if ctx.headers is None:
@@ -139,13 +138,12 @@ class Listeners:
     def tell(self, topic: Topic, loop: asyncio.AbstractEventLoop) -> None:
         """Tell those on a loop who listen to a topic."""
         shared = b',"uri":' + encode(topic.uri) + b"}" if topic.uri else b"}"
-        hooked = self._kernel.hooks.outbound.notices
         for listener in list(self._by_topic.get(topic, ())):
             method = topic.notification(listener.ctx.profile)
             if method is None or not listener.hears(loop):
                 continue
             params = listener.params(shared)
-            if hooked[method.name]:
+            if is_watched(self._kernel, method):
                 listener.waiting.append((method, params))
                 listener.wake()
             else:

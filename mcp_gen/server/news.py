@@ -13,8 +13,16 @@ from msgspec import UNSET
 
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.server.listeners import Listeners
-from mcp_gen.server.topics import PROMPTS, RESOURCES, TOOLS, Topic, send, updated
-from mcp_gen.session.asking import Asking
+from mcp_gen.server.topics import (
+    PROMPTS,
+    RESOURCES,
+    TOOLS,
+    Topic,
+    asking,
+    is_watched,
+    send,
+    updated,
+)
 from mcp_gen.session.outlet import AnswerOnly
 from mcp_wire.handlers import ServerHandlers
 
@@ -141,13 +149,12 @@ class News:
         if profile is None or method is None:
             return
         params = method.params(uri=topic.uri) if topic.uri else UNSET
-        if not self._kernel.hooks.outbound.notices[method.name]:
+        if not is_watched(self._kernel, method):
             send(session.outlet, method, params)
             return
         params = method.params() if params is UNSET else params
-        hooks = self._kernel.hooks.outbound
-        asking = Asking(session.outlet, profile, hooks, session, peer="client")
-        task = asyncio.get_running_loop().create_task(asking.notify(method, params))
+        client = asking(self._kernel, profile, session.outlet, session)
+        task = asyncio.get_running_loop().create_task(client.notify(method, params))
         self._busy.setdefault(session.outlet, set()).add(task)
         task.add_done_callback(partial(self._sent, session.outlet))
 

@@ -1,16 +1,29 @@
-"""What can change, and be told: the lists of a server, and each of its resources."""
+"""What can change, and how it is told: the lists of a server, and each of its resources."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_gen.session.asking import Asking
+
 if TYPE_CHECKING:
+    from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.outlet import Outlet
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["LISTS", "PROMPTS", "RESOURCES", "TOOLS", "Topic", "send", "updated"]
+__all__ = [
+    "LISTS",
+    "PROMPTS",
+    "RESOURCES",
+    "TOOLS",
+    "Topic",
+    "asking",
+    "is_watched",
+    "send",
+    "updated",
+]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -42,6 +55,16 @@ LISTS = (TOOLS, PROMPTS, RESOURCES)
 def updated(uri: str) -> Topic:
     """What one resource reads as."""
     return Topic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
+
+
+def is_watched(kernel: Kernel[Any], method: Method[Any, None]) -> bool:
+    """Whether hooks have a part in sending this notification."""
+    return bool(kernel.hooks.outbound.notices.get(method.name))
+
+
+def asking(kernel: Kernel[Any], profile: Profile, outlet: Outlet, context: Any) -> Asking:
+    """What sends through the hooks, which get `context`."""
+    return Asking(outlet, profile, kernel.hooks.outbound, context, peer="client")
 
 
 def send(outlet: Outlet, method: Method[Any, None], params: Any) -> None:
