@@ -93,7 +93,7 @@ class ServerSession(Link, Generic[C]):
         if not self._opened:
             self._opened = True
             if self._kernel.hooks.opened:
-                self._listen(self._kernel.hooks.tell_opened(self))
+                self._notices.listen(self._kernel.hooks.tell_opened(self))
 
     # --- what the transport calls ---
 
