@@ -213,7 +213,7 @@ class Link(ABC):
             self._transport.send(whole)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._connection.in_flight.values(), *self._notices.tasks]
+        return [*self._connection.in_flight.values(), *self._notices.tasks()]
 
 
 def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:

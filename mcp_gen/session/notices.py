@@ -63,7 +63,6 @@ class Notices:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """The hooks that are running."""
         return list(self._tasks)
