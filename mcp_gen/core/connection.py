@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_wire.profile import Profile
 
-__all__ = ["Answered", "Batch", "Connection", "Event", "Failed", "Noticed", "Refused", "Requested"]
+__all__ = [
+    "Answered",
+    "Batch",
+    "Connection",
+    "Event",
+    "Failed",
+    "Noticed",
+    "Refused",
+    "Requested",
+    "still_open",
+]
 
 W = TypeVar("W")
 
@@ -127,7 +137,7 @@ class Connection(Generic[W]):
             if frame.id is UNSET or frame.id is None:
                 return Noticed(frame.method, frame.params)
             if frame.id in self.in_flight or (batch and frame.id in batch.ids):
-                raise InvalidRequest("this id belongs to a request that is still open", frame.id)
+                raise still_open(frame.id)
         except ProtocolError as error:
             return _refused(error, batch)
         if batch:
@@ -160,6 +170,11 @@ class Connection(Generic[W]):
         waiters = list(self._waiters.values())
         self._waiters.clear()
         return waiters
+
+
+def still_open(id: RequestId) -> InvalidRequest:
+    """The error where a request takes the id of another that has not been answered yet."""
+    return InvalidRequest("this id belongs to a request that is still open", id)
 
 
 def _refused(error: ProtocolError, batch: Batch | None) -> Refused:
