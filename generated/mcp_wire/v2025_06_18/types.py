@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import convert
+
 from mcp_wire.base import (
     UNSET,
     Arm,
@@ -19,6 +21,8 @@ from mcp_wire.base import (
     UnknownContent,
     UnsetType,
     Wire,
+    arm_of,
+    arm_readers,
     const,
 )
 
@@ -45,8 +49,6 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "enum" in value:
@@ -65,8 +67,6 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:
@@ -74,6 +74,32 @@ class AnyResourceContentsArm(Arm):
         if "blob" in value:
             return BlobResourceContents
         raise ValueError("expected `text` or `blob`")
+
+
+def read_arm(kind: Any, value: Any) -> Any:
+    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    try:
+        if kind is AnyResourceContentsArm:
+            if "text" in value:
+                return convert(value, TextResourceContents)
+            if "blob" in value:
+                return convert(value, BlobResourceContents)
+        elif kind is PrimitiveSchemaDefinitionArm:
+            if "enum" in value:
+                return convert(value, EnumSchema)
+            if value.get("type") == "boolean":
+                return convert(value, BooleanSchema)
+            if value.get("type") == "number":
+                return convert(value, NumberSchema)
+            if value.get("type") == "integer":
+                return convert(value, NumberSchema)
+            return convert(value, StringSchema)
+    except (AttributeError, TypeError, ValueError):
+        pass  # it says better what is wrong, and where
+    return arm_of(kind, value)
+
+
+arm_readers[__name__] = read_arm
 
 
 # --- JSON-RPC ---

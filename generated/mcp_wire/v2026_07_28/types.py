@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import convert
+
 from mcp_wire.base import (
     UNSET,
     Arm,
@@ -20,6 +22,8 @@ from mcp_wire.base import (
     UnsetType,
     Wire,
     always,
+    arm_of,
+    arm_readers,
     const,
     field,
     has,
@@ -87,8 +91,6 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "oneOf" in value:
@@ -115,8 +117,6 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:
@@ -124,6 +124,50 @@ class AnyResourceContentsArm(Arm):
         if "blob" in value:
             return BlobResourceContents
         raise ValueError("expected `text` or `blob`")
+
+
+def read_arm(kind: Any, value: Any) -> Any:
+    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    try:
+        if kind is AnyResourceContentsArm:
+            if "text" in value:
+                return convert(value, TextResourceContents)
+            if "blob" in value:
+                return convert(value, BlobResourceContents)
+        elif kind is PrimitiveSchemaDefinitionArm:
+            if "oneOf" in value:
+                return convert(value, TitledSingleSelectEnumSchema)
+            if "enumNames" in value:
+                return convert(value, LegacyTitledEnumSchema)
+            if "enum" in value:
+                return convert(value, UntitledSingleSelectEnumSchema)
+            if has(value, "items", "anyOf"):
+                return convert(value, TitledMultiSelectEnumSchema)
+            if "items" in value:
+                return convert(value, UntitledMultiSelectEnumSchema)
+            if value.get("type") == "boolean":
+                return convert(value, BooleanSchema)
+            if value.get("type") == "number":
+                return convert(value, NumberSchema)
+            if value.get("type") == "integer":
+                return convert(value, NumberSchema)
+            return convert(value, StringSchema)
+        elif kind is ElicitRequestParamsArm:
+            if value.get("mode") == "url":
+                return convert(value, ElicitRequestURLParams)
+            return convert(value, ElicitRequestFormParams, dec_hook=read_arm)
+        elif kind is InputResponseArm:
+            if "action" in value:
+                return convert(value, ElicitResult)
+            if "roots" in value:
+                return convert(value, ListRootsResult)
+            return convert(value, CreateMessageResult, dec_hook=read_arm)
+    except (AttributeError, TypeError, ValueError):
+        pass  # it says better what is wrong, and where
+    return arm_of(kind, value)
+
+
+arm_readers[__name__] = read_arm
 
 
 # --- JSON-RPC ---
