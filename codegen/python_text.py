@@ -67,7 +67,7 @@ def class_line(struct: ir.Struct, name: str = "") -> str:
     bases = ["Wire", *([struct.marker] if struct.marker else [])]
     if struct.tag:
         bases += [f'tag_field="{struct.tag.wire}"', f'tag="{struct.tag.value}"']
-    return f"class {name or struct.name}({', '.join(bases)}):"
+    return f"class {name or struct.name}({', '.join([*bases, 'kw_only=True'])}):"
 
 
 def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
