@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
-    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.hints import Hints
     from mcp_gen.server.server import Server
 
 __all__ = ["OffersResources", "ResourceBox", "ResourceHandlers"]
@@ -17,7 +17,7 @@ __all__ = ["OffersResources", "ResourceBox", "ResourceHandlers"]
 class ResourceBox:
     """The resources of a server."""
 
-    def __init__(self, changed: Callable[[], None], hints: CacheHints) -> None:
+    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
         self._changed = changed
 
 
