@@ -11,22 +11,13 @@ import pytest
 
 import mcp_wire
 from tests.requirements.manifest import Requirement, requirements
+from tests.support.connect import Connect
 
-__all__ = ["Cell", "Named", "cells", "named_in", "requirement"]
+__all__ = ["Named", "cells", "named_in", "requirement"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 TRANSPORTS = ("memory", "stdio")
-
-
-class Cell(NamedTuple):
-    """One run of a test: over what, and at which revision."""
-
-    over: str
-    revision: str
-
-    def __str__(self) -> str:
-        return f"{self.over}-{self.revision}"
 
 
 class Named(NamedTuple):
@@ -56,11 +47,11 @@ def requirement(*ids: str) -> Callable[[F], F]:
     return mark
 
 
-def cells(ids: tuple[str, ...]) -> list[Cell]:
-    """Where a test of these requirements runs."""
+def cells(ids: tuple[str, ...]) -> list[Connect]:
+    """Where a test of these requirements runs: over what, and at which revisions."""
     rows = [requirements()[id] for id in ids]
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
-    return [Cell(over, one) for over in _transports(rows) for one in revisions]
+    return [Connect(over, one) for over in _transports(rows) for one in revisions]
 
 
 def _transports(rows: list[Requirement]) -> tuple[str, ...]:
