@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from bench import handwritten
-from bench.requests import HANDSHAKE
+from bench.requests import HANDSHAKE, PER_REQUEST
 from bench.sampling import Row, Settings, at_most, compare, cost_ns
-from mcp_wire import Wire, decode, encode, types
+from mcp_wire import decode, encode, types
 
 __all__ = ["rows"]
+
+Read: TypeAlias = Callable[[bytes], Any]
+"""JSON in, a value out."""
 
 _DATA = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk" * 4
 
@@ -59,23 +62,29 @@ TOOLS = {
 
 def rows(settings: Settings) -> Iterator[Row]:
     """Decode and encode, for each kind of message."""
-    home = types(HANDSHAKE)
-    cases: list[tuple[str, Any, type[Wire], type[Any], int]] = [
-        ("tools/call params", CALL, home.CallToolRequestParams, handwritten.CallParams, 20000),
-        ("result of ten blocks", RESULT, home.CallToolResult, handwritten.CallResult, 4000),
-        ("tools/list of 1000", TOOLS, home.ListToolsResult, handwritten.ToolList, 12),
+    home, newest = types(HANDSHAKE), types(PER_REQUEST)
+    tagged = {"resultType": "complete", **RESULT}
+    params = partial(decode, home.CallToolRequestParams)
+    result = partial(decode, home.CallToolResult)
+    tools = partial(decode, home.ListToolsResult)
+    any_result = newest.PROFILE.methods["tools/call"].decode_result
+    cases: list[tuple[str, Any, Read, type[Any], int]] = [
+        ("tools/call params", CALL, params, handwritten.CallParams, 20000),
+        ("result of ten blocks", RESULT, result, handwritten.CallResult, 4000),
+        ("the same, tagged", tagged, any_result, handwritten.TaggedCallResult, 4000),
+        ("tools/list of 1000", TOOLS, tools, handwritten.ToolList, 12),
     ]
     for name, value, ours, bare, times in cases:
         yield from _compared(name, value, ours, bare, settings.calls(times), settings)
 
 
 def _compared(
-    name: str, value: Any, ours: type[Wire], bare: type[Any], times: int, settings: Settings
+    name: str, value: Any, ours: Read, bare: type[Any], times: int, settings: Settings
 ) -> Iterator[Row]:
     data = msgspec.json.encode(value)
     decode_bare = msgspec.json.Decoder(bare).decode
     encode_bare = msgspec.json.Encoder().encode
-    our_value, bare_value = decode(ours, data), decode_bare(data)
+    our_value, bare_value = ours(data), decode_bare(data)
     # Both must do the same work, and lose nothing.
     assert msgspec.json.decode(encode(our_value)) == msgspec.json.decode(data)
     assert msgspec.json.decode(encode_bare(bare_value)) == msgspec.json.decode(data)
@@ -83,7 +92,7 @@ def _compared(
     yield compare(
         f"decode {name}",
         "ns",
-        partial(cost_ns, partial(decode, ours, data), times),
+        partial(cost_ns, partial(ours, data), times),
         partial(cost_ns, partial(decode_bare, data), times),
         repetitions=repetitions,
         goal=at_most(1.5),

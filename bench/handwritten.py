@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-__all__ = ["CallParams", "CallResult", "ToolList"]
+__all__ = ["CallParams", "CallResult", "TaggedCallResult", "ToolList"]
 
 
 class Base(Struct, rename="camel", omit_defaults=True):
@@ -81,6 +81,10 @@ class CallResult(Base):
     structured_content: dict[str, Any] | None = None
     is_error: bool | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+
+class TaggedCallResult(CallResult, tag_field="resultType", tag="complete"):
+    """The same where a result says what it is."""
 
 
 class ToolHints(Base):

@@ -67,7 +67,7 @@ def class_line(struct: ir.Struct, name: str = "") -> str:
     bases = ["Wire", *([struct.marker] if struct.marker else [])]
     if struct.tag:
         bases += [f'tag_field="{struct.tag.wire}"', f'tag="{struct.tag.value}"']
-    return f"class {name or struct.name}({', '.join(bases)}):"
+    return f"class {name or struct.name}({', '.join([*bases, 'kw_only=True'])}):"
 
 
 def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
@@ -127,8 +127,23 @@ def _one_condition(one: str) -> str:
     return f"has(value, {', '.join(map(literal, steps))})"
 
 
-def holds_picks(alias: ir.Alias, revision: ir.Revision) -> bool:
-    """Whether a union without a tag has another one inside an arm."""
+def picked(revision: ir.Revision) -> list[ir.Alias]:
+    """The unions without a tag, those first of which one message has many."""
+
+    def depth(union: ir.Alias) -> tuple[bool, int]:
+        return any(_holds_picks(arm, revision) for arm in union.arms), len(union.arms)
+
+    return sorted((union for union in revision.unions if union.marker), key=depth)
+
+
+def reading(arm: ir.PickArm, revision: ir.Revision) -> str:
+    """The expression that makes an arm of a `value`; a hook is given only where there is use."""
+    hook = ", dec_hook=read_arm" if _holds_picks(arm, revision) else ""
+    return f"convert(value, {arm.type}{hook})"
+
+
+def _holds_picks(arm: ir.PickArm, revision: ir.Revision) -> bool:
+    """Whether there is a union without a tag anywhere inside an arm."""
     seen: set[str] = set()
 
     def inside(name: str) -> bool:
@@ -141,7 +156,7 @@ def holds_picks(alias: ir.Alias, revision: ir.Revision) -> bool:
         struct = revision.structs[name]
         return any(inside(one) for field in struct.fields for one in ir.mentions(field.type))
 
-    return any(inside(arm.type) for arm in alias.arms)
+    return inside(arm.type)
 
 
 def wanted(arms: tuple[ir.PickArm, ...]) -> str:
@@ -215,7 +230,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "class_line": class_line,
     "field_line": field_line,
     "conditions": condition,
-    "holds_picks": holds_picks,
+    "picked": picked,
+    "reading": reading,
     "wanted": wanted,
     "resolved": resolved,
     "decoded_as": decoded_as,

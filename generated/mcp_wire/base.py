@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+from types import UnionType
+from typing import Any, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, StructMeta, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 __all__ = [
+    "DEFAULT_TAGS",
     "UNSET",
     "Arm",
     "Raw",
     "UnknownContent",
     "UnsetType",
     "Wire",
-    "WireMeta",
     "always",
     "arm_of",
+    "arm_readers",
     "const",
     "decode",
     "decoder",
@@ -26,10 +28,20 @@ __all__ = [
     "encoder",
     "field",
     "has",
+    "read_again",
+    "reader",
     "wire_name",
 ]
 
 T = TypeVar("T")
+
+Hook: TypeAlias = Callable[[Any, Any], Any]
+"""A decoding hook of msgspec: a type and plain JSON in, a value of that type out."""
+
+DEFAULT_TAGS = {
+    "resultType": "complete",
+}
+"""What the absence of a tag means."""
 
 _IRREGULAR = {
     "meta": "_meta",
@@ -42,31 +54,11 @@ def wire_name(name: str) -> str:
     return _IRREGULAR.get(name) or first + "".join(word.title() for word in rest)
 
 
-class WireMeta(StructMeta):
-    """Gives every wire type the same configuration, so that no class repeats it.
-
-    Frozen values are trees: the garbage collector would find no cycle, so it need not look.
-    """
-
-    def __new__(
-        mcls,
-        name: str,
-        bases: tuple[type, ...],
-        namespace: dict[str, Any],
-        **config: Any,
-    ) -> WireMeta:
-        shared: dict[str, Any] = {
-            "gc": False,
-            "frozen": True,
-            "kw_only": True,
-            "omit_defaults": True,
-            "rename": wire_name,
-        }
-        return super().__new__(mcls, name, bases, namespace, **{**shared, **config})
-
-
+# Frozen values are trees: the garbage collector would find no cycle, so it need not look. All but
+# `kw_only` is inherited. A metaclass that adds it would make each construction take three times
+# as long before Python 3.12.
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-class Wire(Struct, metaclass=WireMeta, frozen=True):
+class Wire(Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
     """Base of all wire types: frozen, keyword-only, camelCase on the wire, absent when None."""
 
 
@@ -87,9 +79,6 @@ class Arm:
 
     __slots__ = ()
 
-    nested: ClassVar[bool] = True
-    """Whether there are such unions inside the arms too."""
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         raise NotImplementedError
@@ -104,21 +93,21 @@ def has(value: Any, *keys: str) -> bool:
     return True
 
 
-_convert = msgspec.convert
+arm_readers: dict[str, Hook] = {}
+"""The decoding hook of each revision, by the module of its types: it knows its arms by name."""
 
 
 def arm_of(kind: Any, value: Any) -> Any:
-    """Decoding hook: turn plain JSON into the arm that the marker picks."""
+    """Decoding hook for every revision: turn plain JSON into the arm that the marker picks."""
+    if not hasattr(kind, "pick"):
+        raise NotImplementedError(f"no wire type: {kind.__name__}")
     try:
-        arm = kind.pick(value)
-        return _convert(value, arm, dec_hook=arm_of) if kind.nested else _convert(value, arm)
+        # What is no object is refused in the words that msgspec has for it.
+        arm: type[Any] = kind.pick(value) if isinstance(value, dict) else dict
+        return msgspec.convert(value, arm, dec_hook=arm_of)
     except msgspec.ValidationError as error:
         # Not a ValidationError: msgspec adds the outer path to other errors only.
         raise ValueError(str(error).replace(" - at `$.", " - at `.")) from error
-    except (AttributeError, TypeError):
-        if not hasattr(kind, "pick"):
-            raise NotImplementedError(f"no wire type: {kind.__name__}") from None
-        raise ValueError(f"Expected `object`, got `{type(value).__name__}`") from None
 
 
 class UnknownContent:
@@ -156,16 +145,48 @@ encoder = msgspec.json.Encoder(enc_hook=_write)
 encode = encoder.encode
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-_decode_strictly: dict[Any, Callable[[bytes | Raw], Any]] = {}
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     """The decoder of a wire type, made once. It is strict: see `decode` for kinds of the future."""
     found = _decoders.get(kind)
     if found is None:
-        found = _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=arm_of)
-        _decode_strictly[kind] = found.decode
+        found = _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=_hook_of(kind))
     return found
+
+
+def _hook_of(kind: Any) -> Hook:
+    homes = (getattr(one, "__module__", "") for one in (kind, *get_args(kind)))
+    return next((arm_readers[home] for home in homes if home in arm_readers), arm_of)
+
+
+class _Readers(dict[Any, Callable[[bytes | Raw], Any]]):
+    """What each type is read with first."""
+
+    def __missing__(self, kind: Any) -> Callable[[bytes | Raw], Any]:
+        found = self[kind] = decoder(_usual(kind)).decode
+        return found
+
+
+_readers = _Readers()
+
+
+def reader(kind: type[T]) -> Callable[[bytes | Raw], T]:
+    """What to read a wire type with first; what it refuses is for `read_again`."""
+    return _readers[kind]
+
+
+def _usual(kind: Any) -> Any:
+    """The arm of a union that an absent tag means: alone it need not be tagged. Or the type."""
+    arms = get_args(kind) if isinstance(kind, UnionType) else ()
+    usual = [arm for arm in arms if _is_default(getattr(arm, "__struct_config__", None))]
+    return usual[0] if len(usual) == 1 else kind
+
+
+def _is_default(config: Any) -> bool:
+    return (
+        config is not None and bool(config.tag) and config.tag == DEFAULT_TAGS.get(config.tag_field)
+    )
 
 
 def decode(kind: type[T], data: bytes | Raw) -> T:
@@ -176,12 +197,25 @@ def decode(kind: type[T], data: bytes | Raw) -> T:
         msgspec.DecodeError: not JSON.
     """
     try:
-        # As `decoder(kind).decode(data)`, a few steps shorter: this is where most messages pass.
-        read = _decode_strictly.get(kind) or decoder(kind).decode
-        made: T = read(data)
+        # As `reader(kind)(data)`, a step shorter.
+        made: T = _readers[kind](data)
         return made
     except msgspec.ValidationError:
-        # Only now is a second look paid for.
-        from mcp_wire.second_look import second_look
+        return read_again(kind, data)
 
-        return second_look(kind, data)
+
+def read_again(kind: type[T], data: bytes | Raw) -> T:
+    """Decode what the type's `reader` refused, as `decode` does.
+
+    Raises:
+        msgspec.ValidationError: the JSON is not of this type; the message ends in the path.
+    """
+    if _usual(kind) is not kind:
+        try:
+            return decoder(kind).decode(data)
+        except msgspec.ValidationError:
+            pass  # said again, and better, by what follows
+    # Only now is a second look paid for.
+    from mcp_wire.second_look import second_look
+
+    return second_look(kind, data)

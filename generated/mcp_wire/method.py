@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_wire.base import decode, decoder
+from mcp_wire.base import decode, decoder, read_again, reader
 
 __all__ = ["Direction", "Kind", "Method", "Route"]
 
@@ -29,6 +29,7 @@ class Method(Generic[P, R]):
     """
 
     __slots__ = (
+        "_read_result",
         "capability",
         "direction",
         "kind",
@@ -59,6 +60,8 @@ class Method(Generic[P, R]):
         self.results = results
         self.result = result
         self.capability = capability
+        # Made when first needed: most methods of a revision are never read here.
+        self._read_result: Callable[[bytes | Raw], Any] | None = None
 
     @property
     def from_client(self) -> bool:
@@ -84,7 +87,13 @@ class Method(Generic[P, R]):
         Raises:
             msgspec.ValidationError: not a result of this method; the message ends in the path.
         """
-        return cast("R", decode(self.result, data))
+        read = self._read_result
+        if read is None:
+            read = self._read_result = reader(self.result)
+        try:
+            return cast("R", read(data))
+        except msgspec.ValidationError:
+            return cast("R", read_again(self.result, data))
 
     def __repr__(self) -> str:
         return f"Method({self.name!r})"

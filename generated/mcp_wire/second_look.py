@@ -14,13 +14,10 @@ from typing import Any, TypeGuard, TypeVar, cast
 import msgspec
 from msgspec import Raw, inspect
 
-from mcp_wire.base import Arm, UnknownContent, decoder, encode
+from mcp_wire.base import DEFAULT_TAGS, Arm, UnknownContent, decoder, encode
 
 T = TypeVar("T")
 
-_DEFAULT_TAGS = {
-    "resultType": "complete",
-}
 _objects = msgspec.json.Decoder(dict[str, Raw])
 _arrays = msgspec.json.Decoder(list[Raw])
 
@@ -175,7 +172,7 @@ class _Tagged(_Plan):
     def _complete(
         self, fields: dict[str, Raw], places: Iterator[int], found: dict[int, UnknownContent]
     ) -> Raw | None:
-        default = _DEFAULT_TAGS.get(self.tag)
+        default = DEFAULT_TAGS.get(self.tag)
         if default is None or default not in self.arms:
             return None
         raw = Raw(encode({self.tag: default, **fields}))
@@ -277,7 +274,7 @@ class _Planner:
         tagged = _Tagged(tag, _stand_in(structs))
         tagged.arms = {str(arm.tag): self._fields(arm) for arm in structs}
         tagged.many = next((plan for plan in others if isinstance(plan, _Items)), None)
-        wanted = tagged.stand_in is not None or tag in _DEFAULT_TAGS or any(tagged.arms.values())
+        wanted = tagged.stand_in is not None or tag in DEFAULT_TAGS or any(tagged.arms.values())
         return tagged if wanted else None
 
     def _fields(self, info: inspect.StructType) -> _Fields | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
+from mcp_gen.core.envelope import NoAnswer
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 
 if TYPE_CHECKING:
@@ -15,7 +16,17 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_wire.profile import Profile
 
-__all__ = ["Answered", "Batch", "Connection", "Event", "Failed", "Noticed", "Refused", "Requested"]
+__all__ = [
+    "Answered",
+    "Batch",
+    "Connection",
+    "Event",
+    "Failed",
+    "Noticed",
+    "Refused",
+    "Requested",
+    "still_open",
+]
 
 W = TypeVar("W")
 
@@ -64,10 +75,10 @@ class Answered(Struct, Generic[W], gc=False):
 
 
 class Failed(Struct, Generic[W], gc=False):
-    """The peer answered with an error."""
+    """The peer answered with an error, or with what is no answer at all."""
 
     waiter: W
-    error: McpError
+    error: McpError | ProtocolError
 
 
 class Refused(Struct, gc=False):
@@ -127,7 +138,9 @@ class Connection(Generic[W]):
             if frame.id is UNSET or frame.id is None:
                 return Noticed(frame.method, frame.params)
             if frame.id in self.in_flight or (batch and frame.id in batch.ids):
-                raise InvalidRequest("this id belongs to a request that is still open", frame.id)
+                raise still_open(frame.id)
+        except NoAnswer as error:
+            return self._no_answer(error, batch)
         except ProtocolError as error:
             return _refused(error, batch)
         if batch:
@@ -145,6 +158,13 @@ class Connection(Generic[W]):
             return Failed(waiter, envelope.read_error(frame.error))
         return Answered(waiter, frame.result)
 
+    def _no_answer(self, error: NoAnswer, batch: Batch | None) -> Event:
+        """Whoever waits under its id will get no better one."""
+        id = error.request_id
+        if id is not None and id in self._waiters:
+            return Failed(self._waiters.pop(id), error)
+        return Refused(error, None, batch) if error.tries else _refused(error, batch)
+
     def open_request(self, waiter: W) -> RequestId:
         """Reserve the id of a request to the peer."""
         self._next_id += 1
@@ -160,6 +180,11 @@ class Connection(Generic[W]):
         waiters = list(self._waiters.values())
         self._waiters.clear()
         return waiters
+
+
+def still_open(id: RequestId) -> InvalidRequest:
+    """The error where a request takes the id of another that has not been answered yet."""
+    return InvalidRequest("this id belongs to a request that is still open", id)
 
 
 def _refused(error: ProtocolError, batch: Batch | None) -> Refused:

@@ -1,24 +1,31 @@
 """The server's side of an HTTP exchange: a message and its headers in, a status and a body out.
 
 At a revision with a request lifecycle nothing outlives the exchange; at one with a handshake the
-session does, under the id that the answer to the handshake carries.
+session does, under the id that the answer to the handshake carries. Only such sessions are told of
+to hooks; what a client tells is, with and without a session.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
+from mcp_gen.core.connection import Noticed, still_open
 from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport import Answer
+from mcp_gen.session.http_session import HttpSession
+from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller, header_mismatch
-from mcp_gen.session.outlet import AnswerOnly
-from mcp_gen.session.peer import Session
+from mcp_gen.session.notices import Notices
+from mcp_gen.session.outlet import ANSWER_ONLY
+from mcp_gen.session.server import GRACE_S
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope, RequestId
@@ -28,21 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["HttpExchange"]
 
 C = TypeVar("C")
+_log = logging.getLogger("mcp_gen.server")
 
 MAX_SESSIONS = 10_000
-_ANSWER_ONLY = AnswerOnly()
-
-
-class _Session(Session):
-    """A client that has shaken hands over HTTP. It is the `session` of its callers."""
-
-    @property
-    def outlet(self) -> AnswerOnly:
-        """There is no stream to the client yet."""
-        return _ANSWER_ONLY
-
-    def end(self) -> None:
-        """Nothing is kept open for it."""
 
 
 class HttpExchange(Generic[C]):
@@ -50,21 +45,29 @@ class HttpExchange(Generic[C]):
 
     def __init__(self, kernel: Kernel[C]) -> None:
         self._kernel = kernel
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, HttpSession] = {}
+        self._notices = Notices(kernel.hooks, _log)
+        """What belongs to no session: what is told outside of one, and the ends of them all."""
         profiles = [mcp_wire.profile(revision) for revision in kernel.revisions]
         self._version_headers = {p.version_header.lower() for p in profiles if p.version_header}
         self._session_headers = {p.session_header.lower() for p in profiles if p.session_header}
 
     async def answer(self, message: bytes, headers: Mapping[str, str]) -> Answer:
-        """Answer one message; header names are lower case. Nothing is raised but cancellation."""
+        """Answer one message; header names are lower case. Nothing is raised but cancellation.
+
+        A notification is accepted before its hooks run. A request that its client cancels, in its
+        session, is answered with nothing: 202, like a message that asks for no answer.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation
+        """
         id: RequestId | None = None
         binding: Binding[C] | None = None
         try:
             frame = envelope.read(message)
-            if frame.method is UNSET or frame.id is UNSET or not isinstance(frame.id, int | str):
-                return self._take(headers)
-            id = frame.id
             binding = self._binding(headers, frame.params)
+            if frame.method is UNSET or frame.id is UNSET or not isinstance(frame.id, int | str):
+                return self._take(binding, headers, frame)
+            id = frame.id
             session = self._session(binding, headers, frame)
             call = self._prepare(binding, session, frame, id, headers)
         except (McpError, ProtocolError) as error:
@@ -72,21 +75,46 @@ class HttpExchange(Generic[C]):
         except LookupError as error:
             missing = InvalidRequest(str(error.args[0]))
             return Answer(404, envelope.failure(id, envelope.error_object(missing)))
-        body = await self._kernel.run(call)
-        return Answer(200, body, self._kept(binding, session))
+        if session is None:
+            return Answer(200, await self._kernel.run(call))
+        body = await session.run(self._kernel, call)
+        if body is None:
+            # A cancelled request gets no answer: its POST ends as if it had asked for none.
+            return Answer(202)
+        begun = call.route.method is binding.profile.handshake and session.caller
+        return Answer(200, body, self._keep(session, binding.profile) if begun else {})
 
-    def _take(self, headers: Mapping[str, str]) -> Answer:
-        """Take a notification or an answer: there is nothing to say, unless its session is gone."""
-        id = self._session_id(headers)
-        gone = id is not None and id not in self._sessions
-        stated = _first(headers, self._version_headers)
-        # Where there are no sessions, their header means nothing.
-        return Answer(404 if gone and listed(stated, self._kernel.per_request) is None else 202)
+    def _take(self, binding: Binding[C], headers: Mapping[str, str], frame: Envelope) -> Answer:
+        """Take a notification or an answer: there is nothing to say, if it has a place here."""
+        session = self._session(binding, headers, frame)
+        if frame.method is not UNSET:
+            noticed = Noticed(frame.method, frame.params)
+            context = partial(self._hook_context, session, headers)
+            if session is None:
+                self._notices.take(noticed, binding.profile, context)
+            else:
+                cancelled = (binding.profile.cancelled, session.cancel)
+                session.notices.take(noticed, binding.profile, context, cancelled)
+        return Answer(202)
+
+    def _hook_context(
+        self, session: HttpSession | None, headers: Mapping[str, str], profile: Profile
+    ) -> C:
+        return self._kernel.context(None, _caller(profile, session, headers), None)
 
     async def end_session(self, headers: Mapping[str, str]) -> Answer:
-        """End the session that the headers name."""
+        """End the session that the headers name; what is open in it goes on to its answer."""
         found = self._sessions.pop(self._session_id(headers) or "", None)
-        return Answer(204 if found else 404)
+        if found is None:
+            return Answer(404)
+        self._notices.listen(self._ended(found))
+        return Answer(204)
+
+    async def _ended(self, session: HttpSession) -> None:
+        self._kernel.sessions.discard(session)
+        # What else hooks were told of the session comes before its end.
+        await settle(session.notices.tasks, GRACE_S)
+        await self._kernel.hooks.tell_closed(session)
 
     # --- who asks, and at which revision ---
 
@@ -104,14 +132,14 @@ class HttpExchange(Generic[C]):
 
     def _session(
         self, binding: Binding[C], headers: Mapping[str, str], frame: Envelope
-    ) -> _Session | None:
+    ) -> HttpSession | None:
         profile = binding.profile
         if profile.handshake is None:
             return None
         id = self._session_id(headers)
         if id is None:
             if frame.method == profile.handshake.name:
-                return _Session(self._kernel)
+                return HttpSession(self._kernel, Notices(self._kernel.hooks, _log))
             raise InvalidRequest(f"expected the header `{profile.session_header}`")
         if id not in self._sessions:
             raise LookupError("no such session: it has ended, or never was")
@@ -123,17 +151,15 @@ class HttpExchange(Generic[C]):
     def _prepare(
         self,
         binding: Binding[C],
-        session: _Session | None,
+        session: HttpSession | None,
         frame: Envelope,
         id: RequestId,
         headers: Mapping[str, str],
     ) -> Call[C]:
+        if session and id in session.in_flight:
+            raise still_open(id)
         method = str(frame.method)
-        known = session.caller if session else None
-        caller = (
-            known.in_another_request() if known else Caller(binding.profile, _ANSWER_ONLY, session)
-        )
-        caller.headers = headers
+        caller = _caller(binding.profile, session, headers)
         if session is None:
             caller.stated_revision = self._stated(binding.profile, headers, method)
         call = self._kernel.prepare(binding, id, method, frame.params, caller)
@@ -167,15 +193,17 @@ class HttpExchange(Generic[C]):
 
     # --- answers ---
 
-    def _kept(self, binding: Binding[C], session: _Session | None) -> dict[str, str]:
+    def _keep(self, session: HttpSession, profile: Profile) -> dict[str, str]:
         """Keep a session that has just begun, and tell its id."""
-        if session is None or session.caller is None or session.id in self._sessions:
-            return {}
         if len(self._sessions) >= MAX_SESSIONS:
             # The oldest goes: dicts keep the order of insertion.
-            self._sessions.pop(next(iter(self._sessions)))
+            oldest = self._sessions.pop(next(iter(self._sessions)))
+            self._notices.listen(self._ended(oldest))
         self._sessions[session.id] = session
-        return {binding.profile.session_header or "": session.id}
+        self._kernel.sessions.add(session)
+        if self._kernel.hooks.opened:
+            session.notices.listen(self._kernel.hooks.tell_opened(session))
+        return {profile.session_header or "": session.id}
 
     def _refuse(
         self,
@@ -195,3 +223,11 @@ class HttpExchange(Generic[C]):
 
 def _first(headers: Mapping[str, str], names: set[str]) -> str | None:
     return next((headers[name] for name in names if name in headers), None)
+
+
+def _caller(profile: Profile, session: HttpSession | None, headers: Mapping[str, str]) -> Caller:
+    """Who sent a message with these headers."""
+    known = session.caller if session else None
+    caller = known.in_another_request() if known else Caller(profile, ANSWER_ONLY, session)
+    caller.headers = headers
+    return caller

@@ -58,20 +58,22 @@ _log = logging.getLogger("mcp_gen.server")
 class Binding(Generic[C]):
     """One server at one revision: its routes and its way of beginning, made once."""
 
-    __slots__ = ("lifecycle", "profile", "routes", "tail")
+    __slots__ = ("identity", "lifecycle", "profile", "routes", "tail")
 
     def __init__(
         self,
         profile: Profile,
         routes: dict[str, Route[C]],
         lifecycle: Lifecycle,
-        tail: bytes,
+        identity: dict[str, Any],
     ) -> None:
         self.profile = profile
         self.routes = routes
         self.lifecycle = lifecycle
-        self.tail = tail
-        """What ends every answer: the server's identity in `_meta`, where the revision wants it."""
+        self.identity = identity
+        """What `_meta` of every answer holds: who the server is, where the revision wants that."""
+        self.tail = b',"_meta":' + encode(identity) + b"}}" if identity else b""
+        """How an answer ends whose result has no `_meta` of its own."""
 
 
 class Call(Struct, Generic[C], gc=False):
@@ -154,11 +156,10 @@ class Kernel(Generic[C]):
             route = make(profile)
             if route is not None:
                 visible.setdefault(name, self._wrapped(route))
-        tail = b""
+        identity: dict[str, Any] = {}
         if profile.server_info_key:
-            info = project(self._server_info, profile.revision).value
-            tail = b',"_meta":' + encode({profile.server_info_key: info}) + b"}}"
-        return Binding(profile, visible, lifecycle_of(profile, self.per_request), tail)
+            identity[profile.server_info_key] = project(self._server_info, profile.revision).value
+        return Binding(profile, visible, lifecycle_of(profile, self.per_request), identity)
 
     def _wrapped(self, route: Route[C]) -> Route[C]:
         """The route inside of all middleware."""
@@ -264,9 +265,8 @@ class Kernel(Generic[C]):
             return envelope.response(call.id, result)[: -len(b"}}")] + tail
         meta: dict[str, Any] | None = getattr(result, "meta", None)
         if meta is not None:
-            info = msgspec.json.decode(tail[len(b',"_meta":') : -len(b"}}")])
-            result = msgspec.structs.replace(result, meta={**info, **meta})
-            return envelope.response(call.id, result)
+            whole = {**call.binding.identity, **meta}
+            return envelope.response(call.id, msgspec.structs.replace(result, meta=whole))
         # Every result of these revisions begins with its type, so there is a member to follow.
         return envelope.response(call.id, result)[: -len(b"}}")] + tail
 

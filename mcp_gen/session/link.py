@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
+from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -40,14 +41,13 @@ class Link(ABC):
         self, transport: Duplex, inbound: HookSet, outbound: HookSet, log: logging.Logger
     ) -> None:
         self._transport = transport
-        self._inbound = inbound
         self._outbound = outbound
         self._log = log
+        self._notices = Notices(inbound, log)
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
-        self._listening: set[asyncio.Task[None]] = set()
 
     @property
     def profile(self) -> Profile | None:
@@ -167,25 +167,16 @@ class Link(ABC):
 
     def _told(self, event: Noticed) -> None:
         profile = self._spoken(event)
-        method = profile.methods.get(event.method) if profile else None
-        if profile is None or method is None:
-            self._log.debug("ignored the notification %s", event.method)
+        if profile is None:
+            self._log.debug("ignored %s: no revision has been agreed on", event.method)
             return
-        point = self._inbound.notices.get(event.method)
-        heard = method in (profile.cancelled, profile.progress)
-        if not heard and not point:
-            return
-        try:
-            params = method.decode_params(event.params)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            self._log.warning("%s: %s", event.method, error)
-            return
-        if method is profile.cancelled:
-            self._cancel(params)
-        elif method is profile.progress:
-            self._report(params)
-        if point:
-            self._listen(point.tell(self._hook_context(profile), params))
+        self._notices.take(
+            event,
+            profile,
+            self._hook_context,
+            (profile.cancelled, self._cancel),
+            (profile.progress, self._report),
+        )
 
     @abstractmethod
     def _hook_context(self, profile: Profile) -> Any:
@@ -194,11 +185,6 @@ class Link(ABC):
     @abstractmethod
     def _outbound_context(self) -> Any:
         """What a hook gets as its context where the peer is asked or told."""
-
-    def _listen(self, hooks: Any) -> None:
-        task = self._loop.create_task(hooks)
-        self._listening.add(task)
-        task.add_done_callback(self._listening.discard)
 
     def _cancel(self, params: Any) -> None:
         task = self._connection.in_flight.get(params.request_id)
@@ -217,7 +203,7 @@ class Link(ABC):
             self._log.exception("a progress callback failed")
             return
         if inspect.isawaitable(answer):
-            self._listen(self._finish_report(answer))
+            self._notices.listen(self._finish_report(answer))
 
     async def _finish_report(self, report: Awaitable[Any]) -> None:
         try:
@@ -238,7 +224,7 @@ class Link(ABC):
             self._transport.send(whole)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._connection.in_flight.values(), *self._listening]
+        return [*self._connection.in_flight.values(), *self._notices.tasks()]
 
 
 def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:

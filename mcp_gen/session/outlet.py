@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 
-__all__ = ["AnswerOnly", "Outlet"]
+__all__ = ["ANSWER_ONLY", "AnswerOnly", "Outlet"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -74,3 +74,6 @@ class AnswerOnly:
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
         return id is not None
+
+
+ANSWER_ONLY = AnswerOnly()

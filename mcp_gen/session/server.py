@@ -92,7 +92,7 @@ class ServerSession(Link, Session, Generic[C]):
             self._opened = True
             self._kernel.sessions.add(self)
             if self._kernel.hooks.opened:
-                self._listen(self._kernel.hooks.tell_opened(self))
+                self._notices.listen(self._kernel.hooks.tell_opened(self))
 
     # --- what the transport calls ---
 

@@ -46,7 +46,7 @@ def test_check_shows_a_changed_byte_as_a_unified_diff(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     types = copied(tmp_path) / "v2024_11_05" / "types.py"
-    types.write_text(types.read_text().replace("class Tool(Wire):", "class Tool(Wird):"))
+    types.write_text(types.read_text().replace("class Tool(Wire,", "class Tool(Wird,"))
     code = regenerate(tmp_path, "--check")
     changed = [line for line in capsys.readouterr().out.splitlines() if line[0] in "+-"]
     assert (code, changed) == (
@@ -54,8 +54,8 @@ def test_check_shows_a_changed_byte_as_a_unified_diff(
         [
             "--- a/mcp_wire/v2024_11_05/types.py",
             "+++ b/mcp_wire/v2024_11_05/types.py",
-            "-class Tool(Wird):",
-            "+class Tool(Wire):",
+            "-class Tool(Wird, kw_only=True):",
+            "+class Tool(Wire, kw_only=True):",
         ],
     )
 

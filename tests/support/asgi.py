@@ -11,7 +11,7 @@ import msgspec
 from mcp_gen.transports.http import AsgiApp, Message
 from tests.support.frames import Speaker
 
-__all__ = ["Reply", "headers_of", "request"]
+__all__ = ["Reply", "begin", "end", "headers_of", "request"]
 
 
 @dataclass(frozen=True)
@@ -77,3 +77,17 @@ def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
     names = (profile.version_header, profile.method_header, profile.name_header)
     values = (speaker.revision, frame["method"], frame.get("params", {}).get("name"))
     return {name: value for name, value in zip(names, values, strict=True) if name and value}
+
+
+async def begin(app: AsgiApp, speaker: Speaker) -> dict[str, str]:
+    """The headers of a session that has just begun; none where there are no sessions."""
+    if speaker.profile.handshake is None:
+        return {}
+    name = str(speaker.profile.session_header)
+    reply = await request(app, speaker.initialize(0))
+    return {name: reply.headers[name.lower()]}
+
+
+async def end(app: AsgiApp, session: Mapping[str, str]) -> Reply:
+    """End a session, as its client would."""
+    return await request(app, headers=session, method="DELETE")

@@ -24,6 +24,7 @@ __all__ = [
     "server_violations",
     "with_batches",
     "with_handshake",
+    "with_sessions",
     "without_batches",
 ]
 
@@ -39,6 +40,9 @@ every_revision = pytest.mark.parametrize("revision", ALL)
 each_lifecycle = pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
 with_handshake = pytest.mark.parametrize(
     "revision", [one for one in ALL if mcp_wire.profile(one).handshake]
+)
+with_sessions = pytest.mark.parametrize(
+    "revision", [one for one in ALL if mcp_wire.profile(one).session_header]
 )
 with_batches = pytest.mark.parametrize("revision", BATCHING)
 without_batches = pytest.mark.parametrize("revision", [one for one in ALL if one not in BATCHING])

@@ -11,12 +11,17 @@ from typing import Any
 import pytest
 import uvicorn
 
-import mcp_wire
 from mcp_gen import InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
 from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http import AsgiApp
 from tests.support.asgi import Reply, headers_of, request
-from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, server_violations
+from tests.support.frames import (
+    HANDSHAKE,
+    PER_REQUEST,
+    Speaker,
+    server_violations,
+    with_sessions,
+)
 
 PEER = Speaker(PER_REQUEST)
 OLD = Speaker(HANDSHAKE)
@@ -24,10 +29,7 @@ VERSION = str(PEER.profile.version_header)
 METHOD = str(PEER.profile.method_header)
 NAME = str(PEER.profile.name_header)
 SESSION = str(OLD.profile.session_header)
-WITH_SESSIONS = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).session_header]
 ERRORS = PEER.profile.errors
-
-with_sessions = pytest.mark.parametrize("revision", WITH_SESSIONS)
 
 
 def server(**options: Any) -> Server:

@@ -9,11 +9,10 @@ import pytest
 
 from mcp_gen import Context, Server
 from mcp_gen.transports.http import AsgiApp, Message
-from tests.support.asgi import Reply, headers_of, request
+from tests.support.asgi import Reply, begin, end, headers_of, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 
 WAIT_S = 5.0
-SESSION = str(Speaker(HANDSHAKE).profile.session_header)
 USER = "X-User"
 
 
@@ -33,14 +32,6 @@ class Meeting:
             await asyncio.wait_for(self._all.wait(), WAIT_S)
             headers = ctx.headers or {}
             return f"{name} is {headers.get(USER.lower())}"
-
-
-async def begin(app: AsgiApp, speaker: Speaker) -> dict[str, str]:
-    """The headers of a session, where there are sessions."""
-    if speaker.profile.handshake is None:
-        return {}
-    reply = await request(app, speaker.initialize(0))
-    return {SESSION: reply.headers[SESSION.lower()]}
 
 
 async def say(app: AsgiApp, speaker: Speaker, id: Any, name: str, headers: dict[str, str]) -> Reply:
@@ -115,7 +106,7 @@ async def test_a_body_over_the_limit_is_not_read_to_its_end() -> None:
 
 async def ended_session(app: AsgiApp) -> dict[str, str]:
     session = await begin(app, Speaker(HANDSHAKE))
-    await request(app, headers=session, method="DELETE")
+    await end(app, session)
     return session
 
 
@@ -135,7 +126,7 @@ async def test_a_notification_that_needs_no_session_is_taken_whatever_session_it
 async def test_a_session_that_was_ended_twice_is_not_found() -> None:
     app = Meeting(1).server.asgi()
     session = await ended_session(app)
-    assert (await request(app, headers=session, method="DELETE")).status == 404
+    assert (await end(app, session)).status == 404
 
 
 async def test_the_oldest_session_goes_when_there_are_too_many(

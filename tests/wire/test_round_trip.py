@@ -12,7 +12,7 @@ import pytest
 
 import mcp_wire
 from codegen import ir
-from mcp_wire import UnknownContent, decode, encode
+from mcp_wire import UnknownContent, decode, encode, v2024_11_05, v2026_07_28
 from tests.instances import Choose, instance
 from tests.wire.revisions import Kept, every_revision, fullest, kept, overlay_rows, smallest, text
 
@@ -208,6 +208,29 @@ def test_an_error_in_a_picked_arm_inside_a_picked_arm_is_refused_with_its_whole_
     )
 
 
+@every_revision
+def test_a_decoder_reads_arms_with_the_hook_of_its_revision(revision: str) -> None:
+    there = kept(revision)
+    result = mcp_wire.decoder(there.named("CallToolResult"))
+    assert result.dec_hook is there.types.read_arm
+
+
+class Pair(msgspec.Struct):
+    """A type of a user's own, with arms of two revisions in it."""
+
+    older: v2024_11_05.EmbeddedResource
+    newer: v2026_07_28.EmbeddedResource
+
+
+def test_a_type_of_ones_own_may_hold_arms_of_any_revision() -> None:
+    text, blob = {"uri": "a", "text": ""}, {"uri": "b", "blob": ""}
+    both = decode(Pair, encode({"older": {"resource": text}, "newer": {"resource": blob}}))
+    assert (type(both.older.resource), type(both.newer.resource)) == (
+        v2024_11_05.TextResourceContents,
+        v2026_07_28.BlobResourceContents,
+    )
+
+
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_an_enum_without_titles_is_the_untitled_one(revision: str) -> None:
     there = kept(revision)
@@ -332,6 +355,18 @@ def test_unknown_blocks_differ_when_their_bytes_do() -> None:
             {"type": "resource", "resource": {"text": "a"}},
             "Object missing required field `uri` - at `$.content[1].resource`",
         ),
+        (
+            {"type": "resource", "resource": "text"},
+            "Expected `object`, got `str` - at `$.content[1].resource`",
+        ),
+        (
+            {"type": "resource", "resource": ["text"]},
+            "Expected `object`, got `array` - at `$.content[1].resource`",
+        ),
+        (
+            {"type": "resource", "resource": None},
+            "Expected `object`, got `null` - at `$.content[1].resource`",
+        ),
     ],
 )
 def test_an_error_beside_an_unknown_block_is_refused_with_its_path(
@@ -378,6 +413,40 @@ def test_a_missing_result_type_means_complete(name: str) -> None:
     without = {key: one for key, one in value.items() if key != "resultType"}
     decoded = decode(LATEST.named(name), json.dumps(without).encode())
     assert (type(decoded), text(json.loads(encode(decoded)))) == (LATEST.named(arm), text(value))
+
+
+@pytest.mark.parametrize("name", ANY_RESULTS)
+@pytest.mark.parametrize("first", [{}, {"resultType": "complete"}], ids=["missing", "complete"])
+def test_a_complete_result_needs_no_second_look(
+    name: str, first: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value, arm = complete(name)
+    del value["resultType"]
+    monkeypatch.setattr("mcp_wire.second_look.second_look", None)
+    assert type(decode(LATEST.named(name), encode({**first, **value}))) is LATEST.named(arm)
+
+
+@pytest.mark.parametrize("name", ANY_RESULTS)
+def test_a_result_that_asks_for_input_needs_no_second_look(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_wire.second_look.second_look", None)
+    data = b'{"requestState":"s","resultType":"input_required"}'
+    assert decode(LATEST.named(name), data) == v2026_07_28.InputRequiredResult(request_state="s")
+
+
+@every_revision
+def test_a_method_decodes_its_result_with_what_it_does_not_know(revision: str) -> None:
+    call = mcp_wire.profile(revision).methods["tools/call"]
+    (block,) = call.decode_result(b'{"content": [{"type": "hologram"}]}').content
+    assert type(block) is UnknownContent
+
+
+@every_revision
+def test_a_method_refuses_another_result_with_the_path(revision: str) -> None:
+    call = mcp_wire.profile(revision).methods["tools/call"]
+    with pytest.raises(msgspec.ValidationError, match=r"^Expected `array`.* at `\$\.content`$"):
+        call.decode_result(b'{"content": {}}')
 
 
 @pytest.mark.parametrize("name", [*RESULTS, *ANY_RESULTS])

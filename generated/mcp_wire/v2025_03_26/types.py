@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import convert
+
 from mcp_wire.base import (
     UNSET,
     Arm,
@@ -19,6 +21,8 @@ from mcp_wire.base import (
     UnknownContent,
     UnsetType,
     Wire,
+    arm_of,
+    arm_readers,
     const,
 )
 
@@ -45,8 +49,6 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:
@@ -56,35 +58,51 @@ class AnyResourceContentsArm(Arm):
         raise ValueError("expected `text` or `blob`")
 
 
+def read_arm(kind: Any, value: Any) -> Any:
+    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    try:
+        if kind is AnyResourceContentsArm:
+            if "text" in value:
+                return convert(value, TextResourceContents)
+            if "blob" in value:
+                return convert(value, BlobResourceContents)
+    except (AttributeError, TypeError, ValueError):
+        pass  # it says better what is wrong, and where
+    return arm_of(kind, value)
+
+
+arm_readers[__name__] = read_arm
+
+
 # --- JSON-RPC ---
 
 
-class JSONRPCRequest(Wire):
+class JSONRPCRequest(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: dict[str, Any] | None = None
 
 
-class JSONRPCNotification(Wire):
+class JSONRPCNotification(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     params: dict[str, Any] | None = None
 
 
-class JSONRPCResponse(Wire):
+class JSONRPCResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: Result
 
 
-class JSONRPCError(Wire):
+class JSONRPCError(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     error: Error
 
 
-class Error(Wire):
+class Error(Wire, kw_only=True):
     """Why a request failed, as JSON-RPC reports it.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
@@ -101,17 +119,17 @@ class Error(Wire):
 # --- Common types ---
 
 
-class Request(Wire):
+class Request(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class Notification(Wire):
+class Notification(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class Result(Wire):
+class Result(Wire, kw_only=True):
     """What all results have in common; alone it says that the request was carried out.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
@@ -120,7 +138,7 @@ class Result(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Annotations(Wire):
+class Annotations(Wire, kw_only=True):
     """Hints to the host: who something is for, and how much it matters.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
@@ -135,12 +153,12 @@ class Annotations(Wire):
 # --- Initialization ---
 
 
-class InitializeRequest(Wire, tag_field="method", tag="initialize"):
+class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
     method: ClassVar[Literal["initialize"]] = "initialize"
     params: InitializeRequestParams
 
 
-class InitializeRequestParams(Wire):
+class InitializeRequestParams(Wire, kw_only=True):
     """What a client says first: its newest revision, what it can do, and who it is.
 
     Source:
@@ -156,7 +174,7 @@ class InitializeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class InitializeResult(Wire):
+class InitializeResult(Wire, kw_only=True):
     """What a server answers first: the revision to speak, what it can do, and who it is.
 
     Source:
@@ -174,12 +192,14 @@ class InitializeResult(Wire):
     """Advice for a model on using the server; often put into the system prompt."""
 
 
-class InitializedNotification(Wire, tag_field="method", tag="notifications/initialized"):
+class InitializedNotification(
+    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
+):
     method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
     params: NotificationParams | None = None
 
 
-class NotificationParams(Wire):
+class NotificationParams(Wire, kw_only=True):
     """The params of a notification that says it all by its method.
 
     Source:
@@ -189,7 +209,7 @@ class NotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Implementation(Wire):
+class Implementation(Wire, kw_only=True):
     """The software that a peer says it is; unverified, so not to be relied on for security.
 
     Source:
@@ -205,7 +225,7 @@ class Implementation(Wire):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire):
+class ClientCapabilities(Wire, kw_only=True):
     """What a client offers to servers; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
@@ -220,7 +240,7 @@ class ClientCapabilities(Wire):
     """Present if the client can call a model for the server."""
 
 
-class RootsCapability(Wire):
+class RootsCapability(Wire, kw_only=True):
     """The client answers `roots/list`; says whether it also reports changes.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
@@ -231,7 +251,7 @@ class RootsCapability(Wire):
     """True if the client tells when there are other roots than before."""
 
 
-class ServerCapabilities(Wire):
+class ServerCapabilities(Wire, kw_only=True):
     """What a server offers to clients; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
@@ -252,7 +272,7 @@ class ServerCapabilities(Wire):
     """Present if the server has tools to call."""
 
 
-class PromptsCapability(Wire):
+class PromptsCapability(Wire, kw_only=True):
     """The server has prompts; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
@@ -263,7 +283,7 @@ class PromptsCapability(Wire):
     """True if the server tells when there are other prompts than before."""
 
 
-class ResourcesCapability(Wire):
+class ResourcesCapability(Wire, kw_only=True):
     """The server has resources; says which changes it reports.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
@@ -276,7 +296,7 @@ class ResourcesCapability(Wire):
     """True if the server tells when there are other resources than before."""
 
 
-class ToolsCapability(Wire):
+class ToolsCapability(Wire, kw_only=True):
     """The server has tools; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
@@ -290,7 +310,7 @@ class ToolsCapability(Wire):
 # --- Ping ---
 
 
-class PingRequest(Wire, tag_field="method", tag="ping"):
+class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
     method: ClassVar[Literal["ping"]] = "ping"
     params: RequestParams | None = None
 
@@ -298,12 +318,12 @@ class PingRequest(Wire, tag_field="method", tag="ping"):
 # --- Progress ---
 
 
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress"):
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
     method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
     params: ProgressNotificationParams
 
 
-class ProgressNotificationParams(Wire):
+class ProgressNotificationParams(Wire, kw_only=True):
     """How far a request has come.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/progress
@@ -323,12 +343,12 @@ class ProgressNotificationParams(Wire):
 # --- Cancellation ---
 
 
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled"):
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
     method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
     params: CancelledNotificationParams
 
 
-class CancelledNotificationParams(Wire):
+class CancelledNotificationParams(Wire, kw_only=True):
     """Which request is to stop, and why.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/cancellation
@@ -344,12 +364,12 @@ class CancelledNotificationParams(Wire):
 # --- Pagination ---
 
 
-class PaginatedRequest(Wire):
+class PaginatedRequest(Wire, kw_only=True):
     method: str
     params: PaginatedRequestParams | None = None
 
 
-class PaginatedResult(Wire):
+class PaginatedResult(Wire, kw_only=True):
     """The base of results that come page by page.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/pagination
@@ -363,7 +383,7 @@ class PaginatedResult(Wire):
 # --- Content ---
 
 
-class ResourceContents(Wire):
+class ResourceContents(Wire, kw_only=True):
     """The base of what reading a resource gives.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -375,7 +395,7 @@ class ResourceContents(Wire):
     """Media type, such as `text/plain`; absent if it is not known."""
 
 
-class TextResourceContents(Wire, AnyResourceContentsArm):
+class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """A resource that can be read as text.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -389,7 +409,7 @@ class TextResourceContents(Wire, AnyResourceContentsArm):
     """Media type, such as `text/plain`; absent if it is not known."""
 
 
-class BlobResourceContents(Wire, AnyResourceContentsArm):
+class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """The bytes of a resource, in base64.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -403,7 +423,7 @@ class BlobResourceContents(Wire, AnyResourceContentsArm):
     """Media type, such as `text/plain`; absent if it is not known."""
 
 
-class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     """A whole resource, put into a prompt or a tool's answer.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -416,7 +436,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource"):
     """Hints to the host: who it is for, and how much it matters."""
 
 
-class TextContent(Wire, tag_field="type", tag="text"):
+class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     """A piece of text, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -429,7 +449,7 @@ class TextContent(Wire, tag_field="type", tag="text"):
     """Hints to the host: who it is for, and how much it matters."""
 
 
-class ImageContent(Wire, tag_field="type", tag="image"):
+class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     """A picture, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -444,7 +464,7 @@ class ImageContent(Wire, tag_field="type", tag="image"):
     """Hints to the host: who it is for, and how much it matters."""
 
 
-class AudioContent(Wire, tag_field="type", tag="audio"):
+class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     """A sound, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools#tool-result
@@ -462,12 +482,12 @@ class AudioContent(Wire, tag_field="type", tag="audio"):
 # --- Resources ---
 
 
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
     method: ClassVar[Literal["resources/list"]] = "resources/list"
     params: PaginatedRequestParams | None = None
 
 
-class ListResourcesResult(Wire):
+class ListResourcesResult(Wire, kw_only=True):
     """One page of the resources that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -480,12 +500,14 @@ class ListResourcesResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
     method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
     params: PaginatedRequestParams | None = None
 
 
-class ListResourceTemplatesResult(Wire):
+class ListResourceTemplatesResult(Wire, kw_only=True):
     """One page of the URI patterns that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -498,12 +520,12 @@ class ListResourceTemplatesResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
     method: ClassVar[Literal["resources/read"]] = "resources/read"
     params: ReadResourceRequestParams
 
 
-class ReadResourceRequestParams(Wire):
+class ReadResourceRequestParams(Wire, kw_only=True):
     """Names the resource to read by its URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -514,7 +536,7 @@ class ReadResourceRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ReadResourceResult(Wire):
+class ReadResourceResult(Wire, kw_only=True):
     """What the server found under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -526,7 +548,7 @@ class ReadResourceResult(Wire):
 
 
 class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed"
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/resources/list_changed"]] = (
         "notifications/resources/list_changed"
@@ -534,12 +556,12 @@ class ResourceListChangedNotification(
     params: NotificationParams | None = None
 
 
-class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe"):
+class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
     method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
     params: SubscribeRequestParams
 
 
-class SubscribeRequestParams(Wire):
+class SubscribeRequestParams(Wire, kw_only=True):
     """Which resource to report changes of.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -550,12 +572,12 @@ class SubscribeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe"):
+class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
     method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
 
 
-class UnsubscribeRequestParams(Wire):
+class UnsubscribeRequestParams(Wire, kw_only=True):
     """Which resource no longer to report changes of.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -566,12 +588,14 @@ class UnsubscribeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/resources/updated"):
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
     method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
 
 
-class ResourceUpdatedNotificationParams(Wire):
+class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """A resource has changed; the client may want to read it again.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -582,7 +606,7 @@ class ResourceUpdatedNotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Resource(Wire):
+class Resource(Wire, kw_only=True):
     """Data that the server offers to read, under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -602,7 +626,7 @@ class Resource(Wire):
     """Length in bytes, before any base64; absent if it is not known."""
 
 
-class ResourceTemplate(Wire):
+class ResourceTemplate(Wire, kw_only=True):
     """A pattern of URIs under which the server has resources.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
@@ -623,12 +647,12 @@ class ResourceTemplate(Wire):
 # --- Prompts ---
 
 
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
     method: ClassVar[Literal["prompts/list"]] = "prompts/list"
     params: PaginatedRequestParams | None = None
 
 
-class PaginatedRequestParams(Wire):
+class PaginatedRequestParams(Wire, kw_only=True):
     """Which page of a list to fetch.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -639,7 +663,7 @@ class PaginatedRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ListPromptsResult(Wire):
+class ListPromptsResult(Wire, kw_only=True):
     """One page of the prompts that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -652,12 +676,12 @@ class ListPromptsResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
     method: ClassVar[Literal["prompts/get"]] = "prompts/get"
     params: GetPromptRequestParams
 
 
-class GetPromptRequestParams(Wire):
+class GetPromptRequestParams(Wire, kw_only=True):
     """Which prompt to fill in, and with what.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -670,7 +694,7 @@ class GetPromptRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class GetPromptResult(Wire):
+class GetPromptResult(Wire, kw_only=True):
     """A prompt that is filled in: messages ready for a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -683,7 +707,7 @@ class GetPromptResult(Wire):
     """What the prompt is good for."""
 
 
-class Prompt(Wire):
+class Prompt(Wire, kw_only=True):
     """A template of messages that the server offers, with blanks to fill in.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -697,7 +721,7 @@ class Prompt(Wire):
     """The blanks to fill in; absent means that there are none."""
 
 
-class PromptArgument(Wire):
+class PromptArgument(Wire, kw_only=True):
     """A blank in a prompt.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -711,7 +735,7 @@ class PromptArgument(Wire):
     """True if it must be filled in; absent means that it may be left out."""
 
 
-class PromptMessage(Wire):
+class PromptMessage(Wire, kw_only=True):
     """One turn of the conversation that a prompt makes.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
@@ -724,7 +748,7 @@ class PromptMessage(Wire):
 
 
 class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed"
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
         "notifications/prompts/list_changed"
@@ -735,12 +759,12 @@ class PromptListChangedNotification(
 # --- Tools ---
 
 
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
     method: ClassVar[Literal["tools/list"]] = "tools/list"
     params: PaginatedRequestParams | None = None
 
 
-class ListToolsResult(Wire):
+class ListToolsResult(Wire, kw_only=True):
     """One page of the tools that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
@@ -753,7 +777,7 @@ class ListToolsResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class CallToolResult(Wire):
+class CallToolResult(Wire, kw_only=True):
     """What a tool returned, or how it failed.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
@@ -766,12 +790,12 @@ class CallToolResult(Wire):
     """True if the tool failed, and the content says how; absent means that it did not."""
 
 
-class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
     method: ClassVar[Literal["tools/call"]] = "tools/call"
     params: CallToolRequestParams
 
 
-class CallToolRequestParams(Wire):
+class CallToolRequestParams(Wire, kw_only=True):
     """Which tool to run, and with what.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
@@ -784,7 +808,7 @@ class CallToolRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class RawCallToolRequestParams(Wire):
+class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
 
     name: str
@@ -792,14 +816,16 @@ class RawCallToolRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/tools/list_changed"):
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
     method: ClassVar[Literal["notifications/tools/list_changed"]] = (
         "notifications/tools/list_changed"
     )
     params: NotificationParams | None = None
 
 
-class ToolAnnotations(Wire):
+class ToolAnnotations(Wire, kw_only=True):
     """Hints on how a tool behaves; worth no more than the server that gives them.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
@@ -817,7 +843,7 @@ class ToolAnnotations(Wire):
     """It deals with things outside, as a web search does; absent means true."""
 
 
-class Tool(Wire):
+class Tool(Wire, kw_only=True):
     """A function that the server offers to models, with the JSON Schema of its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
@@ -836,12 +862,12 @@ class Tool(Wire):
 # --- Completion ---
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
     method: ClassVar[Literal["completion/complete"]] = "completion/complete"
     params: CompleteRequestParams
 
 
-class CompleteRequestParams(Wire):
+class CompleteRequestParams(Wire, kw_only=True):
     """The argument to suggest values for.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
@@ -854,7 +880,7 @@ class CompleteRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class CompletionArgument(Wire):
+class CompletionArgument(Wire, kw_only=True):
     """The argument that the user is typing.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
@@ -866,7 +892,7 @@ class CompletionArgument(Wire):
     """What has been typed so far; may be empty."""
 
 
-class CompleteResult(Wire):
+class CompleteResult(Wire, kw_only=True):
     """The server's suggestions for an argument.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
@@ -877,7 +903,7 @@ class CompleteResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Completion(Wire):
+class Completion(Wire, kw_only=True):
     """Values that an argument could have.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
@@ -891,7 +917,7 @@ class Completion(Wire):
     """True if there are more values than were sent."""
 
 
-class ResourceReference(Wire, tag_field="type", tag="ref/resource"):
+class ResourceReference(Wire, tag_field="type", tag="ref/resource", kw_only=True):
     """Points to a resource template, to have one of its variables completed.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
@@ -902,7 +928,7 @@ class ResourceReference(Wire, tag_field="type", tag="ref/resource"):
     """The template, or the address of one resource, as the server lists it."""
 
 
-class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
     """Points to a prompt, to have one of its arguments completed.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
@@ -916,12 +942,12 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
 # --- Logging ---
 
 
-class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel"):
+class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
     method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
     params: SetLevelRequestParams
 
 
-class SetLevelRequestParams(Wire):
+class SetLevelRequestParams(Wire, kw_only=True):
     """How much of its log the server should send.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/logging
@@ -932,12 +958,14 @@ class SetLevelRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/message"):
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
     method: ClassVar[Literal["notifications/message"]] = "notifications/message"
     params: LoggingMessageNotificationParams
 
 
-class LoggingMessageNotificationParams(Wire):
+class LoggingMessageNotificationParams(Wire, kw_only=True):
     """One entry of the server's log.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/logging
@@ -955,12 +983,12 @@ class LoggingMessageNotificationParams(Wire):
 # --- Sampling ---
 
 
-class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage"):
+class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
     params: CreateMessageRequestParams
 
 
-class CreateMessageRequestParams(Wire):
+class CreateMessageRequestParams(Wire, kw_only=True):
     """A conversation that the client's model is to continue for the server.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
@@ -985,7 +1013,7 @@ class CreateMessageRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class CreateMessageResult(Wire):
+class CreateMessageResult(Wire, kw_only=True):
     """What the client's model said.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
@@ -1002,7 +1030,7 @@ class CreateMessageResult(Wire):
     """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
-class SamplingMessage(Wire):
+class SamplingMessage(Wire, kw_only=True):
     """One turn of a conversation with a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
@@ -1014,7 +1042,7 @@ class SamplingMessage(Wire):
     """What was said: one block, from 2025-11-25 also a list of them."""
 
 
-class ModelPreferences(Wire):
+class ModelPreferences(Wire, kw_only=True):
     """What matters to the server in a model; the client has the choice.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
@@ -1030,7 +1058,7 @@ class ModelPreferences(Wire):
     """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
-class ModelHint(Wire):
+class ModelHint(Wire, kw_only=True):
     """A model, or family of models, that the server would like.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
@@ -1043,12 +1071,12 @@ class ModelHint(Wire):
 # --- Roots ---
 
 
-class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
+class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
     method: ClassVar[Literal["roots/list"]] = "roots/list"
     params: RequestParams | None = None
 
 
-class RequestParams(Wire):
+class RequestParams(Wire, kw_only=True):
     """The params of a request that says it all by its method.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/roots
@@ -1057,7 +1085,7 @@ class RequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ListRootsResult(Wire):
+class ListRootsResult(Wire, kw_only=True):
     """The directories and files that the client points the server to.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/roots
@@ -1068,7 +1096,7 @@ class ListRootsResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Root(Wire):
+class Root(Wire, kw_only=True):
     """A directory or file that the client points the server to.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/roots
@@ -1081,7 +1109,7 @@ class Root(Wire):
 
 
 class RootsListChangedNotification(
-    Wire, tag_field="method", tag="notifications/roots/list_changed"
+    Wire, tag_field="method", tag="notifications/roots/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/roots/list_changed"]] = (
         "notifications/roots/list_changed"

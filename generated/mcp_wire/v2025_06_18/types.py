@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import convert
+
 from mcp_wire.base import (
     UNSET,
     Arm,
@@ -19,6 +21,8 @@ from mcp_wire.base import (
     UnknownContent,
     UnsetType,
     Wire,
+    arm_of,
+    arm_readers,
     const,
 )
 
@@ -45,8 +49,6 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "enum" in value:
@@ -65,8 +67,6 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:
@@ -76,35 +76,61 @@ class AnyResourceContentsArm(Arm):
         raise ValueError("expected `text` or `blob`")
 
 
+def read_arm(kind: Any, value: Any) -> Any:
+    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    try:
+        if kind is AnyResourceContentsArm:
+            if "text" in value:
+                return convert(value, TextResourceContents)
+            if "blob" in value:
+                return convert(value, BlobResourceContents)
+        elif kind is PrimitiveSchemaDefinitionArm:
+            if "enum" in value:
+                return convert(value, EnumSchema)
+            if value.get("type") == "boolean":
+                return convert(value, BooleanSchema)
+            if value.get("type") == "number":
+                return convert(value, NumberSchema)
+            if value.get("type") == "integer":
+                return convert(value, NumberSchema)
+            return convert(value, StringSchema)
+    except (AttributeError, TypeError, ValueError):
+        pass  # it says better what is wrong, and where
+    return arm_of(kind, value)
+
+
+arm_readers[__name__] = read_arm
+
+
 # --- JSON-RPC ---
 
 
-class JSONRPCRequest(Wire):
+class JSONRPCRequest(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: dict[str, Any] | None = None
 
 
-class JSONRPCNotification(Wire):
+class JSONRPCNotification(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     params: dict[str, Any] | None = None
 
 
-class JSONRPCResponse(Wire):
+class JSONRPCResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: Result
 
 
-class JSONRPCError(Wire):
+class JSONRPCError(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     error: Error
 
 
-class Error(Wire):
+class Error(Wire, kw_only=True):
     """Why a request failed, as JSON-RPC reports it.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
@@ -121,17 +147,17 @@ class Error(Wire):
 # --- Common types ---
 
 
-class Request(Wire):
+class Request(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class Notification(Wire):
+class Notification(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class Result(Wire):
+class Result(Wire, kw_only=True):
     """What all results have in common; alone it says that the request was carried out.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#result
@@ -140,7 +166,7 @@ class Result(Wire):
     meta: dict[str, Any] | None = None
 
 
-class BaseMetadata(Wire):
+class BaseMetadata(Wire, kw_only=True):
     """The base of what has a name for programs and a title for people.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#basemetadata
@@ -152,7 +178,7 @@ class BaseMetadata(Wire):
     """What people see; absent means that they see `name`."""
 
 
-class Annotations(Wire):
+class Annotations(Wire, kw_only=True):
     """Hints to the host: who something is for, and how much it matters.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#annotations
@@ -169,12 +195,12 @@ class Annotations(Wire):
 # --- Initialization ---
 
 
-class InitializeRequest(Wire, tag_field="method", tag="initialize"):
+class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
     method: ClassVar[Literal["initialize"]] = "initialize"
     params: InitializeRequestParams
 
 
-class InitializeRequestParams(Wire):
+class InitializeRequestParams(Wire, kw_only=True):
     """What a client says first: its newest revision, what it can do, and who it is.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
@@ -189,7 +215,7 @@ class InitializeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class InitializeResult(Wire):
+class InitializeResult(Wire, kw_only=True):
     """What a server answers first: the revision to speak, what it can do, and who it is.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializeresult
@@ -206,12 +232,14 @@ class InitializeResult(Wire):
     """Advice for a model on using the server; often put into the system prompt."""
 
 
-class InitializedNotification(Wire, tag_field="method", tag="notifications/initialized"):
+class InitializedNotification(
+    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
+):
     method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
     params: NotificationParams | None = None
 
 
-class NotificationParams(Wire):
+class NotificationParams(Wire, kw_only=True):
     """The params of a notification that says it all by its method.
 
     Source:
@@ -221,7 +249,7 @@ class NotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Implementation(Wire):
+class Implementation(Wire, kw_only=True):
     """The software that a peer says it is; unverified, so not to be relied on for security.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#implementation
@@ -238,7 +266,7 @@ class Implementation(Wire):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire):
+class ClientCapabilities(Wire, kw_only=True):
     """What a client offers to servers; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
@@ -254,7 +282,7 @@ class ClientCapabilities(Wire):
     """Present if the client can ask its user; empty means by form only."""
 
 
-class RootsCapability(Wire):
+class RootsCapability(Wire, kw_only=True):
     """The client answers `roots/list`; says whether it also reports changes.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
@@ -264,7 +292,7 @@ class RootsCapability(Wire):
     """True if the client tells when there are other roots than before."""
 
 
-class ServerCapabilities(Wire):
+class ServerCapabilities(Wire, kw_only=True):
     """What a server offers to clients; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
@@ -284,7 +312,7 @@ class ServerCapabilities(Wire):
     """Present if the server has tools to call."""
 
 
-class PromptsCapability(Wire):
+class PromptsCapability(Wire, kw_only=True):
     """The server has prompts; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
@@ -294,7 +322,7 @@ class PromptsCapability(Wire):
     """True if the server tells when there are other prompts than before."""
 
 
-class ResourcesCapability(Wire):
+class ResourcesCapability(Wire, kw_only=True):
     """The server has resources; says which changes it reports.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
@@ -306,7 +334,7 @@ class ResourcesCapability(Wire):
     """True if the server tells when there are other resources than before."""
 
 
-class ToolsCapability(Wire):
+class ToolsCapability(Wire, kw_only=True):
     """The server has tools; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
@@ -319,7 +347,7 @@ class ToolsCapability(Wire):
 # --- Ping ---
 
 
-class PingRequest(Wire, tag_field="method", tag="ping"):
+class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
     method: ClassVar[Literal["ping"]] = "ping"
     params: RequestParams | None = None
 
@@ -327,12 +355,12 @@ class PingRequest(Wire, tag_field="method", tag="ping"):
 # --- Progress ---
 
 
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress"):
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
     method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
     params: ProgressNotificationParams
 
 
-class ProgressNotificationParams(Wire):
+class ProgressNotificationParams(Wire, kw_only=True):
     """How far a request has come.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
@@ -352,12 +380,12 @@ class ProgressNotificationParams(Wire):
 # --- Cancellation ---
 
 
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled"):
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
     method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
     params: CancelledNotificationParams
 
 
-class CancelledNotificationParams(Wire):
+class CancelledNotificationParams(Wire, kw_only=True):
     """Which request is to stop, and why.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
@@ -373,12 +401,12 @@ class CancelledNotificationParams(Wire):
 # --- Pagination ---
 
 
-class PaginatedRequest(Wire):
+class PaginatedRequest(Wire, kw_only=True):
     method: str
     params: PaginatedRequestParams | None = None
 
 
-class PaginatedResult(Wire):
+class PaginatedResult(Wire, kw_only=True):
     """The base of results that come page by page.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedresult
@@ -392,7 +420,7 @@ class PaginatedResult(Wire):
 # --- Content ---
 
 
-class ResourceContents(Wire):
+class ResourceContents(Wire, kw_only=True):
     """The base of what reading a resource gives.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcecontents
@@ -405,7 +433,7 @@ class ResourceContents(Wire):
     meta: dict[str, Any] | None = None
 
 
-class TextResourceContents(Wire, AnyResourceContentsArm):
+class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """A resource that can be read as text.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#textresourcecontents
@@ -420,7 +448,7 @@ class TextResourceContents(Wire, AnyResourceContentsArm):
     meta: dict[str, Any] | None = None
 
 
-class BlobResourceContents(Wire, AnyResourceContentsArm):
+class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """The bytes of a resource, in base64.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#blobresourcecontents
@@ -435,7 +463,7 @@ class BlobResourceContents(Wire, AnyResourceContentsArm):
     meta: dict[str, Any] | None = None
 
 
-class ResourceLink(Wire, tag_field="type", tag="resource_link"):
+class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelink
@@ -459,7 +487,7 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link"):
     meta: dict[str, Any] | None = None
 
 
-class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     """A whole resource, put into a prompt or a tool's answer.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#embeddedresource
@@ -473,7 +501,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource"):
     meta: dict[str, Any] | None = None
 
 
-class TextContent(Wire, tag_field="type", tag="text"):
+class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     """A piece of text, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#textcontent
@@ -487,7 +515,7 @@ class TextContent(Wire, tag_field="type", tag="text"):
     meta: dict[str, Any] | None = None
 
 
-class ImageContent(Wire, tag_field="type", tag="image"):
+class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     """A picture, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#imagecontent
@@ -503,7 +531,7 @@ class ImageContent(Wire, tag_field="type", tag="image"):
     meta: dict[str, Any] | None = None
 
 
-class AudioContent(Wire, tag_field="type", tag="audio"):
+class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     """A sound, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#audiocontent
@@ -522,12 +550,12 @@ class AudioContent(Wire, tag_field="type", tag="audio"):
 # --- Resources ---
 
 
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
     method: ClassVar[Literal["resources/list"]] = "resources/list"
     params: PaginatedRequestParams | None = None
 
 
-class ListResourcesResult(Wire):
+class ListResourcesResult(Wire, kw_only=True):
     """One page of the resources that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesresult
@@ -540,12 +568,14 @@ class ListResourcesResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
     method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
     params: PaginatedRequestParams | None = None
 
 
-class ListResourceTemplatesResult(Wire):
+class ListResourceTemplatesResult(Wire, kw_only=True):
     """One page of the URI patterns that the server offers.
 
     Source:
@@ -559,12 +589,12 @@ class ListResourceTemplatesResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
     method: ClassVar[Literal["resources/read"]] = "resources/read"
     params: ReadResourceRequestParams
 
 
-class ReadResourceRequestParams(Wire):
+class ReadResourceRequestParams(Wire, kw_only=True):
     """Names the resource to read by its URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
@@ -575,7 +605,7 @@ class ReadResourceRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ReadResourceResult(Wire):
+class ReadResourceResult(Wire, kw_only=True):
     """What the server found under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourceresult
@@ -587,7 +617,7 @@ class ReadResourceResult(Wire):
 
 
 class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed"
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/resources/list_changed"]] = (
         "notifications/resources/list_changed"
@@ -595,12 +625,12 @@ class ResourceListChangedNotification(
     params: NotificationParams | None = None
 
 
-class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe"):
+class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
     method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
     params: SubscribeRequestParams
 
 
-class SubscribeRequestParams(Wire):
+class SubscribeRequestParams(Wire, kw_only=True):
     """Which resource to report changes of.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
@@ -611,12 +641,12 @@ class SubscribeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe"):
+class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
     method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
 
 
-class UnsubscribeRequestParams(Wire):
+class UnsubscribeRequestParams(Wire, kw_only=True):
     """Which resource no longer to report changes of.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
@@ -627,12 +657,14 @@ class UnsubscribeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/resources/updated"):
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
     method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
 
 
-class ResourceUpdatedNotificationParams(Wire):
+class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """A resource has changed; the client may want to read it again.
 
     Source:
@@ -644,7 +676,7 @@ class ResourceUpdatedNotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Resource(Wire):
+class Resource(Wire, kw_only=True):
     """Data that the server offers to read, under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resource
@@ -667,7 +699,7 @@ class Resource(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceTemplate(Wire):
+class ResourceTemplate(Wire, kw_only=True):
     """A pattern of URIs under which the server has resources.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplate
@@ -691,12 +723,12 @@ class ResourceTemplate(Wire):
 # --- Prompts ---
 
 
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
     method: ClassVar[Literal["prompts/list"]] = "prompts/list"
     params: PaginatedRequestParams | None = None
 
 
-class PaginatedRequestParams(Wire):
+class PaginatedRequestParams(Wire, kw_only=True):
     """Which page of a list to fetch.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsrequest
@@ -707,7 +739,7 @@ class PaginatedRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ListPromptsResult(Wire):
+class ListPromptsResult(Wire, kw_only=True):
     """One page of the prompts that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsresult
@@ -720,12 +752,12 @@ class ListPromptsResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
     method: ClassVar[Literal["prompts/get"]] = "prompts/get"
     params: GetPromptRequestParams
 
 
-class GetPromptRequestParams(Wire):
+class GetPromptRequestParams(Wire, kw_only=True):
     """Which prompt to fill in, and with what.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
@@ -738,7 +770,7 @@ class GetPromptRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class GetPromptResult(Wire):
+class GetPromptResult(Wire, kw_only=True):
     """A prompt that is filled in: messages ready for a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptresult
@@ -751,7 +783,7 @@ class GetPromptResult(Wire):
     """What the prompt is good for."""
 
 
-class Prompt(Wire):
+class Prompt(Wire, kw_only=True):
     """A template of messages that the server offers, with blanks to fill in.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#prompt
@@ -768,7 +800,7 @@ class Prompt(Wire):
     meta: dict[str, Any] | None = None
 
 
-class PromptArgument(Wire):
+class PromptArgument(Wire, kw_only=True):
     """A blank in a prompt.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptargument
@@ -784,7 +816,7 @@ class PromptArgument(Wire):
     """True if it must be filled in; absent means that it may be left out."""
 
 
-class PromptMessage(Wire):
+class PromptMessage(Wire, kw_only=True):
     """One turn of the conversation that a prompt makes.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptmessage
@@ -797,7 +829,7 @@ class PromptMessage(Wire):
 
 
 class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed"
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
         "notifications/prompts/list_changed"
@@ -808,12 +840,12 @@ class PromptListChangedNotification(
 # --- Tools ---
 
 
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
     method: ClassVar[Literal["tools/list"]] = "tools/list"
     params: PaginatedRequestParams | None = None
 
 
-class ListToolsResult(Wire):
+class ListToolsResult(Wire, kw_only=True):
     """One page of the tools that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsresult
@@ -826,7 +858,7 @@ class ListToolsResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class CallToolResult(Wire):
+class CallToolResult(Wire, kw_only=True):
     """What a tool returned, or how it failed.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolresult
@@ -841,12 +873,12 @@ class CallToolResult(Wire):
     """True if the tool failed, and the content says how; absent means that it did not."""
 
 
-class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
     method: ClassVar[Literal["tools/call"]] = "tools/call"
     params: CallToolRequestParams
 
 
-class CallToolRequestParams(Wire):
+class CallToolRequestParams(Wire, kw_only=True):
     """Which tool to run, and with what.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
@@ -859,7 +891,7 @@ class CallToolRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class RawCallToolRequestParams(Wire):
+class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
 
     name: str
@@ -867,14 +899,16 @@ class RawCallToolRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/tools/list_changed"):
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
     method: ClassVar[Literal["notifications/tools/list_changed"]] = (
         "notifications/tools/list_changed"
     )
     params: NotificationParams | None = None
 
 
-class ToolAnnotations(Wire):
+class ToolAnnotations(Wire, kw_only=True):
     """Hints on how a tool behaves; worth no more than the server that gives them.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
@@ -892,7 +926,7 @@ class ToolAnnotations(Wire):
     """It deals with things outside, as a web search does; absent means true."""
 
 
-class Tool(Wire):
+class Tool(Wire, kw_only=True):
     """A function that the server offers to models, with the JSON Schema of its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
@@ -916,12 +950,12 @@ class Tool(Wire):
 # --- Completion ---
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
     method: ClassVar[Literal["completion/complete"]] = "completion/complete"
     params: CompleteRequestParams
 
 
-class CompleteRequestParams(Wire):
+class CompleteRequestParams(Wire, kw_only=True):
     """The argument to suggest values for.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
@@ -936,7 +970,7 @@ class CompleteRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class CompletionArgument(Wire):
+class CompletionArgument(Wire, kw_only=True):
     """The argument that the user is typing.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
@@ -948,7 +982,7 @@ class CompletionArgument(Wire):
     """What has been typed so far; may be empty."""
 
 
-class CompletionContext(Wire):
+class CompletionContext(Wire, kw_only=True):
     """What the user has chosen already, to narrow the suggestions.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
@@ -958,7 +992,7 @@ class CompletionContext(Wire):
     """Values chosen already, by name."""
 
 
-class CompleteResult(Wire):
+class CompleteResult(Wire, kw_only=True):
     """The server's suggestions for an argument.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
@@ -969,7 +1003,7 @@ class CompleteResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Completion(Wire):
+class Completion(Wire, kw_only=True):
     """Values that an argument could have.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
@@ -983,7 +1017,7 @@ class Completion(Wire):
     """True if there are more values than were sent."""
 
 
-class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
+class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource", kw_only=True):
     """Points to a resource template, to have one of its variables completed.
 
     Source:
@@ -995,7 +1029,7 @@ class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
     """The template, or the address of one resource, as the server lists it."""
 
 
-class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
     """Points to a prompt, to have one of its arguments completed.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptreference
@@ -1011,12 +1045,12 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
 # --- Logging ---
 
 
-class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel"):
+class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
     method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
     params: SetLevelRequestParams
 
 
-class SetLevelRequestParams(Wire):
+class SetLevelRequestParams(Wire, kw_only=True):
     """How much of its log the server should send.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
@@ -1027,12 +1061,14 @@ class SetLevelRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/message"):
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
     method: ClassVar[Literal["notifications/message"]] = "notifications/message"
     params: LoggingMessageNotificationParams
 
 
-class LoggingMessageNotificationParams(Wire):
+class LoggingMessageNotificationParams(Wire, kw_only=True):
     """One entry of the server's log.
 
     Source:
@@ -1051,12 +1087,12 @@ class LoggingMessageNotificationParams(Wire):
 # --- Sampling ---
 
 
-class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage"):
+class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
     params: CreateMessageRequestParams
 
 
-class CreateMessageRequestParams(Wire):
+class CreateMessageRequestParams(Wire, kw_only=True):
     """A conversation that the client's model is to continue for the server.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
@@ -1081,7 +1117,7 @@ class CreateMessageRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class CreateMessageResult(Wire):
+class CreateMessageResult(Wire, kw_only=True):
     """What the client's model said.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessageresult
@@ -1098,7 +1134,7 @@ class CreateMessageResult(Wire):
     """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
-class SamplingMessage(Wire):
+class SamplingMessage(Wire, kw_only=True):
     """One turn of a conversation with a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#samplingmessage
@@ -1110,7 +1146,7 @@ class SamplingMessage(Wire):
     """What was said: one block, from 2025-11-25 also a list of them."""
 
 
-class ModelPreferences(Wire):
+class ModelPreferences(Wire, kw_only=True):
     """What matters to the server in a model; the client has the choice.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#modelpreferences
@@ -1126,7 +1162,7 @@ class ModelPreferences(Wire):
     """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
-class ModelHint(Wire):
+class ModelHint(Wire, kw_only=True):
     """A model, or family of models, that the server would like.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#modelhint
@@ -1139,12 +1175,12 @@ class ModelHint(Wire):
 # --- Roots ---
 
 
-class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
+class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
     method: ClassVar[Literal["roots/list"]] = "roots/list"
     params: RequestParams | None = None
 
 
-class RequestParams(Wire):
+class RequestParams(Wire, kw_only=True):
     """The params of a request that says it all by its method.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsrequest
@@ -1153,7 +1189,7 @@ class RequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ListRootsResult(Wire):
+class ListRootsResult(Wire, kw_only=True):
     """The directories and files that the client points the server to.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsresult
@@ -1164,7 +1200,7 @@ class ListRootsResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Root(Wire):
+class Root(Wire, kw_only=True):
     """A directory or file that the client points the server to.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#root
@@ -1178,7 +1214,7 @@ class Root(Wire):
 
 
 class RootsListChangedNotification(
-    Wire, tag_field="method", tag="notifications/roots/list_changed"
+    Wire, tag_field="method", tag="notifications/roots/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/roots/list_changed"]] = (
         "notifications/roots/list_changed"
@@ -1189,12 +1225,12 @@ class RootsListChangedNotification(
 # --- Elicitation ---
 
 
-class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
+class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=True):
     method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
     params: ElicitRequestParams
 
 
-class ElicitRequestParams(Wire):
+class ElicitRequestParams(Wire, kw_only=True):
     """A question to the user: a form, or from 2025-11-25 also a web page to visit.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
@@ -1207,7 +1243,7 @@ class ElicitRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ElicitationSchema(Wire):
+class ElicitationSchema(Wire, kw_only=True):
     """A form: an object of fields, without nesting.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
@@ -1221,7 +1257,7 @@ class ElicitationSchema(Wire):
     """The keys that must have an answer; absent means none."""
 
 
-class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
+class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for text.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#stringschema
@@ -1241,7 +1277,7 @@ class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
     """What the text must be, such as an email address; absent means anything."""
 
 
-class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
+class NumberSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for a number.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#numberschema
@@ -1259,7 +1295,7 @@ class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The largest number allowed; absent means no limit."""
 
 
-class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
+class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for yes or no.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#booleanschema
@@ -1275,7 +1311,7 @@ class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The answer to begin with; absent means neither."""
 
 
-class EnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class EnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field with fixed choices.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#enumschema
@@ -1293,7 +1329,7 @@ class EnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """What the user sees for each value, in the order of `enum`."""
 
 
-class ElicitResult(Wire):
+class ElicitResult(Wire, kw_only=True):
     """What the user answered, or that they did not.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitresult

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import convert
+
 from mcp_wire.base import (
     UNSET,
     Arm,
@@ -19,6 +21,8 @@ from mcp_wire.base import (
     UnknownContent,
     UnsetType,
     Wire,
+    arm_of,
+    arm_readers,
     const,
     has,
 )
@@ -62,8 +66,6 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "oneOf" in value:
@@ -90,8 +92,6 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:
@@ -101,29 +101,67 @@ class AnyResourceContentsArm(Arm):
         raise ValueError("expected `text` or `blob`")
 
 
+def read_arm(kind: Any, value: Any) -> Any:
+    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    try:
+        if kind is AnyResourceContentsArm:
+            if "text" in value:
+                return convert(value, TextResourceContents)
+            if "blob" in value:
+                return convert(value, BlobResourceContents)
+        elif kind is PrimitiveSchemaDefinitionArm:
+            if "oneOf" in value:
+                return convert(value, TitledSingleSelectEnumSchema)
+            if "enumNames" in value:
+                return convert(value, LegacyTitledEnumSchema)
+            if "enum" in value:
+                return convert(value, UntitledSingleSelectEnumSchema)
+            if has(value, "items", "anyOf"):
+                return convert(value, TitledMultiSelectEnumSchema)
+            if "items" in value:
+                return convert(value, UntitledMultiSelectEnumSchema)
+            if value.get("type") == "boolean":
+                return convert(value, BooleanSchema)
+            if value.get("type") == "number":
+                return convert(value, NumberSchema)
+            if value.get("type") == "integer":
+                return convert(value, NumberSchema)
+            return convert(value, StringSchema)
+        elif kind is ElicitRequestParamsArm:
+            if value.get("mode") == "url":
+                return convert(value, ElicitRequestURLParams)
+            return convert(value, ElicitRequestFormParams, dec_hook=read_arm)
+    except (AttributeError, TypeError, ValueError):
+        pass  # it says better what is wrong, and where
+    return arm_of(kind, value)
+
+
+arm_readers[__name__] = read_arm
+
+
 # --- JSON-RPC ---
 
 
-class JSONRPCRequest(Wire):
+class JSONRPCRequest(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: dict[str, Any] | None = None
 
 
-class JSONRPCNotification(Wire):
+class JSONRPCNotification(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     params: dict[str, Any] | None = None
 
 
-class JSONRPCResultResponse(Wire):
+class JSONRPCResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: Result
 
 
-class JSONRPCErrorResponse(Wire):
+class JSONRPCErrorResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     error: Error
     id: RequestId | None = None
@@ -132,7 +170,7 @@ class JSONRPCErrorResponse(Wire):
 # --- Common types ---
 
 
-class RequestParams(Wire):
+class RequestParams(Wire, kw_only=True):
     """The params of a request that says it all by its method.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
@@ -141,12 +179,12 @@ class RequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Request(Wire):
+class Request(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class NotificationParams(Wire):
+class NotificationParams(Wire, kw_only=True):
     """The params of a notification that says it all by its method.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notificationparams
@@ -155,12 +193,12 @@ class NotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Notification(Wire):
+class Notification(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class Result(Wire):
+class Result(Wire, kw_only=True):
     """What all results have in common; alone it says that the request was carried out.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#result
@@ -169,7 +207,7 @@ class Result(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Icon(Wire):
+class Icon(Wire, kw_only=True):
     """A picture that stands for something in a user interface.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#icon
@@ -185,7 +223,7 @@ class Icon(Wire):
     """The background that it is made for; absent means that it suits both."""
 
 
-class Icons(Wire):
+class Icons(Wire, kw_only=True):
     """The base of what can be shown with pictures.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#icons
@@ -195,7 +233,7 @@ class Icons(Wire):
     """Pictures to show for it, of which the host picks one by size and theme."""
 
 
-class BaseMetadata(Wire):
+class BaseMetadata(Wire, kw_only=True):
     """The base of what has a name for programs and a title for people.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#basemetadata
@@ -207,7 +245,7 @@ class BaseMetadata(Wire):
     """What people see; absent means that they see `name`."""
 
 
-class Annotations(Wire):
+class Annotations(Wire, kw_only=True):
     """Hints to the host: who something is for, and how much it matters.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#annotations
@@ -224,7 +262,7 @@ class Annotations(Wire):
 # --- Errors ---
 
 
-class Error(Wire):
+class Error(Wire, kw_only=True):
     """Why a request failed, as JSON-RPC reports it.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#error
@@ -238,7 +276,7 @@ class Error(Wire):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class URLElicitationRequiredError(Wire):
+class URLElicitationRequiredError(Wire, kw_only=True):
     """The whole JSON-RPC response around a URLElicitationRequired.
 
     Source:
@@ -251,7 +289,7 @@ class URLElicitationRequiredError(Wire):
     id: RequestId | None = None
 
 
-class URLElicitationRequired(Wire):
+class URLElicitationRequired(Wire, kw_only=True):
     """The user has to visit web pages before the request can succeed (-32042).
 
     Source:
@@ -266,7 +304,7 @@ class URLElicitationRequired(Wire):
     """The pages in question, for a program to read."""
 
 
-class URLElicitationRequiredData(Wire):
+class URLElicitationRequiredData(Wire, kw_only=True):
     """Says which web pages the user has to visit first.
 
     Source:
@@ -280,7 +318,7 @@ class URLElicitationRequiredData(Wire):
 # --- Initialization ---
 
 
-class InitializeRequestParams(Wire):
+class InitializeRequestParams(Wire, kw_only=True):
     """What a client says first: its newest revision, what it can do, and who it is.
 
     Source:
@@ -296,14 +334,14 @@ class InitializeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class InitializeRequest(Wire, tag_field="method", tag="initialize"):
+class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
     method: ClassVar[Literal["initialize"]] = "initialize"
     params: InitializeRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class InitializeResult(Wire):
+class InitializeResult(Wire, kw_only=True):
     """What a server answers first: the revision to speak, what it can do, and who it is.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializeresult
@@ -320,13 +358,15 @@ class InitializeResult(Wire):
     """Advice for a model on using the server; often put into the system prompt."""
 
 
-class InitializedNotification(Wire, tag_field="method", tag="notifications/initialized"):
+class InitializedNotification(
+    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
+):
     method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
     jsonrpc: Literal["2.0"] = const("2.0")
     params: NotificationParams | None = None
 
 
-class Implementation(Wire):
+class Implementation(Wire, kw_only=True):
     """The software that a peer says it is; unverified, so not to be relied on for security.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#implementation
@@ -349,7 +389,7 @@ class Implementation(Wire):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire):
+class ClientCapabilities(Wire, kw_only=True):
     """What a client offers to servers; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -367,7 +407,7 @@ class ClientCapabilities(Wire):
     """Present if the client runs some requests as tasks."""
 
 
-class ElicitationCapability(Wire):
+class ElicitationCapability(Wire, kw_only=True):
     """The ways a client can ask its user; an empty one means by form only.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -379,7 +419,7 @@ class ElicitationCapability(Wire):
     """Present, as an empty object, if the client can send its user to a web page."""
 
 
-class RootsCapability(Wire):
+class RootsCapability(Wire, kw_only=True):
     """The client answers `roots/list`; says whether it also reports changes.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -389,7 +429,7 @@ class RootsCapability(Wire):
     """True if the client tells when there are other roots than before."""
 
 
-class SamplingCapability(Wire):
+class SamplingCapability(Wire, kw_only=True):
     """The client can call a model for the server; says with what extras.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -401,7 +441,7 @@ class SamplingCapability(Wire):
     """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
-class ClientTasksCapability(Wire):
+class ClientTasksCapability(Wire, kw_only=True):
     """What a client offers to do with tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -415,7 +455,7 @@ class ClientTasksCapability(Wire):
     """Which requests may ask for a task."""
 
 
-class ClientTaskRequests(Wire):
+class ClientTaskRequests(Wire, kw_only=True):
     """The requests that a client will run as tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -427,7 +467,7 @@ class ClientTaskRequests(Wire):
     """Questions to the user that may be tasks; absent means none."""
 
 
-class ElicitationTaskRequests(Wire):
+class ElicitationTaskRequests(Wire, kw_only=True):
     """The questions to the user that a client will run as tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -437,7 +477,7 @@ class ElicitationTaskRequests(Wire):
     """Present, as an empty object, if `elicitation/create` may be a task."""
 
 
-class SamplingTaskRequests(Wire):
+class SamplingTaskRequests(Wire, kw_only=True):
     """The calls of a model that a client will run as tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
@@ -447,7 +487,7 @@ class SamplingTaskRequests(Wire):
     """Present, as an empty object, if `sampling/createMessage` may be a task."""
 
 
-class ServerCapabilities(Wire):
+class ServerCapabilities(Wire, kw_only=True):
     """What a server offers to clients; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -469,7 +509,7 @@ class ServerCapabilities(Wire):
     """Present if the server runs some requests as tasks."""
 
 
-class PromptsCapability(Wire):
+class PromptsCapability(Wire, kw_only=True):
     """The server has prompts; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -479,7 +519,7 @@ class PromptsCapability(Wire):
     """True if the server tells when there are other prompts than before."""
 
 
-class ResourcesCapability(Wire):
+class ResourcesCapability(Wire, kw_only=True):
     """The server has resources; says which changes it reports.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -491,7 +531,7 @@ class ResourcesCapability(Wire):
     """True if the server tells when there are other resources than before."""
 
 
-class ServerTasksCapability(Wire):
+class ServerTasksCapability(Wire, kw_only=True):
     """What a server offers to do with tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -505,7 +545,7 @@ class ServerTasksCapability(Wire):
     """Which requests may ask for a task."""
 
 
-class ServerTaskRequests(Wire):
+class ServerTaskRequests(Wire, kw_only=True):
     """The requests that a server will run as tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -515,7 +555,7 @@ class ServerTaskRequests(Wire):
     """Tool requests that may be tasks; absent means none."""
 
 
-class ToolTaskRequests(Wire):
+class ToolTaskRequests(Wire, kw_only=True):
     """The tool requests that a server will run as tasks.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -525,7 +565,7 @@ class ToolTaskRequests(Wire):
     """Present, as an empty object, if `tools/call` may be a task; each tool has its say."""
 
 
-class ToolsCapability(Wire):
+class ToolsCapability(Wire, kw_only=True):
     """The server has tools; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
@@ -538,7 +578,7 @@ class ToolsCapability(Wire):
 # --- Ping ---
 
 
-class PingRequest(Wire, tag_field="method", tag="ping"):
+class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
     method: ClassVar[Literal["ping"]] = "ping"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
@@ -548,7 +588,7 @@ class PingRequest(Wire, tag_field="method", tag="ping"):
 # --- Progress ---
 
 
-class ProgressNotificationParams(Wire):
+class ProgressNotificationParams(Wire, kw_only=True):
     """How far a request has come.
 
     Source:
@@ -566,7 +606,7 @@ class ProgressNotificationParams(Wire):
     """What is being done now, for people."""
 
 
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress"):
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
     method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
     params: ProgressNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -575,7 +615,7 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 # --- Cancellation ---
 
 
-class CancelledNotificationParams(Wire):
+class CancelledNotificationParams(Wire, kw_only=True):
     """Which request is to stop, and why.
 
     Source:
@@ -589,7 +629,7 @@ class CancelledNotificationParams(Wire):
     """Why, in words for a log or the user."""
 
 
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled"):
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
     method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
     params: CancelledNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -598,7 +638,7 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 # --- Pagination ---
 
 
-class PaginatedRequestParams(Wire):
+class PaginatedRequestParams(Wire, kw_only=True):
     """Which page of a list to fetch.
 
     Source:
@@ -610,14 +650,14 @@ class PaginatedRequestParams(Wire):
     """Where to go on, from the page before; absent means from the start."""
 
 
-class PaginatedRequest(Wire):
+class PaginatedRequest(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: PaginatedRequestParams | None = None
 
 
-class PaginatedResult(Wire):
+class PaginatedResult(Wire, kw_only=True):
     """The base of results that come page by page.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedresult
@@ -631,7 +671,7 @@ class PaginatedResult(Wire):
 # --- Content ---
 
 
-class ResourceContents(Wire):
+class ResourceContents(Wire, kw_only=True):
     """The base of what reading a resource gives.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcecontents
@@ -644,7 +684,7 @@ class ResourceContents(Wire):
     meta: dict[str, Any] | None = None
 
 
-class TextResourceContents(Wire, AnyResourceContentsArm):
+class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """A resource that can be read as text.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#textresourcecontents
@@ -659,7 +699,7 @@ class TextResourceContents(Wire, AnyResourceContentsArm):
     meta: dict[str, Any] | None = None
 
 
-class BlobResourceContents(Wire, AnyResourceContentsArm):
+class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """The bytes of a resource, in base64.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#blobresourcecontents
@@ -674,7 +714,7 @@ class BlobResourceContents(Wire, AnyResourceContentsArm):
     meta: dict[str, Any] | None = None
 
 
-class ResourceLink(Wire, tag_field="type", tag="resource_link"):
+class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelink
@@ -700,7 +740,7 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link"):
     meta: dict[str, Any] | None = None
 
 
-class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     """A whole resource, put into a prompt or a tool's answer.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#embeddedresource
@@ -714,7 +754,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource"):
     meta: dict[str, Any] | None = None
 
 
-class TextContent(Wire, tag_field="type", tag="text"):
+class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     """A piece of text, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#textcontent
@@ -728,7 +768,7 @@ class TextContent(Wire, tag_field="type", tag="text"):
     meta: dict[str, Any] | None = None
 
 
-class ImageContent(Wire, tag_field="type", tag="image"):
+class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     """A picture, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#imagecontent
@@ -744,7 +784,7 @@ class ImageContent(Wire, tag_field="type", tag="image"):
     meta: dict[str, Any] | None = None
 
 
-class AudioContent(Wire, tag_field="type", tag="audio"):
+class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     """A sound, inline.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#audiocontent
@@ -763,14 +803,14 @@ class AudioContent(Wire, tag_field="type", tag="audio"):
 # --- Resources ---
 
 
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
     method: ClassVar[Literal["resources/list"]] = "resources/list"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: PaginatedRequestParams | None = None
 
 
-class ListResourcesResult(Wire):
+class ListResourcesResult(Wire, kw_only=True):
     """One page of the resources that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesresult
@@ -783,14 +823,16 @@ class ListResourcesResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
     method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: PaginatedRequestParams | None = None
 
 
-class ListResourceTemplatesResult(Wire):
+class ListResourceTemplatesResult(Wire, kw_only=True):
     """One page of the URI patterns that the server offers.
 
     Source:
@@ -804,7 +846,7 @@ class ListResourceTemplatesResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ResourceRequestParams(Wire):
+class ResourceRequestParams(Wire, kw_only=True):
     """The base of params that name a resource by its URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcerequestparams
@@ -815,7 +857,7 @@ class ResourceRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ReadResourceRequestParams(Wire):
+class ReadResourceRequestParams(Wire, kw_only=True):
     """Names the resource to read by its URI.
 
     Source:
@@ -827,14 +869,14 @@ class ReadResourceRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
     method: ClassVar[Literal["resources/read"]] = "resources/read"
     params: ReadResourceRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ReadResourceResult(Wire):
+class ReadResourceResult(Wire, kw_only=True):
     """What the server found under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourceresult
@@ -846,7 +888,7 @@ class ReadResourceResult(Wire):
 
 
 class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed"
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/resources/list_changed"]] = (
         "notifications/resources/list_changed"
@@ -855,7 +897,7 @@ class ResourceListChangedNotification(
     params: NotificationParams | None = None
 
 
-class SubscribeRequestParams(Wire):
+class SubscribeRequestParams(Wire, kw_only=True):
     """Which resource to report changes of.
 
     Source:
@@ -867,14 +909,14 @@ class SubscribeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe"):
+class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
     method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
     params: SubscribeRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class UnsubscribeRequestParams(Wire):
+class UnsubscribeRequestParams(Wire, kw_only=True):
     """Which resource no longer to report changes of.
 
     Source:
@@ -886,14 +928,14 @@ class UnsubscribeRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe"):
+class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
     method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ResourceUpdatedNotificationParams(Wire):
+class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """A resource has changed; the client may want to read it again.
 
     Source:
@@ -905,13 +947,15 @@ class ResourceUpdatedNotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/resources/updated"):
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
     method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
 
 
-class Resource(Wire):
+class Resource(Wire, kw_only=True):
     """Data that the server offers to read, under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resource
@@ -936,7 +980,7 @@ class Resource(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceTemplate(Wire):
+class ResourceTemplate(Wire, kw_only=True):
     """A pattern of URIs under which the server has resources.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplate
@@ -962,14 +1006,14 @@ class ResourceTemplate(Wire):
 # --- Prompts ---
 
 
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
     method: ClassVar[Literal["prompts/list"]] = "prompts/list"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: PaginatedRequestParams | None = None
 
 
-class ListPromptsResult(Wire):
+class ListPromptsResult(Wire, kw_only=True):
     """One page of the prompts that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsresult
@@ -982,7 +1026,7 @@ class ListPromptsResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class GetPromptRequestParams(Wire):
+class GetPromptRequestParams(Wire, kw_only=True):
     """Which prompt to fill in, and with what.
 
     Source:
@@ -996,14 +1040,14 @@ class GetPromptRequestParams(Wire):
     """The text for each blank, by name; absent means none."""
 
 
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
     method: ClassVar[Literal["prompts/get"]] = "prompts/get"
     params: GetPromptRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class GetPromptResult(Wire):
+class GetPromptResult(Wire, kw_only=True):
     """A prompt that is filled in: messages ready for a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptresult
@@ -1016,7 +1060,7 @@ class GetPromptResult(Wire):
     """What the prompt is good for."""
 
 
-class Prompt(Wire):
+class Prompt(Wire, kw_only=True):
     """A template of messages that the server offers, with blanks to fill in.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#prompt
@@ -1035,7 +1079,7 @@ class Prompt(Wire):
     meta: dict[str, Any] | None = None
 
 
-class PromptArgument(Wire):
+class PromptArgument(Wire, kw_only=True):
     """A blank in a prompt.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptargument
@@ -1051,7 +1095,7 @@ class PromptArgument(Wire):
     """True if it must be filled in; absent means that it may be left out."""
 
 
-class PromptMessage(Wire):
+class PromptMessage(Wire, kw_only=True):
     """One turn of the conversation that a prompt makes.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptmessage
@@ -1064,7 +1108,7 @@ class PromptMessage(Wire):
 
 
 class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed"
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
         "notifications/prompts/list_changed"
@@ -1076,14 +1120,14 @@ class PromptListChangedNotification(
 # --- Tools ---
 
 
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
     method: ClassVar[Literal["tools/list"]] = "tools/list"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: PaginatedRequestParams | None = None
 
 
-class ListToolsResult(Wire):
+class ListToolsResult(Wire, kw_only=True):
     """One page of the tools that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsresult
@@ -1096,7 +1140,7 @@ class ListToolsResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class CallToolResult(Wire):
+class CallToolResult(Wire, kw_only=True):
     """What a tool returned, or how it failed.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolresult
@@ -1111,7 +1155,7 @@ class CallToolResult(Wire):
     """True if the tool failed, and the content says how; absent means that it did not."""
 
 
-class CallToolRequestParams(Wire):
+class CallToolRequestParams(Wire, kw_only=True):
     """Which tool to run, and with what.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequestparams
@@ -1126,7 +1170,7 @@ class CallToolRequestParams(Wire):
     """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
-class RawCallToolRequestParams(Wire):
+class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
 
     name: str
@@ -1135,14 +1179,16 @@ class RawCallToolRequestParams(Wire):
     arguments: Raw | UnsetType = UNSET
 
 
-class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
     method: ClassVar[Literal["tools/call"]] = "tools/call"
     params: CallToolRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/tools/list_changed"):
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
     method: ClassVar[Literal["notifications/tools/list_changed"]] = (
         "notifications/tools/list_changed"
     )
@@ -1150,7 +1196,7 @@ class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/t
     params: NotificationParams | None = None
 
 
-class ToolAnnotations(Wire):
+class ToolAnnotations(Wire, kw_only=True):
     """Hints on how a tool behaves; worth no more than the server that gives them.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
@@ -1168,7 +1214,7 @@ class ToolAnnotations(Wire):
     """It deals with things outside, as a web search does; absent means true."""
 
 
-class ToolExecution(Wire):
+class ToolExecution(Wire, kw_only=True):
     """How a tool may be run.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolexecution
@@ -1178,7 +1224,7 @@ class ToolExecution(Wire):
     """Whether a call may or must ask for a task; absent means `forbidden`."""
 
 
-class Tool(Wire):
+class Tool(Wire, kw_only=True):
     """A function that the server offers to models, with the JSON Schema of its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
@@ -1206,7 +1252,7 @@ class Tool(Wire):
 # --- Completion ---
 
 
-class CompleteRequestParams(Wire):
+class CompleteRequestParams(Wire, kw_only=True):
     """The argument to suggest values for.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
@@ -1221,7 +1267,7 @@ class CompleteRequestParams(Wire):
     """What has been chosen for other arguments."""
 
 
-class CompletionArgument(Wire):
+class CompletionArgument(Wire, kw_only=True):
     """The argument that the user is typing.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
@@ -1233,7 +1279,7 @@ class CompletionArgument(Wire):
     """What has been typed so far; may be empty."""
 
 
-class CompletionContext(Wire):
+class CompletionContext(Wire, kw_only=True):
     """What the user has chosen already, to narrow the suggestions.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
@@ -1243,14 +1289,14 @@ class CompletionContext(Wire):
     """Values chosen already, by name."""
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
     method: ClassVar[Literal["completion/complete"]] = "completion/complete"
     params: CompleteRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class CompleteResult(Wire):
+class CompleteResult(Wire, kw_only=True):
     """The server's suggestions for an argument.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
@@ -1261,7 +1307,7 @@ class CompleteResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Completion(Wire):
+class Completion(Wire, kw_only=True):
     """Values that an argument could have.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
@@ -1275,7 +1321,7 @@ class Completion(Wire):
     """True if there are more values than were sent."""
 
 
-class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
+class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource", kw_only=True):
     """Points to a resource template, to have one of its variables completed.
 
     Source:
@@ -1287,7 +1333,7 @@ class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
     """The template, or the address of one resource, as the server lists it."""
 
 
-class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
     """Points to a prompt, to have one of its arguments completed.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptreference
@@ -1303,7 +1349,7 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
 # --- Logging ---
 
 
-class SetLevelRequestParams(Wire):
+class SetLevelRequestParams(Wire, kw_only=True):
     """How much of its log the server should send.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
@@ -1314,14 +1360,14 @@ class SetLevelRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel"):
+class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
     method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
     params: SetLevelRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class LoggingMessageNotificationParams(Wire):
+class LoggingMessageNotificationParams(Wire, kw_only=True):
     """One entry of the server's log.
 
     Source:
@@ -1337,7 +1383,9 @@ class LoggingMessageNotificationParams(Wire):
     """The part of the server that logs it."""
 
 
-class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/message"):
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
     method: ClassVar[Literal["notifications/message"]] = "notifications/message"
     params: LoggingMessageNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -1346,7 +1394,7 @@ class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/me
 # --- Sampling ---
 
 
-class CreateMessageRequestParams(Wire):
+class CreateMessageRequestParams(Wire, kw_only=True):
     """A conversation that the client's model is to continue for the server.
 
     Source:
@@ -1382,7 +1430,7 @@ class CreateMessageRequestParams(Wire):
     """Whether the model may or must call tools; absent means that it may."""
 
 
-class ToolChoice(Wire):
+class ToolChoice(Wire, kw_only=True):
     """Whether the model may, must or must not call tools.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolchoice
@@ -1392,14 +1440,14 @@ class ToolChoice(Wire):
     """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
-class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage"):
+class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
     params: CreateMessageRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class CreateMessageResult(Wire):
+class CreateMessageResult(Wire, kw_only=True):
     """What the client's model said.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessageresult
@@ -1416,7 +1464,7 @@ class CreateMessageResult(Wire):
     """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
-class SamplingMessage(Wire):
+class SamplingMessage(Wire, kw_only=True):
     """One turn of a conversation with a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#samplingmessage
@@ -1429,7 +1477,7 @@ class SamplingMessage(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ToolUseContent(Wire, tag_field="type", tag="tool_use"):
+class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
     """A call of a tool that the model wants made.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolusecontent
@@ -1445,7 +1493,7 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use"):
     meta: dict[str, Any] | None = None
 
 
-class ToolResultContent(Wire, tag_field="type", tag="tool_result"):
+class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True):
     """What a tool returned, handed back to the model that called it.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolresultcontent
@@ -1463,7 +1511,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result"):
     meta: dict[str, Any] | None = None
 
 
-class ModelPreferences(Wire):
+class ModelPreferences(Wire, kw_only=True):
     """What matters to the server in a model; the client has the choice.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelpreferences
@@ -1479,7 +1527,7 @@ class ModelPreferences(Wire):
     """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
-class ModelHint(Wire):
+class ModelHint(Wire, kw_only=True):
     """A model, or family of models, that the server would like.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelhint
@@ -1492,14 +1540,14 @@ class ModelHint(Wire):
 # --- Roots ---
 
 
-class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
+class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
     method: ClassVar[Literal["roots/list"]] = "roots/list"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: RequestParams | None = None
 
 
-class ListRootsResult(Wire):
+class ListRootsResult(Wire, kw_only=True):
     """The directories and files that the client points the server to.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsresult
@@ -1510,7 +1558,7 @@ class ListRootsResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Root(Wire):
+class Root(Wire, kw_only=True):
     """A directory or file that the client points the server to.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#root
@@ -1524,7 +1572,7 @@ class Root(Wire):
 
 
 class RootsListChangedNotification(
-    Wire, tag_field="method", tag="notifications/roots/list_changed"
+    Wire, tag_field="method", tag="notifications/roots/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/roots/list_changed"]] = (
         "notifications/roots/list_changed"
@@ -1536,7 +1584,7 @@ class RootsListChangedNotification(
 # --- Elicitation ---
 
 
-class ElicitRequestFormParams(Wire, ElicitRequestParamsArm):
+class ElicitRequestFormParams(Wire, ElicitRequestParamsArm, kw_only=True):
     """A form for the user to fill in; never for passwords or other secrets.
 
     Source:
@@ -1554,7 +1602,7 @@ class ElicitRequestFormParams(Wire, ElicitRequestParamsArm):
     """`form`, or absent, which means the same."""
 
 
-class ElicitationSchema(Wire):
+class ElicitationSchema(Wire, kw_only=True):
     """A form: an object of fields, without nesting.
 
     Source:
@@ -1571,7 +1619,7 @@ class ElicitationSchema(Wire):
     """The keys that must have an answer; absent means none."""
 
 
-class ElicitRequestURLParams(Wire, ElicitRequestParamsArm):
+class ElicitRequestURLParams(Wire, ElicitRequestParamsArm, kw_only=True):
     """A web page for the user to visit; what happens there bypasses the client.
 
     Source:
@@ -1591,14 +1639,14 @@ class ElicitRequestURLParams(Wire, ElicitRequestParamsArm):
     """Asks for a task in place of the result; only where the peer offers that."""
 
 
-class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
+class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=True):
     method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
     params: ElicitRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
+class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for text.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#stringschema
@@ -1620,7 +1668,7 @@ class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The text to begin with; absent means none."""
 
 
-class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
+class NumberSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for a number.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#numberschema
@@ -1640,7 +1688,7 @@ class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The number to begin with; absent means none."""
 
 
-class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
+class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for yes or no.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#booleanschema
@@ -1656,7 +1704,7 @@ class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The answer to begin with; absent means neither."""
 
 
-class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for one of a few values, shown as they are.
 
     Source:
@@ -1675,7 +1723,7 @@ class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The value chosen to begin with; absent means none."""
 
 
-class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for one of a few values, each with a label.
 
     Source:
@@ -1694,7 +1742,7 @@ class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The value chosen to begin with; absent means none."""
 
 
-class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for several of a few values, shown as they are.
 
     Source:
@@ -1717,7 +1765,7 @@ class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The values chosen to begin with; absent means none."""
 
 
-class UntitledEnumItems(Wire):
+class UntitledEnumItems(Wire, kw_only=True):
     """The choices of a form field, shown as they are.
 
     Source:
@@ -1730,7 +1778,7 @@ class UntitledEnumItems(Wire):
     """The values to choose from."""
 
 
-class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for several of a few values, each with a label.
 
     Source:
@@ -1753,7 +1801,7 @@ class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The values chosen to begin with; absent means none."""
 
 
-class TitledEnumItems(Wire):
+class TitledEnumItems(Wire, kw_only=True):
     """The choices of a form field, each with a label.
 
     Source:
@@ -1764,7 +1812,7 @@ class TitledEnumItems(Wire):
     """The values to choose from, with what the user sees for each."""
 
 
-class EnumOption(Wire):
+class EnumOption(Wire, kw_only=True):
     """One choice of a form field: the value, and what the user sees.
 
     Source:
@@ -1777,7 +1825,7 @@ class EnumOption(Wire):
     """What the user sees for it."""
 
 
-class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for one of a few values, with labels in a list of their own.
 
     Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title.
@@ -1800,7 +1848,7 @@ class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The value chosen to begin with; absent means none."""
 
 
-class ElicitResult(Wire):
+class ElicitResult(Wire, kw_only=True):
     """What the user answered, or that they did not.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitresult
@@ -1814,7 +1862,7 @@ class ElicitResult(Wire):
 
 
 class ElicitationCompleteNotification(
-    Wire, tag_field="method", tag="notifications/elicitation/complete"
+    Wire, tag_field="method", tag="notifications/elicitation/complete", kw_only=True
 ):
     method: ClassVar[Literal["notifications/elicitation/complete"]] = (
         "notifications/elicitation/complete"
@@ -1823,7 +1871,7 @@ class ElicitationCompleteNotification(
     jsonrpc: Literal["2.0"] = const("2.0")
 
 
-class ElicitationCompleteNotificationParams(Wire):
+class ElicitationCompleteNotificationParams(Wire, kw_only=True):
     """The user is done with a web page that a server sent them to.
 
     Source:
@@ -1838,7 +1886,7 @@ class ElicitationCompleteNotificationParams(Wire):
 # --- Tasks ---
 
 
-class TaskAugmentedRequestParams(Wire):
+class TaskAugmentedRequestParams(Wire, kw_only=True):
     """The base of params that can ask for a task.
 
     Source:
@@ -1850,7 +1898,7 @@ class TaskAugmentedRequestParams(Wire):
     """Asks for a task in place of the result; only where the peer offers that."""
 
 
-class TaskMetadata(Wire):
+class TaskMetadata(Wire, kw_only=True):
     """Asks that a request go on as a task.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#taskmetadata
@@ -1860,7 +1908,7 @@ class TaskMetadata(Wire):
     """How long to keep the task after it is made, in milliseconds; the peer may change it."""
 
 
-class RelatedTaskMetadata(Wire):
+class RelatedTaskMetadata(Wire, kw_only=True):
     """Says in a `_meta` which task a message belongs to.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#relatedtaskmetadata
@@ -1870,7 +1918,7 @@ class RelatedTaskMetadata(Wire):
     """The task that the message belongs to."""
 
 
-class Task(Wire):
+class Task(Wire, kw_only=True):
     """Work that goes on after its request was answered; the outcome is fetched later.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#task
@@ -1892,7 +1940,7 @@ class Task(Wire):
     """How long to wait before asking again, in milliseconds."""
 
 
-class CreateTaskResult(Wire):
+class CreateTaskResult(Wire, kw_only=True):
     """The answer at once to a request that goes on as a task.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createtaskresult
@@ -1903,14 +1951,14 @@ class CreateTaskResult(Wire):
     meta: dict[str, Any] | None = None
 
 
-class GetTaskRequest(Wire, tag_field="method", tag="tasks/get"):
+class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
     method: ClassVar[Literal["tasks/get"]] = "tasks/get"
     params: GetTaskRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class GetTaskRequestParams(Wire):
+class GetTaskRequestParams(Wire, kw_only=True):
     """Which task to look up.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
@@ -1921,7 +1969,7 @@ class GetTaskRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class GetTaskResult(Wire):
+class GetTaskResult(Wire, kw_only=True):
     """The task as it stands now.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskresult
@@ -1944,14 +1992,14 @@ class GetTaskResult(Wire):
     """How long to wait before asking again, in milliseconds."""
 
 
-class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result"):
+class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result", kw_only=True):
     method: ClassVar[Literal["tasks/result"]] = "tasks/result"
     params: GetTaskPayloadRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class GetTaskPayloadRequestParams(Wire):
+class GetTaskPayloadRequestParams(Wire, kw_only=True):
     """Which task to wait for, and to fetch the outcome of.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
@@ -1962,14 +2010,14 @@ class GetTaskPayloadRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel"):
+class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=True):
     method: ClassVar[Literal["tasks/cancel"]] = "tasks/cancel"
     params: CancelTaskRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class CancelTaskRequestParams(Wire):
+class CancelTaskRequestParams(Wire, kw_only=True):
     """Which task to stop.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
@@ -1980,7 +2028,7 @@ class CancelTaskRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class CancelTaskResult(Wire):
+class CancelTaskResult(Wire, kw_only=True):
     """The task as it stands once it is cancelled.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskresult
@@ -2003,14 +2051,14 @@ class CancelTaskResult(Wire):
     """How long to wait before asking again, in milliseconds."""
 
 
-class ListTasksRequest(Wire, tag_field="method", tag="tasks/list"):
+class ListTasksRequest(Wire, tag_field="method", tag="tasks/list", kw_only=True):
     method: ClassVar[Literal["tasks/list"]] = "tasks/list"
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: PaginatedRequestParams | None = None
 
 
-class ListTasksResult(Wire):
+class ListTasksResult(Wire, kw_only=True):
     """One page of the tasks that the peer keeps.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksresult
@@ -2023,7 +2071,7 @@ class ListTasksResult(Wire):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class TaskStatusNotificationParams(Wire):
+class TaskStatusNotificationParams(Wire, kw_only=True):
     """The task as it stands after a change, without having been asked for.
 
     Source:
@@ -2047,7 +2095,9 @@ class TaskStatusNotificationParams(Wire):
     """How long to wait before asking again, in milliseconds."""
 
 
-class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks/status"):
+class TaskStatusNotification(
+    Wire, tag_field="method", tag="notifications/tasks/status", kw_only=True
+):
     method: ClassVar[Literal["notifications/tasks/status"]] = "notifications/tasks/status"
     params: TaskStatusNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec import convert
+
 from mcp_wire.base import (
     UNSET,
     Arm,
@@ -20,6 +22,8 @@ from mcp_wire.base import (
     UnsetType,
     Wire,
     always,
+    arm_of,
+    arm_readers,
     const,
     field,
     has,
@@ -87,8 +91,6 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "oneOf" in value:
@@ -115,8 +117,6 @@ class AnyResourceContentsArm(Arm):
 
     __slots__ = ()
 
-    nested = False
-
     @staticmethod
     def pick(value: dict[str, Any]) -> type[Wire]:
         if "text" in value:
@@ -126,29 +126,73 @@ class AnyResourceContentsArm(Arm):
         raise ValueError("expected `text` or `blob`")
 
 
+def read_arm(kind: Any, value: Any) -> Any:
+    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    try:
+        if kind is AnyResourceContentsArm:
+            if "text" in value:
+                return convert(value, TextResourceContents)
+            if "blob" in value:
+                return convert(value, BlobResourceContents)
+        elif kind is PrimitiveSchemaDefinitionArm:
+            if "oneOf" in value:
+                return convert(value, TitledSingleSelectEnumSchema)
+            if "enumNames" in value:
+                return convert(value, LegacyTitledEnumSchema)
+            if "enum" in value:
+                return convert(value, UntitledSingleSelectEnumSchema)
+            if has(value, "items", "anyOf"):
+                return convert(value, TitledMultiSelectEnumSchema)
+            if "items" in value:
+                return convert(value, UntitledMultiSelectEnumSchema)
+            if value.get("type") == "boolean":
+                return convert(value, BooleanSchema)
+            if value.get("type") == "number":
+                return convert(value, NumberSchema)
+            if value.get("type") == "integer":
+                return convert(value, NumberSchema)
+            return convert(value, StringSchema)
+        elif kind is ElicitRequestParamsArm:
+            if value.get("mode") == "url":
+                return convert(value, ElicitRequestURLParams)
+            return convert(value, ElicitRequestFormParams, dec_hook=read_arm)
+        elif kind is InputResponseArm:
+            if "action" in value:
+                return convert(value, ElicitResult)
+            if "roots" in value:
+                return convert(value, ListRootsResult)
+            return convert(value, CreateMessageResult, dec_hook=read_arm)
+    except (AttributeError, TypeError, ValueError):
+        pass  # it says better what is wrong, and where
+    return arm_of(kind, value)
+
+
+arm_readers[__name__] = read_arm
+
+
 # --- JSON-RPC ---
 
 
-class JSONRPCRequest(Wire):
+class JSONRPCRequest(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     params: dict[str, Any] | None = None
 
 
-class JSONRPCNotification(Wire):
+class JSONRPCNotification(Wire, kw_only=True):
     method: str
     jsonrpc: Literal["2.0"] = const("2.0")
     params: dict[str, Any] | None = None
 
 
-class JSONRPCResultResponse(Wire):
+class JSONRPCResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: Result
 
 
-class JSONRPCErrorResponse(Wire):
+class JSONRPCErrorResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     error: Error
     id: RequestId | None = None
@@ -157,7 +201,7 @@ class JSONRPCErrorResponse(Wire):
 # --- Common types ---
 
 
-class RequestMetaObject(Wire):
+class RequestMetaObject(Wire, kw_only=True):
     """The reserved keys in the `_meta` of a request: who asks, and under which revision.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestmetaobject
@@ -182,7 +226,7 @@ class RequestMetaObject(Wire):
     """
 
 
-class NotificationMetaObject(Wire):
+class NotificationMetaObject(Wire, kw_only=True):
     """The reserved keys in the `_meta` of a notification.
 
     Source:
@@ -195,7 +239,7 @@ class NotificationMetaObject(Wire):
     """The id of the listen request that asked for it; absent outside its stream."""
 
 
-class ResultMetaObject(Wire):
+class ResultMetaObject(Wire, kw_only=True):
     """The reserved keys in the `_meta` of a result.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resultmetaobject
@@ -207,7 +251,7 @@ class ResultMetaObject(Wire):
     """The software that the server says it is; for display and logs only."""
 
 
-class RequestParams(Wire):
+class RequestParams(Wire, kw_only=True):
     """The params of a request that says it all by its method.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
@@ -216,12 +260,12 @@ class RequestParams(Wire):
     meta: dict[str, Any]
 
 
-class Request(Wire):
+class Request(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class NotificationParams(Wire):
+class NotificationParams(Wire, kw_only=True):
     """The params of a notification that says it all by its method.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
@@ -230,12 +274,12 @@ class NotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class Notification(Wire):
+class Notification(Wire, kw_only=True):
     method: str
     params: dict[str, Any] | None = None
 
 
-class Result(Wire, tag_field="resultType", tag="complete"):
+class Result(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """What all results have in common; alone it says that the request was carried out.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#result
@@ -245,7 +289,7 @@ class Result(Wire, tag_field="resultType", tag="complete"):
     meta: dict[str, Any] | None = None
 
 
-class Icon(Wire):
+class Icon(Wire, kw_only=True):
     """A picture that stands for something in a user interface.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#icon
@@ -261,7 +305,7 @@ class Icon(Wire):
     """The background that it is made for; absent means that it suits both."""
 
 
-class Icons(Wire):
+class Icons(Wire, kw_only=True):
     """The base of what can be shown with pictures.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#icons
@@ -271,7 +315,7 @@ class Icons(Wire):
     """Pictures to show for it, of which the host picks one by size and theme."""
 
 
-class BaseMetadata(Wire):
+class BaseMetadata(Wire, kw_only=True):
     """The base of what has a name for programs and a title for people.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#basemetadata
@@ -283,7 +327,7 @@ class BaseMetadata(Wire):
     """What people see; absent means that they see `name`."""
 
 
-class CacheableResult(Wire, tag_field="resultType", tag="complete"):
+class CacheableResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The base of results that a client may keep and reuse for a while.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#cacheableresult
@@ -297,7 +341,7 @@ class CacheableResult(Wire, tag_field="resultType", tag="complete"):
     meta: dict[str, Any] | None = None
 
 
-class Annotations(Wire):
+class Annotations(Wire, kw_only=True):
     """Hints to the host: who something is for, and how much it matters.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#annotations
@@ -314,7 +358,7 @@ class Annotations(Wire):
 # --- Errors ---
 
 
-class Error(Wire):
+class Error(Wire, kw_only=True):
     """Why a request failed, as JSON-RPC reports it.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#error
@@ -328,7 +372,7 @@ class Error(Wire):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class ParseError(Wire):
+class ParseError(Wire, kw_only=True):
     """The message is not JSON (-32700).
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
@@ -342,7 +386,7 @@ class ParseError(Wire):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class InvalidRequestError(Wire):
+class InvalidRequestError(Wire, kw_only=True):
     """JSON, but not a JSON-RPC request (-32600).
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
@@ -356,7 +400,7 @@ class InvalidRequestError(Wire):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class MethodNotFoundError(Wire):
+class MethodNotFoundError(Wire, kw_only=True):
     """A method that is unknown, or belongs to a capability not offered (-32601).
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
@@ -370,7 +414,7 @@ class MethodNotFoundError(Wire):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class InvalidParamsError(Wire):
+class InvalidParamsError(Wire, kw_only=True):
     """Params that do not fit, or name an unknown tool, prompt or cursor (-32602).
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
@@ -384,7 +428,7 @@ class InvalidParamsError(Wire):
     """Whatever else the sender has to say, such as the `uri` of a resource not found."""
 
 
-class InternalError(Wire):
+class InternalError(Wire, kw_only=True):
     """The receiver failed for a reason of its own (-32603).
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
@@ -398,7 +442,7 @@ class InternalError(Wire):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class HeaderMismatchError(Wire):
+class HeaderMismatchError(Wire, kw_only=True):
     """The whole JSON-RPC response around a HeaderMismatch.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
@@ -410,7 +454,7 @@ class HeaderMismatchError(Wire):
     id: RequestId | None = None
 
 
-class HeaderMismatch(Wire):
+class HeaderMismatch(Wire, kw_only=True):
     """HTTP headers contradict the body, are missing or malformed (HTTP status 400).
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
@@ -424,7 +468,7 @@ class HeaderMismatch(Wire):
     """Whatever else the server has to say, as any JSON."""
 
 
-class UnsupportedProtocolVersionError(Wire):
+class UnsupportedProtocolVersionError(Wire, kw_only=True):
     """The whole JSON-RPC response around an UnsupportedProtocolVersion.
 
     Source:
@@ -437,7 +481,7 @@ class UnsupportedProtocolVersionError(Wire):
     id: RequestId | None = None
 
 
-class UnsupportedProtocolVersion(Wire):
+class UnsupportedProtocolVersion(Wire, kw_only=True):
     """The server does not speak the request's revision (HTTP status 400).
 
     Source:
@@ -452,7 +496,7 @@ class UnsupportedProtocolVersion(Wire):
     """The revisions in question, for a program to read."""
 
 
-class UnsupportedProtocolVersionData(Wire):
+class UnsupportedProtocolVersionData(Wire, kw_only=True):
     """Says which revision was asked for, and which are spoken.
 
     Source:
@@ -465,7 +509,7 @@ class UnsupportedProtocolVersionData(Wire):
     """The revision that the client asked for."""
 
 
-class MissingRequiredClientCapabilityError(Wire):
+class MissingRequiredClientCapabilityError(Wire, kw_only=True):
     """The whole JSON-RPC response around a MissingRequiredClientCapability.
 
     Source:
@@ -478,7 +522,7 @@ class MissingRequiredClientCapabilityError(Wire):
     id: RequestId | None = None
 
 
-class MissingRequiredClientCapability(Wire):
+class MissingRequiredClientCapability(Wire, kw_only=True):
     """The request needs what its client has not declared (HTTP status 400).
 
     Source:
@@ -493,7 +537,7 @@ class MissingRequiredClientCapability(Wire):
     """The capabilities in question, for a program to read."""
 
 
-class MissingRequiredClientCapabilityData(Wire):
+class MissingRequiredClientCapabilityData(Wire, kw_only=True):
     """Says which capabilities the request lacked.
 
     Source:
@@ -507,14 +551,14 @@ class MissingRequiredClientCapabilityData(Wire):
 # --- Discovery ---
 
 
-class DiscoverRequest(Wire, tag_field="method", tag="server/discover"):
+class DiscoverRequest(Wire, tag_field="method", tag="server/discover", kw_only=True):
     method: ClassVar[Literal["server/discover"]] = "server/discover"
     params: RequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class DiscoverResult(Wire, tag_field="resultType", tag="complete"):
+class DiscoverResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The revisions that a server speaks, what it can do, and how to use it.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
@@ -534,13 +578,13 @@ class DiscoverResult(Wire, tag_field="resultType", tag="complete"):
     """Advice for a model on using the server; often put into the system prompt."""
 
 
-class DiscoverResultResponse(Wire):
+class DiscoverResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: DiscoverResult
 
 
-class Implementation(Wire):
+class Implementation(Wire, kw_only=True):
     """The software that a peer says it is; unverified, so not to be relied on for security.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation
@@ -563,7 +607,7 @@ class Implementation(Wire):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire):
+class ClientCapabilities(Wire, kw_only=True):
     """What a client offers to servers; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
@@ -587,7 +631,7 @@ class ClientCapabilities(Wire):
     """Extensions by identifier, each with its settings; `{}` if it has none."""
 
 
-class ElicitationCapability(Wire):
+class ElicitationCapability(Wire, kw_only=True):
     """The ways a client can ask its user; an empty one means by form only.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
@@ -599,7 +643,7 @@ class ElicitationCapability(Wire):
     """Present, as an empty object, if the client can send its user to a web page."""
 
 
-class SamplingCapability(Wire):
+class SamplingCapability(Wire, kw_only=True):
     """The client can call a model for the server; says with what extras.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
@@ -611,7 +655,7 @@ class SamplingCapability(Wire):
     """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
-class ServerCapabilities(Wire):
+class ServerCapabilities(Wire, kw_only=True):
     """What a server offers to clients; an absent member is not offered.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
@@ -636,7 +680,7 @@ class ServerCapabilities(Wire):
     """Extensions by identifier, each with its settings; `{}` if it has none."""
 
 
-class PromptsCapability(Wire):
+class PromptsCapability(Wire, kw_only=True):
     """The server has prompts; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
@@ -646,7 +690,7 @@ class PromptsCapability(Wire):
     """True if the server tells when there are other prompts than before."""
 
 
-class ResourcesCapability(Wire):
+class ResourcesCapability(Wire, kw_only=True):
     """The server has resources; says which changes it reports.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
@@ -658,7 +702,7 @@ class ResourcesCapability(Wire):
     """True if the server tells when there are other resources than before."""
 
 
-class ToolsCapability(Wire):
+class ToolsCapability(Wire, kw_only=True):
     """The server has tools; says whether it reports changes of the list.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
@@ -671,7 +715,7 @@ class ToolsCapability(Wire):
 # --- Progress ---
 
 
-class ProgressNotificationParams(Wire):
+class ProgressNotificationParams(Wire, kw_only=True):
     """How far a request has come.
 
     Source:
@@ -689,7 +733,7 @@ class ProgressNotificationParams(Wire):
     """What is being done now, for people."""
 
 
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress"):
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
     method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
     params: ProgressNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -698,7 +742,7 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 # --- Cancellation ---
 
 
-class CancelledNotificationParams(Wire):
+class CancelledNotificationParams(Wire, kw_only=True):
     """Which request is to stop, and why.
 
     Source:
@@ -712,7 +756,7 @@ class CancelledNotificationParams(Wire):
     """Why, in words for a log or the user."""
 
 
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled"):
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
     method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
     params: CancelledNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -721,7 +765,7 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 # --- Pagination ---
 
 
-class PaginatedRequestParams(Wire):
+class PaginatedRequestParams(Wire, kw_only=True):
     """Which page of a list to fetch.
 
     Source:
@@ -733,14 +777,14 @@ class PaginatedRequestParams(Wire):
     """Where to go on, from the page before; absent means from the start."""
 
 
-class PaginatedRequest(Wire):
+class PaginatedRequest(Wire, kw_only=True):
     method: str
     params: PaginatedRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class PaginatedResult(Wire, tag_field="resultType", tag="complete"):
+class PaginatedResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The base of results that come page by page.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedresult
@@ -755,7 +799,7 @@ class PaginatedResult(Wire, tag_field="resultType", tag="complete"):
 # --- Content ---
 
 
-class ResourceContents(Wire):
+class ResourceContents(Wire, kw_only=True):
     """The base of what reading a resource gives.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcecontents
@@ -768,7 +812,7 @@ class ResourceContents(Wire):
     meta: dict[str, Any] | None = None
 
 
-class TextResourceContents(Wire, AnyResourceContentsArm):
+class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """A resource that can be read as text.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#textresourcecontents
@@ -783,7 +827,7 @@ class TextResourceContents(Wire, AnyResourceContentsArm):
     meta: dict[str, Any] | None = None
 
 
-class BlobResourceContents(Wire, AnyResourceContentsArm):
+class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     """The bytes of a resource, in base64.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#blobresourcecontents
@@ -798,7 +842,7 @@ class BlobResourceContents(Wire, AnyResourceContentsArm):
     meta: dict[str, Any] | None = None
 
 
-class ResourceLink(Wire, tag_field="type", tag="resource_link"):
+class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelink
@@ -824,7 +868,7 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link"):
     meta: dict[str, Any] | None = None
 
 
-class EmbeddedResource(Wire, tag_field="type", tag="resource"):
+class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     """A whole resource, put into a prompt or a tool's answer.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#embeddedresource
@@ -838,7 +882,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource"):
     meta: dict[str, Any] | None = None
 
 
-class TextContent(Wire, tag_field="type", tag="text"):
+class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     """A piece of text, inline.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#textcontent
@@ -852,7 +896,7 @@ class TextContent(Wire, tag_field="type", tag="text"):
     meta: dict[str, Any] | None = None
 
 
-class ImageContent(Wire, tag_field="type", tag="image"):
+class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     """A picture, inline.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#imagecontent
@@ -868,7 +912,7 @@ class ImageContent(Wire, tag_field="type", tag="image"):
     meta: dict[str, Any] | None = None
 
 
-class AudioContent(Wire, tag_field="type", tag="audio"):
+class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     """A sound, inline.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#audiocontent
@@ -887,14 +931,14 @@ class AudioContent(Wire, tag_field="type", tag="audio"):
 # --- Resources ---
 
 
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list"):
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
     method: ClassVar[Literal["resources/list"]] = "resources/list"
     params: PaginatedRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ListResourcesResult(Wire, tag_field="resultType", tag="complete"):
+class ListResourcesResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """One page of the resources that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresult
@@ -912,20 +956,22 @@ class ListResourcesResult(Wire, tag_field="resultType", tag="complete"):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListResourcesResultResponse(Wire):
+class ListResourcesResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: ListResourcesResult
 
 
-class ListResourceTemplatesRequest(Wire, tag_field="method", tag="resources/templates/list"):
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
     method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
     params: PaginatedRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete"):
+class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """One page of the URI patterns that the server offers.
 
     Source:
@@ -944,13 +990,13 @@ class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete"):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListResourceTemplatesResultResponse(Wire):
+class ListResourceTemplatesResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: ListResourceTemplatesResult
 
 
-class ResourceRequestParams(Wire):
+class ResourceRequestParams(Wire, kw_only=True):
     """The base of params that name a resource by its URI.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcerequestparams
@@ -961,7 +1007,7 @@ class ResourceRequestParams(Wire):
     """Its address, with any scheme; the server decides what that means."""
 
 
-class ReadResourceRequestParams(Wire):
+class ReadResourceRequestParams(Wire, kw_only=True):
     """Names the resource to read by its URI.
 
     Source:
@@ -977,14 +1023,14 @@ class ReadResourceRequestParams(Wire):
     """In a retry: the state from the last answer, unchanged; absent if there was none."""
 
 
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read"):
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
     method: ClassVar[Literal["resources/read"]] = "resources/read"
     params: ReadResourceRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ReadResourceResult(Wire, tag_field="resultType", tag="complete"):
+class ReadResourceResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """What the server found under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresult
@@ -1000,14 +1046,14 @@ class ReadResourceResult(Wire, tag_field="resultType", tag="complete"):
     meta: dict[str, Any] | None = None
 
 
-class ReadResourceResultResponse(Wire):
+class ReadResourceResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: AnyReadResourceResult
 
 
 class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed"
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/resources/list_changed"]] = (
         "notifications/resources/list_changed"
@@ -1016,7 +1062,7 @@ class ResourceListChangedNotification(
     params: NotificationParams | None = None
 
 
-class ResourceUpdatedNotificationParams(Wire):
+class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """A resource has changed; the client may want to read it again.
 
     Source:
@@ -1028,13 +1074,15 @@ class ResourceUpdatedNotificationParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceUpdatedNotification(Wire, tag_field="method", tag="notifications/resources/updated"):
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
     method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
     jsonrpc: Literal["2.0"] = const("2.0")
 
 
-class Resource(Wire):
+class Resource(Wire, kw_only=True):
     """Data that the server offers to read, under a URI.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resource
@@ -1059,7 +1107,7 @@ class Resource(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ResourceTemplate(Wire):
+class ResourceTemplate(Wire, kw_only=True):
     """A pattern of URIs under which the server has resources.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplate
@@ -1085,14 +1133,14 @@ class ResourceTemplate(Wire):
 # --- Prompts ---
 
 
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list"):
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
     method: ClassVar[Literal["prompts/list"]] = "prompts/list"
     params: PaginatedRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ListPromptsResult(Wire, tag_field="resultType", tag="complete"):
+class ListPromptsResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """One page of the prompts that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresult
@@ -1110,13 +1158,13 @@ class ListPromptsResult(Wire, tag_field="resultType", tag="complete"):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListPromptsResultResponse(Wire):
+class ListPromptsResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: ListPromptsResult
 
 
-class GetPromptRequestParams(Wire):
+class GetPromptRequestParams(Wire, kw_only=True):
     """Which prompt to fill in, and with what.
 
     Source:
@@ -1134,14 +1182,14 @@ class GetPromptRequestParams(Wire):
     """The text for each blank, by name; absent means none."""
 
 
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get"):
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
     method: ClassVar[Literal["prompts/get"]] = "prompts/get"
     params: GetPromptRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class GetPromptResult(Wire, tag_field="resultType", tag="complete"):
+class GetPromptResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """A prompt that is filled in: messages ready for a model.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresult
@@ -1155,13 +1203,13 @@ class GetPromptResult(Wire, tag_field="resultType", tag="complete"):
     """What the prompt is good for."""
 
 
-class GetPromptResultResponse(Wire):
+class GetPromptResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: AnyGetPromptResult
 
 
-class Prompt(Wire):
+class Prompt(Wire, kw_only=True):
     """A template of messages that the server offers, with blanks to fill in.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#prompt
@@ -1180,7 +1228,7 @@ class Prompt(Wire):
     meta: dict[str, Any] | None = None
 
 
-class PromptArgument(Wire):
+class PromptArgument(Wire, kw_only=True):
     """A blank in a prompt.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptargument
@@ -1196,7 +1244,7 @@ class PromptArgument(Wire):
     """True if it must be filled in; absent means that it may be left out."""
 
 
-class PromptMessage(Wire):
+class PromptMessage(Wire, kw_only=True):
     """One turn of the conversation that a prompt makes.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptmessage
@@ -1209,7 +1257,7 @@ class PromptMessage(Wire):
 
 
 class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed"
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
 ):
     method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
         "notifications/prompts/list_changed"
@@ -1221,14 +1269,14 @@ class PromptListChangedNotification(
 # --- Tools ---
 
 
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list"):
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
     method: ClassVar[Literal["tools/list"]] = "tools/list"
     params: PaginatedRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ListToolsResult(Wire, tag_field="resultType", tag="complete"):
+class ListToolsResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """One page of the tools that the server offers.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresult
@@ -1246,13 +1294,13 @@ class ListToolsResult(Wire, tag_field="resultType", tag="complete"):
     """What to send as `cursor` for the next page; absent on the last one."""
 
 
-class ListToolsResultResponse(Wire):
+class ListToolsResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: ListToolsResult
 
 
-class CallToolResult(Wire, tag_field="resultType", tag="complete"):
+class CallToolResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """What a tool returned, or how it failed.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresult
@@ -1268,13 +1316,13 @@ class CallToolResult(Wire, tag_field="resultType", tag="complete"):
     """True if the tool failed, and the content says how; absent means that it did not."""
 
 
-class CallToolResultResponse(Wire):
+class CallToolResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: AnyCallToolResult
 
 
-class CallToolRequestParams(Wire):
+class CallToolRequestParams(Wire, kw_only=True):
     """Which tool to run, and with what.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
@@ -1291,7 +1339,7 @@ class CallToolRequestParams(Wire):
     """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
-class RawCallToolRequestParams(Wire):
+class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
 
     meta: dict[str, Any]
@@ -1301,14 +1349,16 @@ class RawCallToolRequestParams(Wire):
     arguments: Raw | UnsetType = UNSET
 
 
-class CallToolRequest(Wire, tag_field="method", tag="tools/call"):
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
     method: ClassVar[Literal["tools/call"]] = "tools/call"
     params: CallToolRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/tools/list_changed"):
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
     method: ClassVar[Literal["notifications/tools/list_changed"]] = (
         "notifications/tools/list_changed"
     )
@@ -1316,7 +1366,7 @@ class ToolListChangedNotification(Wire, tag_field="method", tag="notifications/t
     params: NotificationParams | None = None
 
 
-class ToolAnnotations(Wire):
+class ToolAnnotations(Wire, kw_only=True):
     """Hints on how a tool behaves; worth no more than the server that gives them.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolannotations
@@ -1334,7 +1384,7 @@ class ToolAnnotations(Wire):
     """It deals with things outside, as a web search does; absent means true."""
 
 
-class Tool(Wire):
+class Tool(Wire, kw_only=True):
     """A function that the server offers to models, with the JSON Schema of its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
@@ -1360,7 +1410,7 @@ class Tool(Wire):
 # --- Completion ---
 
 
-class CompleteRequestParams(Wire):
+class CompleteRequestParams(Wire, kw_only=True):
     """The argument to suggest values for.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
@@ -1375,7 +1425,7 @@ class CompleteRequestParams(Wire):
     """What has been chosen for other arguments."""
 
 
-class CompletionArgument(Wire):
+class CompletionArgument(Wire, kw_only=True):
     """The argument that the user is typing.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
@@ -1387,7 +1437,7 @@ class CompletionArgument(Wire):
     """What has been typed so far; may be empty."""
 
 
-class CompletionContext(Wire):
+class CompletionContext(Wire, kw_only=True):
     """What the user has chosen already, to narrow the suggestions.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
@@ -1397,14 +1447,14 @@ class CompletionContext(Wire):
     """Values chosen already, by name."""
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete"):
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
     method: ClassVar[Literal["completion/complete"]] = "completion/complete"
     params: CompleteRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class CompleteResult(Wire, tag_field="resultType", tag="complete"):
+class CompleteResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The server's suggestions for an argument.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
@@ -1416,7 +1466,7 @@ class CompleteResult(Wire, tag_field="resultType", tag="complete"):
     meta: dict[str, Any] | None = None
 
 
-class Completion(Wire):
+class Completion(Wire, kw_only=True):
     """Values that an argument could have.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
@@ -1430,13 +1480,13 @@ class Completion(Wire):
     """True if there are more values than were sent."""
 
 
-class CompleteResultResponse(Wire):
+class CompleteResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: CompleteResult
 
 
-class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
+class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource", kw_only=True):
     """Points to a resource template, to have one of its variables completed.
 
     Source:
@@ -1448,7 +1498,7 @@ class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource"):
     """The template, or the address of one resource, as the server lists it."""
 
 
-class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
+class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
     """Points to a prompt, to have one of its arguments completed.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptreference
@@ -1464,7 +1514,7 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt"):
 # --- Logging ---
 
 
-class LoggingMessageNotificationParams(Wire):
+class LoggingMessageNotificationParams(Wire, kw_only=True):
     """One entry of the server's log.
 
     Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
@@ -1482,7 +1532,9 @@ class LoggingMessageNotificationParams(Wire):
     """The part of the server that logs it."""
 
 
-class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/message"):
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
     """Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry."""
 
     method: ClassVar[Literal["notifications/message"]] = "notifications/message"
@@ -1493,7 +1545,7 @@ class LoggingMessageNotification(Wire, tag_field="method", tag="notifications/me
 # --- Multi round-trip ---
 
 
-class InputRequiredResult(Wire, tag_field="resultType", tag="input_required"):
+class InputRequiredResult(Wire, tag_field="resultType", tag="input_required", kw_only=True):
     """Not done yet: the client is to send the request again, with answers to these questions.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
@@ -1507,7 +1559,7 @@ class InputRequiredResult(Wire, tag_field="resultType", tag="input_required"):
     """State of the server, to send back as it is; the client must not look into it."""
 
 
-class InputResponseRequestParams(Wire):
+class InputResponseRequestParams(Wire, kw_only=True):
     """The base of params that can carry answers for an InputRequiredResult.
 
     Source:
@@ -1524,7 +1576,7 @@ class InputResponseRequestParams(Wire):
 # --- Sampling ---
 
 
-class CreateMessageRequestParams(Wire):
+class CreateMessageRequestParams(Wire, kw_only=True):
     """A conversation that the client's model is to continue for the server.
 
     Deprecated: Call a model provider's API from the server.
@@ -1559,7 +1611,7 @@ class CreateMessageRequestParams(Wire):
     """Whether the model may or must call tools; absent means that it may."""
 
 
-class ToolChoice(Wire):
+class ToolChoice(Wire, kw_only=True):
     """Whether the model may, must or must not call tools.
 
     Deprecated: Call a model provider's API from the server.
@@ -1571,14 +1623,14 @@ class ToolChoice(Wire):
     """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
-class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage"):
+class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
     """Deprecated: Call a model provider's API from the server."""
 
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
     params: CreateMessageRequestParams
 
 
-class CreateMessageResult(Wire, InputResponseArm):
+class CreateMessageResult(Wire, InputResponseArm, kw_only=True):
     """What the client's model said.
 
     Deprecated: Call a model provider's API from the server.
@@ -1597,7 +1649,7 @@ class CreateMessageResult(Wire, InputResponseArm):
     """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
-class SamplingMessage(Wire):
+class SamplingMessage(Wire, kw_only=True):
     """One turn of a conversation with a model.
 
     Deprecated: Call a model provider's API from the server.
@@ -1612,7 +1664,7 @@ class SamplingMessage(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ToolUseContent(Wire, tag_field="type", tag="tool_use"):
+class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
     """A call of a tool that the model wants made.
 
     Deprecated: Call a model provider's API from the server.
@@ -1630,7 +1682,7 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use"):
     meta: dict[str, Any] | None = None
 
 
-class ToolResultContent(Wire, tag_field="type", tag="tool_result"):
+class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True):
     """What a tool returned, handed back to the model that called it.
 
     Deprecated: Call a model provider's API from the server.
@@ -1650,7 +1702,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result"):
     meta: dict[str, Any] | None = None
 
 
-class ModelPreferences(Wire):
+class ModelPreferences(Wire, kw_only=True):
     """What matters to the server in a model; the client has the choice.
 
     Deprecated: Call a model provider's API from the server.
@@ -1668,7 +1720,7 @@ class ModelPreferences(Wire):
     """How much ability matters, from 0 (not at all) to 1 (most of all)."""
 
 
-class ModelHint(Wire):
+class ModelHint(Wire, kw_only=True):
     """A model, or family of models, that the server would like.
 
     Deprecated: Call a model provider's API from the server.
@@ -1683,7 +1735,7 @@ class ModelHint(Wire):
 # --- Roots ---
 
 
-class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
+class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
     """Deprecated: Take directories and files as tool arguments, resource URIs or server
     settings.
     """
@@ -1692,7 +1744,7 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list"):
     params: ListRootsRequestParams | None = None
 
 
-class ListRootsRequestParams(Wire):
+class ListRootsRequestParams(Wire, kw_only=True):
     """The params of the question for the client's roots; it needs none of its own.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
@@ -1701,7 +1753,7 @@ class ListRootsRequestParams(Wire):
     meta: dict[str, Any] | None = None
 
 
-class ListRootsResult(Wire, InputResponseArm):
+class ListRootsResult(Wire, InputResponseArm, kw_only=True):
     """The directories and files that the client points the server to.
 
     Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
@@ -1713,7 +1765,7 @@ class ListRootsResult(Wire, InputResponseArm):
     """All of them: this list has no pages."""
 
 
-class Root(Wire):
+class Root(Wire, kw_only=True):
     """A directory or file that the client points the server to.
 
     Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
@@ -1731,7 +1783,7 @@ class Root(Wire):
 # --- Elicitation ---
 
 
-class ElicitRequestFormParams(Wire, ElicitRequestParamsArm):
+class ElicitRequestFormParams(Wire, ElicitRequestParamsArm, kw_only=True):
     """A form for the user to fill in; never for passwords or other secrets.
 
     Source:
@@ -1746,7 +1798,7 @@ class ElicitRequestFormParams(Wire, ElicitRequestParamsArm):
     """`form`, or absent, which means the same."""
 
 
-class ElicitationSchema(Wire):
+class ElicitationSchema(Wire, kw_only=True):
     """A form: an object of fields, without nesting.
 
     Source:
@@ -1763,7 +1815,7 @@ class ElicitationSchema(Wire):
     """The keys that must have an answer; absent means none."""
 
 
-class ElicitRequestURLParams(Wire, ElicitRequestParamsArm):
+class ElicitRequestURLParams(Wire, ElicitRequestParamsArm, kw_only=True):
     """A web page for the user to visit; what happens there bypasses the client.
 
     Source:
@@ -1778,12 +1830,12 @@ class ElicitRequestURLParams(Wire, ElicitRequestParamsArm):
     """The page to open, once the user has seen the address and agreed."""
 
 
-class ElicitRequest(Wire, tag_field="method", tag="elicitation/create"):
+class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=True):
     method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
     params: ElicitRequestParams
 
 
-class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
+class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for text.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#stringschema
@@ -1805,7 +1857,7 @@ class StringSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The text to begin with; absent means none."""
 
 
-class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
+class NumberSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for a number.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#numberschema
@@ -1825,7 +1877,7 @@ class NumberSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The number to begin with; absent means none."""
 
 
-class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
+class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for yes or no.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#booleanschema
@@ -1841,7 +1893,7 @@ class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The answer to begin with; absent means neither."""
 
 
-class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for one of a few values, shown as they are.
 
     Source:
@@ -1860,7 +1912,7 @@ class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The value chosen to begin with; absent means none."""
 
 
-class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for one of a few values, each with a label.
 
     Source:
@@ -1879,7 +1931,7 @@ class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The value chosen to begin with; absent means none."""
 
 
-class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for several of a few values, shown as they are.
 
     Source:
@@ -1902,7 +1954,7 @@ class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The values chosen to begin with; absent means none."""
 
 
-class UntitledEnumItems(Wire):
+class UntitledEnumItems(Wire, kw_only=True):
     """The choices of a form field, shown as they are.
 
     Source:
@@ -1915,7 +1967,7 @@ class UntitledEnumItems(Wire):
     """The values to choose from."""
 
 
-class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for several of a few values, each with a label.
 
     Source:
@@ -1938,7 +1990,7 @@ class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The values chosen to begin with; absent means none."""
 
 
-class TitledEnumItems(Wire):
+class TitledEnumItems(Wire, kw_only=True):
     """The choices of a form field, each with a label.
 
     Source:
@@ -1949,7 +2001,7 @@ class TitledEnumItems(Wire):
     """The values to choose from, with what the user sees for each."""
 
 
-class EnumOption(Wire):
+class EnumOption(Wire, kw_only=True):
     """One choice of a form field: the value, and what the user sees.
 
     Source:
@@ -1962,7 +2014,7 @@ class EnumOption(Wire):
     """What the user sees for it."""
 
 
-class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
+class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     """A form field for one of a few values, with labels in a list of their own.
 
     Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title.
@@ -1985,7 +2037,7 @@ class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm):
     """The value chosen to begin with; absent means none."""
 
 
-class ElicitResult(Wire, InputResponseArm):
+class ElicitResult(Wire, InputResponseArm, kw_only=True):
     """What the user answered, or that they did not.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitresult
@@ -2000,7 +2052,7 @@ class ElicitResult(Wire, InputResponseArm):
 # --- Subscriptions ---
 
 
-class SubscriptionFilter(Wire):
+class SubscriptionFilter(Wire, kw_only=True):
     """The changes that a client wants to hear of; what is absent is not sent.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionfilter
@@ -2016,7 +2068,7 @@ class SubscriptionFilter(Wire):
     """URIs of the resources to hear about when they change."""
 
 
-class SubscriptionsListenRequestParams(Wire):
+class SubscriptionsListenRequestParams(Wire, kw_only=True):
     """What a client wants to be kept informed of.
 
     Source:
@@ -2028,14 +2080,16 @@ class SubscriptionsListenRequestParams(Wire):
     """What to send; other kinds will not come."""
 
 
-class SubscriptionsListenRequest(Wire, tag_field="method", tag="subscriptions/listen"):
+class SubscriptionsListenRequest(
+    Wire, tag_field="method", tag="subscriptions/listen", kw_only=True
+):
     method: ClassVar[Literal["subscriptions/listen"]] = "subscriptions/listen"
     params: SubscriptionsListenRequestParams
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
 
 
-class SubscriptionsListenResultMetaObject(Wire):
+class SubscriptionsListenResultMetaObject(Wire, kw_only=True):
     """The reserved keys in the `_meta` of the result that closes a stream.
 
     Source:
@@ -2050,7 +2104,7 @@ class SubscriptionsListenResultMetaObject(Wire):
     """The software that the server says it is; for display and logs only."""
 
 
-class SubscriptionsListenResult(Wire, tag_field="resultType", tag="complete"):
+class SubscriptionsListenResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The server has closed the stream in good order.
 
     Source:
@@ -2061,13 +2115,13 @@ class SubscriptionsListenResult(Wire, tag_field="resultType", tag="complete"):
     meta: dict[str, Any]
 
 
-class SubscriptionsListenResultResponse(Wire):
+class SubscriptionsListenResultResponse(Wire, kw_only=True):
     jsonrpc: Literal["2.0"] = const("2.0")
     id: RequestId
     result: SubscriptionsListenResult
 
 
-class SubscriptionsAcknowledgedNotificationParams(Wire):
+class SubscriptionsAcknowledgedNotificationParams(Wire, kw_only=True):
     """Opens a stream: what the server agreed to report on it.
 
     Source:
@@ -2080,7 +2134,7 @@ class SubscriptionsAcknowledgedNotificationParams(Wire):
 
 
 class SubscriptionsAcknowledgedNotification(
-    Wire, tag_field="method", tag="notifications/subscriptions/acknowledged"
+    Wire, tag_field="method", tag="notifications/subscriptions/acknowledged", kw_only=True
 ):
     method: ClassVar[Literal["notifications/subscriptions/acknowledged"]] = (
         "notifications/subscriptions/acknowledged"
