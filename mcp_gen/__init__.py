@@ -19,19 +19,24 @@ if TYPE_CHECKING:
         ProjectionError,
         ProtocolError,
         RequestTimeout,
+        ResourceNotFound,
         SessionLost,
         ToolError,
         TransportError,
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.contents import Contents
     from mcp_gen.server.context import Context
+    from mcp_gen.server.files import FileResources
     from mcp_gen.server.server import Server
 
 __all__ = [
     "Client",
     "ClientSession",
+    "Contents",
     "Context",
+    "FileResources",
     "InvalidParams",
     "InvalidRequest",
     "Loss",
@@ -43,6 +48,7 @@ __all__ = [
     "ProjectionError",
     "ProtocolError",
     "RequestTimeout",
+    "ResourceNotFound",
     "Server",
     "SessionLost",
     "ToolError",
@@ -54,7 +60,9 @@ __all__ = [
 _HOMES = {
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
+    "Contents": "mcp_gen.server.contents",
     "Context": "mcp_gen.server.context",
+    "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.listing import Listing
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ class PromptBox:
 
     def __init__(self, changed: Callable[[], None], hints: CacheHints) -> None:
         self._changed = changed
+        self.listing: Listing[Any] = Listing(
+            "prompt",
+            result="ListPromptsResult",
+            field="prompts",
+            describe=lambda offered: offered.describe(),
+            changed=changed,
+            hints=hints,
+        )
 
 
 class PromptHandlers(ServerHandlers[Any]):

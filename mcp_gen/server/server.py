@@ -95,6 +95,7 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         )
         self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), cache)
         self.completions = Completions(self._changes("completions", None))
+        self.resources.completable = self.completions.offer
 
     def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
         """What is called when something of a feature has been added or removed."""
