@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from mcp_gen.server.contents import Contents
     from mcp_gen.server.context import Context
     from mcp_gen.server.files import FileResources
+    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.messages import assistant, user
     from mcp_gen.server.server import Server
 
 __all__ = [
+    "CacheHints",
     "Client",
     "ClientSession",
     "Contents",
@@ -54,10 +57,13 @@ __all__ = [
     "ToolError",
     "TransportError",
     "UsageError",
+    "assistant",
     "project",
+    "user",
 ]
 
 _HOMES = {
+    "CacheHints": "mcp_gen.server.hints",
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
     "Contents": "mcp_gen.server.contents",
@@ -66,7 +72,9 @@ _HOMES = {
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",
+    "assistant": "mcp_gen.server.messages",
     "project": "mcp_gen.core.project",
+    "user": "mcp_gen.server.messages",
 }
 
 

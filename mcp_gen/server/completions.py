@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_gen.core.errors import InvalidParams, UsageError
 from mcp_gen.server.signature import Signature
-from mcp_gen.server.text_values import made_of_text
+from mcp_gen.server.text_values import Choices, made_of_text
 from mcp_wire import Wire, latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["CompletionHandlers", "Completions", "OffersCompletions"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Choices: TypeAlias = "Mapping[str, Sequence[str]]"
-"""The values that each argument can have, by its name; none where that is open."""
-
 MAX_VALUES = 100
 """https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion"""
 

@@ -8,7 +8,7 @@ takes, is the one.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -24,8 +24,9 @@ from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
-    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.hints import Hints
     from mcp_gen.server.resource_items import ResourceSource
+    from mcp_gen.server.text_values import Choices
     from mcp_wire import common
 
 __all__ = ["ResourceBox", "not_found"]
@@ -51,7 +52,7 @@ _place = msgspec.json.Decoder(_Place)
 class ResourceBox:
     """The resources of a server."""
 
-    def __init__(self, changed: Callable[[], None], hints: CacheHints) -> None:
+    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
         self.listing: Listing[FixedResource] = Listing(
             "resource",
             result="ListResourcesResult",
@@ -68,9 +69,8 @@ class ResourceBox:
             changed=changed,
             hints=hints,
         )
-        self.hints = hints
-        """The cache hints of what is read, where a resource has none of its own."""
-        self.completable: Callable[[Mapping[str, Sequence[str]]], None] | None = None
+        self._hints = hints
+        self.completable: Callable[[Choices], None] | None = None
         """Called with the values that each variable of a new template can have."""
         self._sourced: set[str] = set()
         """Every template that has ever had a source: without one, lists are made ahead."""
@@ -128,13 +128,20 @@ class ResourceBox:
                 raise ResourceNotFound
             item = found.item
             value = await item.read(ctx, found.values)
-            hints: Mapping[str, Any] = {**self.hints.fields(), **item.hints}
+            hints = {**self._hints_of_reads(), **item.hints}
             made: common.ReadResourceResult | common.InputRequiredResult = read_result(
                 value, revision, uri=uri, mime_type=item.mime_type, hints=hints
             )
             return made
         except ResourceNotFound as error:
             raise not_found(ctx, error.uri or uri) from None
+
+    def _hints_of_reads(self) -> dict[str, Any]:
+        """For how long, and for whom, what says nothing of it itself is fresh."""
+        fields = self._hints.of("read_resource").fields()
+        if self.listing.filters or self.templates.filters:
+            fields["cache_scope"] = "private"  # others may not be allowed to read it
+        return fields
 
     async def _passes(self, ctx: Context, found: _Found, *, exists: bool) -> bool:
         """Whether what is found has nothing against it: filters, or that its source lacks it.

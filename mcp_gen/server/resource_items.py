@@ -16,7 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.contents import BINARY, TEXT, mime_type_of
 from mcp_gen.server.hints import CacheHints
 from mcp_gen.server.signature import Signature
-from mcp_gen.server.text_values import choices, made_of_text, takes_several
+from mcp_gen.server.text_values import Choices, choices, made_of_text, takes_several
 from mcp_gen.server.uri_templates import UriTemplate
 from mcp_gen.server.uris import check_uri
 from mcp_wire import latest
@@ -210,7 +210,7 @@ class TemplatedResource:
             return None
 
     @cached_property
-    def choices(self) -> Mapping[str, Sequence[str]]:
+    def choices(self) -> Choices:
         """The values that each variable can have, by its name; none where that is open."""
         return {name: choices(self.parameters[name].hint) for name in self.template.variables}
 

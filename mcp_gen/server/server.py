@@ -15,7 +15,8 @@ from mcp_gen.core.revisions import select
 from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
 from mcp_gen.server.handlers import Handlers
-from mcp_gen.server.hints import CacheHints
+from mcp_gen.server.hints import CacheHints, Hints
+from mcp_gen.server.lists import OffersLists
 from mcp_gen.server.logs import Logs
 from mcp_gen.server.news import News
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
@@ -39,7 +40,7 @@ Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "
 _LOGGING: tuple[Feature] = ("logging",)
 
 
-class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
+class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, OffersLists):
     """An MCP server.
 
     `instructions` tell a model how to use it. `revisions` limits the protocol revisions it offers;
@@ -76,7 +77,7 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         )
         self.instructions = instructions
         self.cache = cache
-        self.page_size = page_size
+        self.hints = Hints(cache)
         self.lifespan_value: Any = None
         self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(
@@ -89,13 +90,15 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         )
         self.notify = News(self.kernel)
         self.logs = Logs(self)
-        self.tools = ToolBox(self._changes("tools", self.notify.tool_list_changed), cache)
+        hints = self.hints
+        self.tools = ToolBox(self._changes("tools", self.notify.tool_list_changed), hints)
         self.resources = ResourceBox(
-            self._changes("resources", self.notify.resource_list_changed), cache
+            self._changes("resources", self.notify.resource_list_changed), hints
         )
-        self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), cache)
+        self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), hints)
         self.completions = Completions(self._changes("completions", None))
-        self.resources.completable = self.completions.offer
+        self.resources.completable = self.prompts.completable = self.completions.offer
+        self._set_page_size(page_size)
 
     def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
         """What is called when something of a feature has been added or removed."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
-__all__ = ["choices", "made_of_text", "takes_several"]
+__all__ = ["Choices", "choices", "made_of_text", "takes_several"]
+
+Choices: TypeAlias = Mapping[str, Sequence[str]]
+"""The values that each argument can have, by its name; none where that is open."""
 
 _TEXTUAL = frozenset(
     f"{name}Type"

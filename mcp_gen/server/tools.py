@@ -34,7 +34,7 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
-    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.hints import Hints
     from mcp_gen.server.server import Server
     from mcp_wire import common
 
@@ -155,7 +155,7 @@ _results_at = cache(_Results)
 class ToolBox:
     """The tools of a server: listed, found and called."""
 
-    def __init__(self, changed: Callable[[], None], hints: CacheHints) -> None:
+    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
         self.listing: Listing[FunctionTool] = Listing(
             "tool",
             result="ListToolsResult",

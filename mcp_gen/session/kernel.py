@@ -28,6 +28,7 @@ from mcp_wire.method import Route
 if TYPE_CHECKING:
     from mcp_gen.core.connection import Connection
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
     from mcp_wire.handlers import ServerHandlers
     from mcp_wire.hooks import ServerHooks
@@ -107,10 +108,14 @@ class Kernel(Generic[C]):
         self._handlers = handlers
         self.hooks = hooks
         self.context = context
-        self._offered = offered
+        self.offered = offered
         self._server_info = server_info
         self.sessions: set[Session] = set()
         """The sessions that are open."""
+        self.loops: set[asyncio.AbstractEventLoop] = set()
+        """The event loops on which there has been somebody to tell of changes."""
+        self.ending: list[Callable[[Outlet], None]] = []
+        """Called with a connection that is about to end: what stays open on it is to end too."""
         self.middleware: list[Middleware] = []
         """What wraps the handling of every request, outermost first; call `changed` after it."""
         self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
@@ -125,19 +130,21 @@ class Kernel(Generic[C]):
 
     def changed(self) -> None:
         """Hooks or features were added: make routes anew when they are next asked for."""
-        self._bindings.clear()
+        # Not cleared: another thread may be at work on one that is outdated by now.
+        self._bindings = {}
 
     def binding(self, revision: str) -> Binding[C]:
         """This server at one revision."""
-        found = self._bindings.get(revision)
+        bindings = self._bindings
+        found = bindings.get(revision)
         if found is None:
-            found = self._bindings[revision] = self._bind(mcp_wire.profile(revision))
+            found = bindings[revision] = self._bind(mcp_wire.profile(revision))
         return found
 
     def _bind(self, profile: Profile) -> Binding[C]:
         dispatch = import_module(f"{profile.module}.dispatch")
         routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self._handlers, self.hooks).routes()
-        offered = self._offered()
+        offered = self.offered()
         visible = {
             name: self._wrapped(route)
             for name, route in routes.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -13,6 +14,8 @@ from mcp_gen.session.asking import Asking, AtRevision
 from mcp_wire.callers import ClientCaller
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.outlet import Outlet
@@ -34,6 +37,13 @@ class Session(ABC):
         """The client, once it has shaken hands."""
         self.log_level: str | None = None
         """The least severe level that the client wants to hear; None until it says so."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of the session; None before the handshake."""
+        self.declared: frozenset[str] = frozenset()
+        """What the server had declared when the session began: both sides keep to it."""
+        self.begun = False
+        """Whether the client has said, after the handshake, that it is ready."""
+        self._later: dict[Hashable, Callable[[], None]] = {}
 
     @cached_property
     def id(self) -> str:
@@ -52,7 +62,7 @@ class Session(ABC):
 
     @cached_property
     def local(self) -> dict[str, Any]:
-        """What the server offers in this session alone, by kind: see `Server.session_tools`."""
+        """What the server offers in this session alone, by kind: see `Server.for_session`."""
         return {}
 
     @property
@@ -85,6 +95,31 @@ class Session(ABC):
         caller.profile = profile
         caller.ready = True
         self.caller = caller
+        self.declared = self.kernel.offered()
+        self.loop = asyncio.get_running_loop()
+        self.kernel.loops.add(self.loop)
+
+    def begin(self) -> None:
+        """The client is ready: do what has waited for it."""
+        if self.begun or self.caller is None:
+            return
+        self.begun = True
+        waiting = list(self._later.values())
+        self._later.clear()
+        for do in waiting:
+            do()
+
+    def when_begun(self, key: Hashable, do: Callable[[], None]) -> None:
+        """Do something now, or when the client is ready; what waits under the same key, once.
+
+        Before it is ready, a client should be sent nothing but pings and log messages.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization
+        """
+        if self.begun:
+            do()
+        else:
+            self._later[key] = do
 
     @abstractmethod
     def end(self) -> None:

@@ -74,6 +74,8 @@ class ServerSession(Link, Session, Generic[C]):
         await self._transport.start(self)
         try:
             await self._ended
+            for end in self._kernel.ending:
+                end(self)
             await settle(self._tasks, GRACE_S)
         finally:
             await settle(self._tasks, 0)
@@ -160,6 +162,12 @@ class ServerSession(Link, Session, Generic[C]):
             task: asyncio.Task[None] = self._connection.in_flight.pop(call.id)
             # A cancelled request is answered with nothing, even where its handler goes on.
             self._send(None if task.cancelling() else answer, batch)
+
+    def _told(self, event: Noticed) -> None:
+        ready = self.profile.ready if self.profile else None
+        if ready is not None and event.method == ready.name:
+            self.begin()
+        super()._told(event)
 
     def _spoken(self, event: Noticed) -> Profile | None:
         # Notifications name nothing: where nothing was agreed on, they follow the requests.
