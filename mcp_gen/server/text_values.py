@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from enum import Enum
+from itertools import chain
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 __all__ = ["Choices", "choices", "made_of_text", "takes_several"]
 
@@ -37,19 +40,35 @@ def takes_several(hint: Any) -> bool:
 
 def choices(hint: Any) -> tuple[str, ...]:
     """The texts that make the values of this type, where these are given: Enum, Literal, bool."""
-    from msgspec import inspect
+    kind = _bare_hint(hint)
+    origin = get_origin(kind)
+    if origin is Literal:
+        return tuple(_text(value) for value in get_args(kind) if value is not None)
+    if origin in (Union, UnionType):
+        arms = [choices(arm) for arm in get_args(kind) if arm is not NoneType]
+        return tuple(dict.fromkeys(chain(*arms))) if all(arms) else ()
+    if kind is bool:
+        return ("true", "false")
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return tuple(_text(member.value) for member in kind)
+    return ()
 
-    found: list[str] = []
-    for arm in _arms(_info(hint)):
-        if isinstance(arm, inspect.LiteralType):
-            found += map(str, arm.values)
-        elif isinstance(arm, inspect.EnumType):
-            found += (str(member.value) for member in arm.cls)
-        elif isinstance(arm, inspect.BoolType):
-            found += ("true", "false")
-        elif not isinstance(arm, inspect.NoneType):
-            return ()
-    return tuple(found)
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _bare_hint(hint: Any) -> Any:
+    """The type below `Annotated`, and below the names that were given to it."""
+    while True:
+        if get_origin(hint) is Annotated:
+            hint = get_args(hint)[0]
+        elif hasattr(hint, "__supertype__"):
+            hint = hint.__supertype__
+        elif type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        else:
+            return hint
 
 
 def _info(hint: Any) -> Any:
