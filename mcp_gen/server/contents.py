@@ -119,7 +119,7 @@ def _part(value: Any, home: _Home, uri: str, mime_type: str | None) -> Any:
     if isinstance(value, str):
         return home.text(uri=uri, text=value, mime_type=mime_type or TEXT)
     if isinstance(value, _BYTES):
-        blob = b64encode(value).decode()
+        blob = b64encode(cast("bytes", value)).decode()
         return home.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
     return home.text(uri=uri, text=_to_json(value).decode(), mime_type=mime_type or JSON)
 
@@ -139,8 +139,12 @@ def mime_type_of(returns: Any) -> str | None:
         return TEXT
     if issubclass(kind, _BYTES):
         return BINARY
-    parts = [arg for arg in (kind, *get_args(returns)) if isinstance(arg, type)]
-    return None if any(issubclass(one, Wire | Contents) for one in parts) else JSON
+    return None if any(map(_says_itself, (origin or returns, *get_args(returns)))) else JSON
+
+
+def _says_itself(kind: Any) -> bool:
+    """Whether values of a type have media types of their own."""
+    return isinstance(kind, type) and issubclass(kind, Wire | Contents)
 
 
 def _plain(value: Any) -> Any:

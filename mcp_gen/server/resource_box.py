@@ -227,8 +227,8 @@ def not_found(ctx: Context, uri: str) -> McpError:
 
 def _matched(templates: Iterable[TemplatedResource], uri: str) -> _Found | None:
     for template in templates:
-        values = template.match(uri)
-        if values is not None:
+        # Most are told apart by how they begin.
+        if uri.startswith(template.prefix) and (values := template.match(uri)) is not None:
             return _Found(template, values)
     return None
 

@@ -102,7 +102,7 @@ class FixedResource:
 
     def __init__(self, uri: str, source: Source, *, size: int | None = None, **given: Any) -> None:
         check_uri(uri, f"resource {uri!r}")
-        if not (callable(source) or isinstance(source, str | bytes)):
+        if not (callable(source) or _is_content(source)):
             raise UsageError(f"resource {uri!r}: expected a function, str or bytes, got {source!r}")
         self.uri = uri
         self._source = source
@@ -161,6 +161,8 @@ class TemplatedResource:
         self.parameters = {one.name: one for one in self.signature.parameters}
         lists = {one.name for one in self.signature.parameters if takes_several(one.hint)}
         self.template = UriTemplate(uri_template, frozenset(lists))
+        self.prefix = self.template.prefix
+        """What every URI of the template begins with."""
         self._check()
         fields = {**_of_function(self.signature), **_said(given)}
         self.described = latest.ResourceTemplate(uri_template=uri_template, **fields)
@@ -217,6 +219,10 @@ class TemplatedResource:
     async def read(self, ctx: Context, values: msgspec.Struct) -> Any:
         """What its function returns."""
         return await self.signature.call(values, ctx)
+
+
+def _is_content(value: object) -> bool:
+    return isinstance(value, str | bytes)
 
 
 def _hints_of(described: dict[str, Any]) -> Mapping[str, Any]:

@@ -126,7 +126,7 @@ class OffersResources:
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/resources
         """
-        if not isinstance(uri, str):
+        if callable(uri):  # the function, where the decorator stands without its URI
             raise UsageError('a resource needs its URI: write `@server.resource("config://app")`')
 
         def add(function: F) -> F:

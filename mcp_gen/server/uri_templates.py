@@ -89,6 +89,8 @@ class UriTemplate:
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise self._wrong(f"{{{min(twice)}}} is there twice: give one of them another name")
+        self.prefix = self._literals[0]
+        """What every URI begins with."""
         self.variables = tuple(names)
         """The names of all variables, in order."""
         self.optional = frozenset(self._optional)
