@@ -19,13 +19,16 @@ if TYPE_CHECKING:
         ProjectionError,
         ProtocolError,
         RequestTimeout,
+        ResourceNotFound,
         SessionLost,
         ToolError,
         TransportError,
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.contents import Contents
     from mcp_gen.server.context import Context
+    from mcp_gen.server.files import FileResources
     from mcp_gen.server.hints import CacheHints
     from mcp_gen.server.messages import assistant, user
     from mcp_gen.server.server import Server
@@ -34,7 +37,9 @@ __all__ = [
     "CacheHints",
     "Client",
     "ClientSession",
+    "Contents",
     "Context",
+    "FileResources",
     "InvalidParams",
     "InvalidRequest",
     "Loss",
@@ -46,6 +51,7 @@ __all__ = [
     "ProjectionError",
     "ProtocolError",
     "RequestTimeout",
+    "ResourceNotFound",
     "Server",
     "SessionLost",
     "ToolError",
@@ -60,7 +66,9 @@ _HOMES = {
     "CacheHints": "mcp_gen.server.hints",
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
+    "Contents": "mcp_gen.server.contents",
     "Context": "mcp_gen.server.context",
+    "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",

@@ -8,6 +8,7 @@ McpGenError
 │   └── InvalidParams      params or a result of the wrong shape
 ├── McpError               a JSON-RPC error that a peer sent, or that is to be sent
 ├── ToolError              a tool's result says that it failed
+├── ResourceNotFound       there is no such resource
 ├── TransportError         messages cannot be moved
 │   └── SessionLost        the connection ended while something was waited for
 ├── RequestTimeout         no answer in time
@@ -29,6 +30,7 @@ __all__ = [
     "ProjectionError",
     "ProtocolError",
     "RequestTimeout",
+    "ResourceNotFound",
     "SessionLost",
     "ToolError",
     "TransportError",
@@ -90,6 +92,18 @@ class McpError(McpGenError):
 
 class ToolError(McpGenError):
     """Raised in a tool: its result is an error for the model to read."""
+
+
+class ResourceNotFound(McpGenError):
+    """Raised in a resource's function: there is nothing to read.
+
+    `uri` is what there is none of; None: what was asked for. The client is told so with the code
+    that its revision has for it.
+    """
+
+    def __init__(self, uri: str | None = None) -> None:
+        super().__init__(f"resource not found: {uri}" if uri else "resource not found")
+        self.uri = uri
 
 
 class TransportError(McpGenError):

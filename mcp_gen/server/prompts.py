@@ -16,6 +16,7 @@ from mcp_gen.server.listing import Listing
 from mcp_gen.server.messages import prompt_result
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.signature import Signature
+from mcp_gen.server.text_values import choices
 from mcp_gen.server.texts import TextReader, missing_arguments
 from mcp_wire import Wire, latest
 from mcp_wire.handlers import ServerHandlers
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.hints import Hints
     from mcp_gen.server.server import Server
+    from mcp_gen.server.text_values import Choices
     from mcp_wire import common
 
 __all__ = ["OffersPrompts", "PromptBox", "PromptHandler", "PromptHandlers"]
@@ -38,6 +40,11 @@ class _Offered(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def choices(self) -> Choices:
+        """The values that each argument can have, by its name; none where that is open."""
+        ...
 
     def describe(self) -> latest.Prompt:
         """What clients see."""
@@ -80,6 +87,10 @@ class _FunctionPrompt:
         ]
         return latest.Prompt(name=self.name, arguments=arguments or None, **self._described)
 
+    @property
+    def choices(self) -> Choices:
+        return {one.name: choices(one.hint) for one in self._signature.parameters}
+
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
         values = self._reader.read(arguments, self.name)
         named = self._signature.arguments(values, ctx)
@@ -98,6 +109,10 @@ class _HandledPrompt:
 
     def describe(self) -> latest.Prompt:
         return self._prompt
+
+    @property
+    def choices(self) -> Choices:
+        return {one.name: () for one in self._prompt.arguments or ()}
 
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
         missing = [name for name in self._required if name not in arguments]
@@ -126,6 +141,8 @@ class PromptBox:
             changed=changed,
             hints=hints,
         )
+        self.completable: Callable[[Choices], None] | None = None
+        """Called with the values that each argument of a new prompt can have."""
 
     def __len__(self) -> int:
         return len(self.listing.items)
@@ -142,6 +159,8 @@ class PromptBox:
         if not offered.name:
             raise UsageError("a prompt needs a name that is not empty")
         self.listing.items.add(offered.name, offered)
+        if self.completable is not None:
+            self.completable(offered.choices)
 
     async def get(
         self, ctx: Context, params: common.GetPromptRequestParams

@@ -97,6 +97,7 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, Off
         )
         self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), hints)
         self.completions = Completions(self._changes("completions", None))
+        self.resources.completable = self.prompts.completable = self.completions.offer
         self._set_page_size(page_size)
 
     def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:

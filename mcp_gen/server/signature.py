@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, get_type_hints
 
@@ -14,9 +15,24 @@ from msgspec import Struct
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context import Context
 
-__all__ = ["Signature", "json_schema"]
+__all__ = ["Parameter", "Signature", "json_schema"]
 
 _NO_DEFAULT = inspect.Parameter.empty
+
+
+class Parameter(Struct, frozen=True):
+    """What a caller gives: its name, its annotation, its default or `inspect.Parameter.empty`."""
+
+    name: str
+    hint: Any
+    default: Any
+    by_pydantic: bool = False
+    """Whether pydantic reads it; all else is msgspec's."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is _NO_DEFAULT
 
 
 class Signature:
@@ -35,7 +51,8 @@ class Signature:
             raise UsageError(f"{self.name}: an annotation names nothing known: {error}") from None
         self.returns: Any = hints.pop("return", _NO_DEFAULT)
         self.context_name = ""
-        self._parameters: list[tuple[str, Any, Any]] = []
+        self.parameters: list[Parameter] = []
+        """What callers give, in the order of the function."""
         for parameter in inspect.signature(function).parameters.values():
             self._add(parameter, hints)
 
@@ -51,14 +68,20 @@ class Signature:
         if hints[parameter.name] is Context:
             self.context_name = parameter.name
         else:
-            self._parameters.append((parameter.name, hints[parameter.name], parameter.default))
+            hint, default = hints[parameter.name], parameter.default
+            self.parameters.append(Parameter(parameter.name, hint, default))
+
+    @property
+    def doc(self) -> str | None:
+        """The function's docstring."""
+        return self.function.__doc__
 
     @cached_property
     def struct(self) -> type[Struct]:
         """The parameters as a struct, names as they are."""
         fields: list[Any] = [
-            (name, hint) if default is _NO_DEFAULT else (name, hint, _default(default))
-            for name, hint, default in self._parameters
+            (one.name, one.hint) if one.required else (one.name, one.hint, _default(one.default))
+            for one in self.parameters
         ]
         return msgspec.defstruct(f"{self.name}_arguments", fields, kw_only=True)
 
@@ -73,6 +96,23 @@ class Signature:
         schema = json_schema(self.struct)
         schema.pop("title", None)
         return schema
+
+    def convert(self, values: Mapping[str, Any], *, strict: bool = True) -> Any:
+        """From JSON that is decoded already to the struct.
+
+        Unless `strict`, a text may stand for a number, a boolean or null.
+
+        Raises:
+            msgspec.ValidationError: not what the function takes; the message ends in the path.
+        """
+        return msgspec.convert(values, self.struct, strict=strict, str_keys=True)
+
+    async def call(self, values: Struct, ctx: Context) -> Any:
+        """Call the function; one that is not async runs in a thread, so that it may block."""
+        named = self.arguments(values, ctx)
+        if self.is_async:
+            return await self.function(**named)
+        return await asyncio.to_thread(self.function, **named)
 
     def arguments(self, values: Struct, ctx: Context) -> dict[str, Any]:
         """The keyword arguments of a call."""
