@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.errors import (
         InvalidParams,
         InvalidRequest,
+        LifespanError,
         McpError,
         McpGenError,
         MethodNotFound,
@@ -34,6 +35,7 @@ __all__ = [
     "Context",
     "InvalidParams",
     "InvalidRequest",
+    "LifespanError",
     "Loss",
     "McpError",
     "McpGenError",
