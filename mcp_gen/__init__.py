@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.errors import (
         InvalidParams,
         InvalidRequest,
+        LifespanError,
         McpError,
         McpGenError,
         MethodNotFound,
@@ -42,6 +43,7 @@ __all__ = [
     "FileResources",
     "InvalidParams",
     "InvalidRequest",
+    "LifespanError",
     "Loss",
     "McpError",
     "McpGenError",

@@ -12,6 +12,7 @@ McpGenError
 ├── TransportError         messages cannot be moved
 │   └── SessionLost        the connection ended while something was waited for
 ├── RequestTimeout         no answer in time
+├── LifespanError          what a server needs to serve could not be set up
 ├── ProjectionError        a value that another revision cannot hold
 └── UsageError             ours to fix: a call that makes no sense as written
 """
@@ -23,6 +24,7 @@ from typing import Any, ClassVar
 __all__ = [
     "InvalidParams",
     "InvalidRequest",
+    "LifespanError",
     "McpError",
     "McpGenError",
     "MethodNotFound",
@@ -116,6 +118,10 @@ class SessionLost(TransportError):
 
 class RequestTimeout(McpGenError):
     """No answer came in time. The request has been cancelled."""
+
+
+class LifespanError(McpGenError):
+    """A server's lifespan failed: it does not serve. The cause is what was raised in it."""
 
 
 class ProjectionError(McpGenError):

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import mcp_wire
-from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
+from mcp_gen.server.custom import OffersMethods
 from mcp_gen.server.handlers import Handlers
 from mcp_gen.server.hints import CacheHints, Hints
+from mcp_gen.server.lifespan import Lifespan, MakeLifespan
 from mcp_gen.server.lists import OffersLists
 from mcp_gen.server.logs import Logs
+from mcp_gen.server.middleware import OffersMiddleware
 from mcp_gen.server.news import News
+from mcp_gen.server.per_connection import PerConnection
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
 from mcp_gen.server.resources import OffersResources, ResourceBox
+from mcp_gen.server.serving import Serves
 from mcp_gen.server.tools import OffersTools, ToolBox
 from mcp_gen.session.kernel import Kernel
+from mcp_gen.session.limits import Limits
 from mcp_gen.session.server import ServerSession
 from mcp_wire import latest
 from mcp_wire.hooks import ServerHooks
-
-if TYPE_CHECKING:
-    from mcp_gen.core.transport import Duplex
-    from mcp_gen.session.peer import Session
-    from mcp_gen.transports.http import AsgiApp
 
 __all__ = ["Feature", "Server"]
 
@@ -40,7 +38,16 @@ Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "
 _LOGGING: tuple[Feature] = ("logging",)
 
 
-class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, OffersLists):
+class Server(
+    OffersTools,
+    OffersResources,
+    OffersPrompts,
+    OffersCompletions,
+    OffersLists,
+    OffersMethods,
+    OffersMiddleware,
+    Serves,
+):
     """An MCP server.
 
     `instructions` tell a model how to use it. `revisions` limits the protocol revisions it offers;
@@ -49,6 +56,19 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, Off
 
     `page_size` is how many items a page of a list has at most; without it there is one page.
     `cache` tells clients how long they may keep what they got.
+
+    `experimental` is declared as it is, by name: what a program offers beside the protocol.
+
+    `lifespan(server)` is an async context manager, entered once before the first client is served
+    and left after the last; what it gives is `ctx.lifespan`.
+
+    `request_timeout_s` is for how long a request may be answered, `max_concurrent_requests` how
+    many may be open in one session, `max_message_bytes` how long a message may be that a transport
+    takes in. Where the revision has pings, clients are asked every `keep_alive_s` whether they are
+    still there; a session is ended when that is not answered in `keep_alive_timeout_s`.
+
+    Raises:
+        UsageError: no such revision, or a limit that is not above zero.
     """
 
     def __init__(
@@ -65,6 +85,13 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, Off
         offers: Collection[Feature] = _LOGGING,
         page_size: int | None = None,
         cache: CacheHints = CacheHints(),  # noqa: B008
+        experimental: Mapping[str, dict[str, Any]] | None = None,
+        lifespan: MakeLifespan | None = None,
+        request_timeout_s: float | None = None,
+        max_concurrent_requests: int | None = None,
+        max_message_bytes: int | None = None,
+        keep_alive_s: float | None = None,
+        keep_alive_timeout_s: float = 20.0,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -78,18 +105,28 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, Off
         self.instructions = instructions
         self.cache = cache
         self.hints = Hints(cache)
+        self.experimental = experimental
+        self.max_message_bytes = max_message_bytes
         self.lifespan_value: Any = None
+        self._lifespan = Lifespan(self, lifespan) if lifespan else None
+        self._served: dict[ServerSession[Context], asyncio.Event] = {}
         self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(
             handlers=Handlers(self),
-            hooks=ServerHooks(self._hooked),
+            hooks=ServerHooks(self._rewrapped),
             revisions=select(revisions),
             context=partial(Context, self),
             offered=self._offered,
             server_info=self.info,
+            limits=Limits(
+                request_timeout_s=request_timeout_s,
+                max_concurrent_requests=max_concurrent_requests,
+                keep_alive_s=keep_alive_s,
+                keep_alive_timeout_s=keep_alive_timeout_s,
+            ),
         )
         self.notify = News(self.kernel)
-        self.logs = Logs(self)
+        self.logs = Logs(self.kernel)
         hints = self.hints
         self.tools = ToolBox(self._changes("tools", self.notify.tool_list_changed), hints)
         self.resources = ResourceBox(
@@ -112,24 +149,31 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, Off
 
         return changed
 
-    def _hooked(self) -> None:
-        """A hook has been added."""
-        self.tools.for_hooks = bool(self.hooks.call_tool)
+    def _rewrapped(self) -> None:
+        """A hook or a middleware has been added."""
+        self.tools.for_hooks = bool(self.hooks.call_tool or self.kernel.middleware)
         self.kernel.changed()
+
+    @staticmethod
+    def per_connection(factory: Callable[[], Server]) -> PerConnection:
+        """What serves each connection with a server of its own, made by `factory`.
+
+        It has `run`, `serve`, `connect` and `asgi` like a server. Over HTTP a connection is a
+        session; requests of revisions without sessions share one server, because there what a
+        client is shown may not depend on the connection.
+        """
+        return PerConnection(factory)
 
     @property
     def hooks(self) -> ServerHooks:
         """Decorators that add hooks: `@server.hooks.before_call_tool`, and so on."""
         return self.kernel.hooks
 
-    def sessions(self) -> list[Session]:
-        """The sessions that are open."""
-        return list(self.kernel.sessions)
-
     def capabilities(self) -> latest.ServerCapabilities:
         """What the server declares."""
         on = self._declared
         return latest.ServerCapabilities(
+            experimental=dict(self.experimental) if self.experimental else None,
             completions={} if "completions" in on else None,
             logging={} if "logging" in on else None,
             prompts=latest.PromptsCapability(list_changed=True) if "prompts" in on else None,
@@ -142,41 +186,3 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions, Off
     def _offered(self) -> frozenset[str]:
         more = {"resources.subscribe"} if "resources" in self._declared else set[str]()
         return frozenset(self._declared | more)
-
-    # --- serving ---
-
-    def run(
-        self,
-        transport: Literal["stdio", "http"] = "stdio",
-        *,
-        host: str = "127.0.0.1",
-        port: int = 8000,
-    ) -> None:
-        """Serve until the client hangs up, or the process is told to stop."""
-        if transport == "stdio":
-            with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(self._run_stdio())
-        elif transport == "http":
-            import uvicorn
-
-            uvicorn.run(self.asgi(), host=host, port=port, log_level="warning")
-        else:
-            raise UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")
-
-    async def _run_stdio(self) -> None:
-        from mcp_gen.transports.stdio import StdioTransport
-
-        # What is there now stays: the collector need not look at it again.
-        gc.freeze()
-        await self.serve(StdioTransport())
-
-    async def serve(self, transport: Duplex) -> None:
-        """Serve one client over a transport, until it hangs up."""
-        await ServerSession(self.kernel, transport).serve()
-
-    def asgi(self, path: str = "/mcp") -> AsgiApp:
-        """An ASGI app that answers POSTs at `path`. Mount it anywhere."""
-        from mcp_gen.session.exchange import HttpExchange
-        from mcp_gen.transports.http import AsgiApp
-
-        return AsgiApp(HttpExchange(self.kernel), path)

@@ -26,6 +26,7 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.core.groups import sentence, speaking
 from mcp_gen.server.listing import Listing
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.signature import Signature, json_schema
@@ -209,8 +210,10 @@ class ToolBox:
             _log.exception("tool %s failed", tool.name)
             return _failed(f"SystemExit: {error}")
         except Exception as error:
+            if isinstance(told := speaking(error), McpError):
+                raise told from None  # out of a group
             _log.exception("tool %s failed", tool.name)
-            return _failed(str(error) or type(error).__name__)
+            return _failed(sentence(error))
 
 
 class ToolHandlers(ServerHandlers["Context"]):

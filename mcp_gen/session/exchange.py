@@ -7,7 +7,6 @@ to hooks; what a client tells is, with and without a session.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -23,7 +22,6 @@ from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller, header_mismatch
-from mcp_gen.session.notices import Notices
 from mcp_gen.session.outlet import ANSWER_ONLY
 from mcp_gen.session.server import GRACE_S
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["HttpExchange"]
 
 C = TypeVar("C")
-_log = logging.getLogger("mcp_gen.server")
 
 MAX_SESSIONS = 10_000
 
@@ -46,7 +43,7 @@ class HttpExchange(Generic[C]):
     def __init__(self, kernel: Kernel[C]) -> None:
         self._kernel = kernel
         self._sessions: dict[str, HttpSession] = {}
-        self._notices = Notices(kernel.hooks, _log)
+        self._notices = kernel.notices()
         """What belongs to no session: what is told outside of one, and the ends of them all."""
         profiles = [mcp_wire.profile(revision) for revision in kernel.revisions]
         self._version_headers = {p.version_header.lower() for p in profiles if p.version_header}
@@ -139,7 +136,7 @@ class HttpExchange(Generic[C]):
         id = self._session_id(headers)
         if id is None:
             if frame.method == profile.handshake.name:
-                return HttpSession(self._kernel, Notices(self._kernel.hooks, _log))
+                return HttpSession(self._kernel, self._kernel.notices())
             raise InvalidRequest(f"expected the header `{profile.session_header}`")
         if id not in self._sessions:
             raise LookupError("no such session: it has ended, or never was")
@@ -156,8 +153,10 @@ class HttpExchange(Generic[C]):
         id: RequestId,
         headers: Mapping[str, str],
     ) -> Call[C]:
-        if session and id in session.in_flight:
-            raise still_open(id)
+        if session:
+            if id in session.in_flight:
+                raise still_open(id)
+            self._kernel.limits.make_room(len(session.in_flight))
         method = str(frame.method)
         caller = _caller(binding.profile, session, headers)
         if session is None:

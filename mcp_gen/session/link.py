@@ -14,7 +14,6 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
-from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
+    from mcp_gen.session.notices import Notices
     from mcp_wire.callers import OnProgress
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method
@@ -38,12 +38,12 @@ class Link(ABC):
     """One connection being driven. It is its transport's receiver."""
 
     def __init__(
-        self, transport: Duplex, inbound: HookSet, outbound: HookSet, log: logging.Logger
+        self, transport: Duplex, notices: Notices, outbound: HookSet, log: logging.Logger
     ) -> None:
         self._transport = transport
         self._outbound = outbound
         self._log = log
-        self._notices = Notices(inbound, log)
+        self._notices = notices
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None

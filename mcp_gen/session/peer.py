@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.session.asking import Asking, AtRevision
+from mcp_gen.session.levels import is_heard
 from mcp_wire.callers import ClientCaller
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.outlet import Outlet
+    from mcp_wire import latest
     from mcp_wire.profile import Profile
 
-__all__ = ["Session", "SessionClient", "client_at"]
+__all__ = ["Session", "SessionClient", "asking", "client_at"]
 
 
 class Session(ABC):
@@ -121,6 +123,29 @@ class Session(ABC):
         else:
             self._later[key] = do
 
+    async def log(
+        self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
+    ) -> None:
+        """Send the client a log message that belongs to no request, if it wants to hear of it.
+
+        `data` is a text or any JSON.
+
+        Raises:
+            UsageError: no such level, or a session that knows nothing of the client: where there is
+                no handshake, and before it, messages belong to requests.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging
+        """
+        if self.caller is None:
+            raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
+        profile = self.caller.profile
+        if not is_heard(self.caller, None, level) or not self.kernel.offers("logging"):
+            return
+        if profile.log is not None:
+            params = profile.log.params(level=level, data=data, logger=logger)
+            await asking(profile, self.outlet, self.kernel, self).notify(profile.log, params)
+            await self.outlet.drain()
+
     @abstractmethod
     def end(self) -> None:
         """End the session: what is in flight gets a moment, then the connection is closed."""
@@ -148,5 +173,10 @@ class SessionClient(AtRevision, ClientCaller):
 
 def client_at(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> SessionClient:
     """The client at the end of an outlet; hooks and middleware get `context`."""
-    asking = Asking(outlet, profile, kernel.hooks.outbound, context, peer="client")
-    return SessionClient(profile, asking)
+    return SessionClient(profile, asking(profile, outlet, kernel, context))
+
+
+def asking(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> Asking:
+    """What sends to the client at the end of an outlet, through hooks and middleware."""
+    hooks, middleware = kernel.hooks.outbound, kernel.sending
+    return Asking(outlet, profile, hooks, context, middleware=middleware, peer="client")

@@ -10,7 +10,7 @@ from mcp_gen.core.transport import Answer
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Exchange
 
-__all__ = ["AsgiApp", "Message", "Scope"]
+__all__ = ["AsgiApp", "Message", "Receive", "Scope", "Send"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]

@@ -88,7 +88,10 @@ class Speaker:
         }
 
     def request(self, id: Any, method: str, params: dict[str, Any] | None = None) -> bytes:
-        params = {**(params or {}), "_meta": self.meta} if self.meta else params or {}
+        """A request; a `_meta` among the params is added to what the revision has there."""
+        params = params or {}
+        meta = {**self.meta, **params.get("_meta", {})}
+        params = {**params, "_meta": meta} if meta else params
         return encoded({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
     def call(self, id: Any, tool: str, **arguments: Any) -> bytes:
