@@ -53,8 +53,10 @@ class LiveRounds(Rounds):
             InvalidParams: the client's answer is none to this question.
             RequestTimeout, SessionLost, McpError: there is no answer.
         """
+        # Roots may have changed since: the session knows for how long they are good.
+        fresh = key is None and question.role == "list_roots"
         key = self.claim(question, key)
-        if key not in self._answers:
+        if fresh or key not in self._answers:
             self._answers[key] = await self._send(question, timeout_s)
         try:
             return read(self._answers[key])

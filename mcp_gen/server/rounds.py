@@ -195,7 +195,7 @@ async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
         failure = error
     finally:
         ctx.asking = None
-    rounds = ctx.rounds or _rounds(ctx, params)
+    rounds = ctx.rounds = ctx.rounds or _rounds(ctx, params)
     settled: R = await rounds.end(handler, result, failure)
     return settled
 

@@ -23,6 +23,7 @@ __all__ = [
     "AnsweringClient",
     "Answers",
     "Asked",
+    "Capable",
     "accept",
     "answering",
     "asks",
