@@ -292,7 +292,13 @@ class Context(Struct, eq=False):
         """
         return await together(*questions)
 
-    async def once(self, key: str, make: Callable[[], Awaitable[T] | T]) -> T:
+    @overload
+    async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T: ...
+
+    @overload
+    async def once(self, key: str, make: Callable[[], T]) -> T: ...
+
+    async def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Do something once, though the handler runs again for every round of questions.
 
         The value stays on this server while the rounds last. If an answer gets lost on its way, it

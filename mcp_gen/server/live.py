@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +40,8 @@ class LiveRounds(Rounds):
     def __init__(self, ctx: Context, params: Any) -> None:
         super().__init__(ctx, params)
         self._answers: dict[str, Any] = {}
+        self._sent: set[asyncio.Task[Any]] = set()
+        """What the client has not answered yet."""
 
     async def ask(
         self,
@@ -79,7 +82,12 @@ class LiveRounds(Rounds):
         if timeout_s is None and question.role != "list_roots":
             timeout_s = ANSWER_TIMEOUT_S
         call = getattr(SessionClient(ctx.profile, asking), question.role)
-        return await call(**fields, timeout_s=timeout_s)
+        sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
+        self._sent.add(sent)
+        try:
+            return await sent
+        finally:
+            self._sent.discard(sent)
 
     def _page(self, page: UrlElicitation) -> Any:
         """A page in the type of the request's revision, under an id that the session knows."""
@@ -108,11 +116,19 @@ class LiveRounds(Rounds):
                 failure = error
             finally:
                 self.ctx.asking = None
+        if self._sent:
+            await self._take_back()
         if isinstance(failure, UrlElicitationRequired):
             raise self._pages_first(failure) from failure
         if failure is not None:
             raise failure
         return result
+
+    async def _take_back(self) -> None:
+        """Nobody waits for what is still open, and the client is about to hear the end of it."""
+        for sent in self._sent:
+            sent.cancel()
+        await asyncio.wait(list(self._sent))
 
     async def _ask_all(self, questions: dict[str, Question]) -> dict[str, Any]:
         for question in questions.values():

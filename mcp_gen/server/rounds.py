@@ -11,7 +11,7 @@ import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import McpError, ProtocolError, UrlElicitationRequired, UsageError
 from mcp_wire import encode
@@ -127,14 +127,14 @@ class Rounds(ABC):
             )
         self.number += 1
 
-    async def once(self, key: str, make: Callable[[], Awaitable[T] | T]) -> T:
+    async def once(self, key: str, make: Callable[[], Any]) -> Any:
         """See `Context.once`."""
         # Two tasks of one handler may come here together.
         async with self._making.setdefault(key, asyncio.Lock()):
             if key not in self.values:
                 made = make()
                 self.values[key] = await made if inspect.isawaitable(made) else made
-            return cast("T", self.values[key])
+            return self.values[key]
 
 
 def rounds_of(ctx: Context) -> Rounds:

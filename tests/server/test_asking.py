@@ -405,6 +405,35 @@ async def test_a_cancelled_tool_takes_its_question_back(revision: str) -> None:
 
 
 @live
+async def test_a_question_that_nobody_waits_for_is_taken_back_before_the_answer(
+    revision: str,
+) -> None:
+    server = Server("leaving")
+    seen: list[type] = []
+    children: list[asyncio.Task[None]] = []
+
+    @server.tool
+    async def leave(ctx: Context) -> str:
+        async def child() -> None:
+            try:
+                await ctx.elicit("Name?", Name)
+            except BaseException as error:
+                seen.append(type(error))
+
+        children.append(asyncio.create_task(child()))
+        await asyncio.sleep(0.001)
+        return "done"
+
+    async with answering(server, revision, in_turn()) as client:
+        call = client.send("tools/call", {"name": "leave"})
+        question = await client.client.next()
+        done = await client.finished(call)
+    assert done["content"][0]["text"] == "done"
+    assert [one["params"]["requestId"] for one in client.told] == [question["id"]]
+    assert seen == [asyncio.CancelledError]
+
+
+@live
 async def test_an_answer_that_takes_too_long_is_an_error(revision: str) -> None:
     server = Server("impatient")
 
@@ -523,6 +552,24 @@ async def test_roots_are_kept_until_they_change(told: bool) -> None:
         if told:
             client.client.send(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}')
         assert await client.text("where") == ("file:///b" if told else "file:///a")
+
+
+async def test_roots_that_change_while_they_are_asked_for_are_not_kept() -> None:
+    server = Server("rooted")
+
+    @server.tool
+    async def where(ctx: Context) -> str:
+        first = (await ctx.list_roots())[0].uri
+        return f"{first} {(await ctx.list_roots())[0].uri}"
+
+    given = in_turn({"roots": [{"uri": "file:///a"}]}, {"roots": [{"uri": "file:///b"}]})
+    async with answering(server, ASKS[0], given) as client:
+        call = client.send("tools/call", {"name": "where"})
+        question = await client.client.next()
+        client.client.send(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}')
+        client.answer(question)
+        done = await client.finished(call)
+    assert done["content"][0]["text"] == "file:///a file:///b"
 
 
 async def test_roots_are_asked_for_each_time_where_the_client_will_not_tell_of_changes() -> None:

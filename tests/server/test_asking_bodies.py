@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
 
 from mcp_gen import Accepted, Context, Server
 from mcp_gen.server import replay
+from mcp_gen.server.rounds import in_rounds
 from tests.support.answering import Asked, accept, answering, in_results
 from tests.support.raw import WAIT_S
 
@@ -219,6 +222,14 @@ async def shields_and_waits_all_the_same(ctx: Context) -> str:
         return await task
 
 
+async def waits_for_its_child_whatever_comes(ctx: Context) -> str:
+    task = asyncio.ensure_future(ask(ctx, "a"))
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
+    return task.result()
+
+
 async def leaves_a_child_behind(ctx: Context) -> str:
     child = asyncio.create_task(ask(ctx, "a"))
     await asyncio.sleep(0)
@@ -362,6 +373,7 @@ BODIES: list[tuple[Body, str, int]] = [
     (asks_where_it_catches, "A", 1),
     (shields, "A", 1),
     (shields_and_waits_all_the_same, "A", 1),
+    (waits_for_its_child_whatever_comes, "A", 1),
     (leaves_a_child_behind, "A", 1),
     (swallows_it_and_sleeps, "A", 1),
     (asks_in_an_iterator, "AB", 2),
@@ -393,6 +405,66 @@ async def test_a_body_comes_to_its_right_end(
         assert await client.text("tool") == text
     assert len(client.rounds) == rounds
     assert "x" not in [one.message for one in client.asked]
+
+
+@in_results
+async def test_children_that_were_left_behind_have_ended_when_the_questions_go_out(
+    revision: str,
+) -> None:
+    server = Server("leaving")
+    seen: list[str] = []
+
+    @server.tool
+    async def tool(ctx: Context) -> str:
+        async def child() -> None:
+            try:
+                await ask(ctx, "a")
+            finally:
+                await asyncio.sleep(0.001)
+                seen.append("ended")
+
+        children.append(asyncio.create_task(child()))
+        await asyncio.sleep(0)
+        return "done"
+
+    @server.hooks.after_call_tool
+    async def after(ctx: Context, params: Any, result: Any) -> None:
+        seen.append(type(result).__name__)
+
+    children: list[asyncio.Task[None]] = []
+    async with answering(server, revision, capital) as client:
+        await client.once("tools/call", {"name": "tool"})
+    assert seen == ["ended", "InputRequiredResult"]
+
+
+class Ended:
+    """Rounds that have questions open."""
+
+    over = False
+
+    async def end(self, *arguments: Any) -> str:
+        await asyncio.sleep(0)
+        return "questions"
+
+
+def test_an_interrupt_is_not_taken_for_the_end_of_a_round() -> None:
+    async def interrupted(ctx: Any, params: Any) -> str:
+        raise KeyboardInterrupt
+
+    run = in_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.send(None)
+
+
+def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
+    async def waits(ctx: Any, params: Any) -> str:
+        await asyncio.sleep(0)
+        return "never"
+
+    run = in_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, waits)
+    run.send(None)
+    run.close()
+    assert inspect.getcoroutinestate(run) == inspect.CORO_CLOSED
 
 
 # --- Who else cancels ---

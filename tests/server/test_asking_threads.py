@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 
 from mcp_gen import Accepted, Context, Server
 from mcp_gen.server import replay
+from mcp_gen.server.blocking import Worker
 from tests.support.answering import Asked, accept, answering, asks, in_results, live
 from tests.support.raw import WAIT_S
 
@@ -220,6 +222,38 @@ async def test_a_thread_asks_nothing_more_once_it_has_been_let_go(revision: str)
             client.client.send(client.speaker.cancel(call))
         assert await asyncio.to_thread(ended.wait, WAIT_S)
     assert seen == [asyncio.CancelledError] * 2
+
+
+async def test_a_call_that_comes_too_late_never_reaches_the_loop() -> None:
+    worker = Worker(asyncio.get_running_loop())
+    worker.release()
+    call = asyncio.sleep(0)
+
+    def late() -> bool:
+        with pytest.raises(asyncio.CancelledError):
+            worker.wait(call)
+        return inspect.getcoroutinestate(call) == inspect.CORO_CLOSED
+
+    assert await asyncio.to_thread(late)
+
+
+@asks
+async def test_the_loops_own_thread_cannot_wait_for_it(revision: str) -> None:
+    server = Server("confused")
+
+    @server.tool
+    def confused(ctx: Context) -> str:
+        async def on_the_loop() -> str:
+            return ctx.blocking.elicit("a", Name).action
+
+        assert ctx.worker
+        return asyncio.run_coroutine_threadsafe(on_the_loop(), ctx.worker.loop).result(WAIT_S)
+
+    async with answering(server, revision, give) as client:
+        answer = await client.call("confused")
+    assert answer["content"][0]["text"] == (
+        "ctx.blocking is for threads: here, await the same call of ctx"
+    )
 
 
 @asks
