@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_wire import latest
 
-__all__ = ["BlockingContext", "Worker", "in_thread"]
+__all__ = ["BlockingContext", "Worker", "call_in_thread"]
 
 T = TypeVar("T")
 T1 = TypeVar("T1")
@@ -50,6 +50,9 @@ class Worker:
         """Run the handler; this is what its thread does."""
         try:
             return function()
+        except StopIteration as error:
+            # A future cannot carry it: whoever waits for that one would wait forever.
+            raise RuntimeError(f"StopIteration: {error}") from error
         finally:
             self._ended = True
             if self._end is not None:
@@ -100,7 +103,7 @@ class Worker:
             await self._end.wait()
 
 
-async def in_thread(ctx: Context, function: Callable[..., T], arguments: dict[str, Any]) -> T:
+async def call_in_thread(ctx: Context, function: Callable[..., T], arguments: dict[str, Any]) -> T:
     """Call a handler that is not async in a thread; there `ctx.blocking` may be used.
 
     When the request ends early, so do the calls that the thread waits for. Where it ends with

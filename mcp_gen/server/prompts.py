@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, UsageError
 from mcp_gen.core.project import project
+from mcp_gen.server.blocking import call_in_thread
 from mcp_gen.server.listing import Listing
 from mcp_gen.server.messages import prompt_result
 from mcp_gen.server.rounds import in_rounds
@@ -93,8 +92,7 @@ class _FunctionPrompt:
 
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
         values = self._reader.read(arguments, self.name)
-        named = self._signature.arguments(values, ctx)
-        return await _called(self._function, self._signature.is_async, **named)
+        return await self._signature.call(values, ctx)
 
 
 class _HandledPrompt:
@@ -118,15 +116,9 @@ class _HandledPrompt:
         missing = [name for name in self._required if name not in arguments]
         if missing:
             raise missing_arguments(self.name, missing)
-        return await _called(self._handler, self._is_async, ctx, arguments)
-
-
-async def _called(function: Callable[..., Any], is_async: bool, *given: Any, **named: Any) -> Any:
-    if is_async:
-        return await function(*given, **named)
-    # In a thread, so that it may block.
-    run = partial(contextvars.copy_context().run, function, *given, **named)
-    return await asyncio.get_running_loop().run_in_executor(None, run)
+        if self._is_async:
+            return await self._handler(ctx, arguments)
+        return await call_in_thread(ctx, partial(self._handler, ctx, arguments), {})
 
 
 class PromptBox:

@@ -29,6 +29,7 @@ class TextReader:
         self._name = signature.name
         self._struct = signature.struct
         fields = msgspec.structs.fields(signature.struct)
+        self._names = frozenset(field.encode_name for field in fields)
         self.required = [field.encode_name for field in fields if field.required]
         self._as_json = {
             field.encode_name
@@ -47,7 +48,9 @@ class TextReader:
         missing = [one for one in self.required if one not in arguments]
         if missing:
             raise missing_arguments(name, missing)
-        values: dict[str, Any] = dict(arguments)
+        values: dict[str, Any] = {
+            key: text for key, text in arguments.items() if key in self._names
+        }
         for key in self._as_json & values.keys():
             values[key] = _parsed(values[key])
         try:

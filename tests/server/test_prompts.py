@@ -441,12 +441,12 @@ def test_removing_what_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     "hint", [complex, Callable[[], int], object, set[complex] | complex, list[complex]]
 )
-def test_a_parameter_that_no_text_becomes_is_refused(hint: Any) -> None:
+def test_a_parameter_of_a_type_that_json_lacks_is_refused(hint: Any) -> None:
     def p(value: Any) -> str:
         return ""
 
     p.__annotations__["value"] = hint
-    with pytest.raises(UsageError, match=r"p: no text becomes the parameter value; annotate it"):
+    with pytest.raises(UsageError, match="p: value: JSON has nothing for"):
         with_prompt(p)
 
 

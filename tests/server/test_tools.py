@@ -297,7 +297,7 @@ async def test_an_error_of_the_function_that_looks_like_one_of_decoding_is_a_fai
 
 
 @every_revision
-async def test_the_docstrings_first_paragraph_is_the_description(revision: str) -> None:
+async def test_the_docstring_is_the_description(revision: str) -> None:
     def f() -> None:
         """First line,
         and its second.
@@ -305,7 +305,7 @@ async def test_the_docstrings_first_paragraph_is_the_description(revision: str) 
         More.
         """
 
-    assert (await listed(f, revision)).description == "First line, and its second."
+    assert (await listed(f, revision)).description == "First line,\nand its second.\n\nMore."
 
 
 @every_revision
