@@ -144,7 +144,7 @@ class Kernel(Generic[C]):
 
     def offers(self, capability: str) -> bool:
         """Whether this has been declared to clients."""
-        return capability in self._offered()
+        return capability in self.offered()
 
     def binding(self, revision: str) -> Binding[C]:
         """This server at one revision."""
