@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         McpError,
         McpGenError,
         MethodNotFound,
+        MissingCapability,
         ParseError,
         ProjectionError,
         ProtocolError,
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
         SessionLost,
         ToolError,
         TransportError,
+        UrlElicitation,
+        UrlElicitationRequired,
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.asking import Accepted, Cancelled, Declined
     from mcp_gen.server.contents import Contents
     from mcp_gen.server.context import Context
     from mcp_gen.server.files import FileResources
@@ -35,11 +39,14 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
 
 __all__ = [
+    "Accepted",
     "CacheHints",
+    "Cancelled",
     "Client",
     "ClientSession",
     "Contents",
     "Context",
+    "Declined",
     "FileResources",
     "InvalidParams",
     "InvalidRequest",
@@ -48,6 +55,7 @@ __all__ = [
     "McpError",
     "McpGenError",
     "MethodNotFound",
+    "MissingCapability",
     "ParseError",
     "Projected",
     "ProjectionError",
@@ -58,6 +66,8 @@ __all__ = [
     "SessionLost",
     "ToolError",
     "TransportError",
+    "UrlElicitation",
+    "UrlElicitationRequired",
     "UsageError",
     "assistant",
     "project",
@@ -66,11 +76,14 @@ __all__ = [
 
 _HOMES = {
     "CacheHints": "mcp_gen.server.hints",
+    "Accepted": "mcp_gen.server.asking",
+    "Cancelled": "mcp_gen.server.asking",
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
     "Contents": "mcp_gen.server.contents",
     "Context": "mcp_gen.server.context",
     "FileResources": "mcp_gen.server.files",
+    "Declined": "mcp_gen.server.asking",
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",

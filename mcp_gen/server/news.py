@@ -158,6 +158,16 @@ class News:
         self._busy.setdefault(session.outlet, set()).add(task)
         task.add_done_callback(partial(self._sent, session.outlet))
 
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """The user is done at a URL: told to the session that was asked, if its revision says so.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
+        """
+        from mcp_gen.server.asking import tell_complete
+
+        await tell_complete(self._kernel, elicitation_id)
+
     def _sent(self, outlet: Outlet, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             _log.error("a notification could not be sent", exc_info=error)

@@ -23,6 +23,7 @@ from mcp_gen.server.per_connection import PerConnection
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
 from mcp_gen.server.resources import OffersResources, ResourceBox
 from mcp_gen.server.serving import Serves
+from mcp_gen.server.states import Kept, States
 from mcp_gen.server.tools import OffersTools, ToolBox
 from mcp_gen.session.kernel import Kernel
 from mcp_gen.session.limits import Limits
@@ -69,6 +70,10 @@ class Server(
 
     Raises:
         UsageError: no such revision, or a limit that is not above zero.
+    A request that is answered in rounds takes its state to the client and back, for `state_ttl_s`
+    at most. The first of `state_keys` protects it, each of them recognises it: several processes
+    that serve one client need the same. Without them there is a random key for this process.
+    `max_rounds` is how often a request may come with answers before it fails.
     """
 
     def __init__(
@@ -92,6 +97,9 @@ class Server(
         max_message_bytes: int | None = None,
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 20.0,
+        state_keys: Sequence[str | bytes] = (),
+        state_ttl_s: float = 600.0,
+        max_rounds: int = 32,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -110,6 +118,9 @@ class Server(
         self.lifespan_value: Any = None
         self._lifespan = Lifespan(self, lifespan) if lifespan else None
         self._served: dict[ServerSession[Context], asyncio.Event] = {}
+        self.states = States(state_keys, state_ttl_s)
+        self.kept = Kept(state_ttl_s)
+        self.max_rounds = max_rounds
         self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(
             handlers=Handlers(self),

@@ -7,6 +7,7 @@ to hooks; what a client tells is, with and without a session.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,7 +23,7 @@ from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller, header_mismatch
-from mcp_gen.session.outlet import ANSWER_ONLY
+from mcp_gen.session.outlet import ANSWER_ONLY, AnswerOnly
 from mcp_gen.session.server import GRACE_S
 
 if TYPE_CHECKING:
@@ -228,6 +229,11 @@ def _first(headers: Mapping[str, str], names: set[str]) -> str | None:
 def _caller(profile: Profile, session: HttpSession | None, headers: Mapping[str, str]) -> Caller:
     """Who sent a message with these headers."""
     known = session.caller if session else None
-    caller = known.in_another_request() if known else Caller(profile, ANSWER_ONLY, session)
+    if known:
+        caller = known.in_another_request()
+    else:
+        # What a request asks of its client ends its task; a session outlives its first one.
+        outlet = ANSWER_ONLY if session else AnswerOnly(asyncio.current_task())
+        caller = Caller(profile, outlet, session)
     caller.headers = headers
     return caller

@@ -46,6 +46,22 @@ class Session(ABC):
         self.begun = False
         """Whether the client has said, after the handshake, that it is ready."""
         self._later: dict[Hashable, Callable[[], None]] = {}
+        self.roots: tuple[Any, ...] | None = None
+        """The client's roots, while it has not said that they are others."""
+        self.roots_changes: int = 0
+        """How often it has said so: what was asked before is not what there is after."""
+
+    def hear(self, profile: Profile, method: str) -> None:
+        """Take what the client tells about itself: that it is ready, that its roots are others."""
+        if profile.ready and method == profile.ready.name:
+            self.begin()
+        elif profile.roots_changed and method == profile.roots_changed.name:
+            self.forget_roots()
+
+    def forget_roots(self) -> None:
+        """The client's roots are others now."""
+        self.roots = None
+        self.roots_changes += 1
 
     @cached_property
     def id(self) -> str:
@@ -61,6 +77,11 @@ class Session(ABC):
     def subscribed(self) -> set[str]:
         """The URIs of the resources whose updates this session has asked for."""
         return set()
+
+    @cached_property
+    def elicitations(self) -> dict[str, None]:
+        """The ids of the pages that this session's user was sent to, oldest first."""
+        return {}
 
     @cached_property
     def local(self) -> dict[str, Any]:

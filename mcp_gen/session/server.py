@@ -197,9 +197,8 @@ class ServerSession(Link, Session, Generic[C]):
             self._send(None if task.cancelling() else answer, batch)
 
     def _told(self, event: Noticed) -> None:
-        ready = self.profile.ready if self.profile else None
-        if ready is not None and event.method == ready.name:
-            self.begin()
+        if self.profile:
+            self.hear(self.profile, event.method)
         super()._told(event)
 
     def _spoken(self, event: Noticed) -> Profile | None:

@@ -45,7 +45,7 @@ class Watch:
         """What was agreed on, once something was."""
         self.violations: list[str] = []
         self._named: str | None = None
-        self._client_asked: dict[bytes, _Asked] = {}
+        self._client_asked: dict[bytes, list[_Asked]] = {}
         self._server_asked: set[bytes] = set()
         self._client_is_right = True
 
@@ -61,7 +61,9 @@ class Watch:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             frame = None
         hear = self._heard if sender == "client" else self._said
-        if isinstance(frame, list) and mcp_wire.profile(self.spoken).allows_batches:
+        # What a client sends at once may be seen before the handshake in front of it is answered.
+        batch = sender == "client" or mcp_wire.profile(self.spoken).allows_batches
+        if isinstance(frame, list) and batch:
             for entry in frame:
                 hear(entry, msgspec.json.encode(entry))
         else:
@@ -77,8 +79,10 @@ class Watch:
         right = not _checker(named or self.spoken).check(data, "client")
         if isinstance(frame, dict) and "method" in frame and "id" in frame:
             id = msgspec.json.encode(frame["id"])
-            right = right and id not in self._client_asked
-            self._client_asked[id] = _Asked(data, str(frame["method"]), named)
+            right = right and not self._client_asked.get(id)
+            # An id that is still open may come again: then there are two answers to it.
+            asked = _Asked(data, str(frame["method"]), named)
+            self._client_asked.setdefault(id, []).append(asked)
         self._client_is_right = self._client_is_right and right
 
     # --- the server: what it says ---
@@ -103,7 +107,8 @@ class Watch:
 
     def _answers(self, frame: dict[str, Any], data: bytes) -> None:
         id = msgspec.json.encode(frame.get("id"))
-        asked = self._client_asked.pop(id, None)
+        open_ones = self._client_asked.get(id)
+        asked = open_ones.pop(0) if open_ones else None
         if asked is None:
             # What is no request can still have an id, which its error then carries.
             if "id" in frame and not self._client_is_right:
