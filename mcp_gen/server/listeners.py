@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from mcp_gen.server.topics import LISTS, Topic, asking, is_watched, send, updated
+from mcp_gen.server.topics import LISTS, Topic, is_watched, send, updated
+from mcp_gen.session.peer import asking
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Listeners:
         granted = self._granted(params.notifications)
         listener = _Listener(ctx, tuple(_topics(granted)))
         profile, outlet = ctx.profile, ctx.caller.outlet
-        client = asking(self._kernel, profile, outlet, ctx)
+        client = asking(profile, outlet, self._kernel, ctx)
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
             await client.notify(profile.acknowledged, first)
@@ -109,10 +110,10 @@ class Listeners:
         method, task = ctx.profile.cancelled, asyncio.current_task()
         if method is None or task is None:
             return
-        params = method.params(request_id=ctx.request_id)
-        await self._kernel.hooks.outbound.notices[method.name].tell(ctx, params)
         # The answer goes out at the end of this task, after every hook that may still see it.
-        task.add_done_callback(lambda _: send(ctx.caller.outlet, method, params))
+        behind: Any = _Behind(task, ctx.caller.outlet)
+        params = method.params(request_id=ctx.request_id)
+        await asking(ctx.profile, behind, self._kernel, ctx).notify(method, params)
 
     def _granted(self, wanted: common.SubscriptionFilter) -> common.SubscriptionFilter:
         """Of what is wanted, that which the server declares."""
@@ -155,6 +156,17 @@ class Listeners:
         for one in outlets:
             for listener in list(self._by_outlet.get(one, ())):
                 listener.end()
+
+
+class _Behind:
+    """An outlet whose messages go out when a task has ended."""
+
+    def __init__(self, task: asyncio.Task[Any], outlet: Outlet) -> None:
+        self._task = task
+        self._outlet = outlet
+
+    def notify(self, method: Method[Any, None], params: Any) -> None:
+        self._task.add_done_callback(lambda _: send(self._outlet, method, params))
 
 
 def _topics(granted: common.SubscriptionFilter) -> Iterator[Topic]:

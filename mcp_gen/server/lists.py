@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.listing import Listing, in_session, listings
@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["OffersLists", "SessionOffers"]
 
 F = TypeVar("F", bound="Callable[[Context, Any], bool]")
-ToolFilter = TypeVar("ToolFilter", bound="Callable[[Context, latest.Tool], bool]")
-PromptFilter = TypeVar("PromptFilter", bound="Callable[[Context, latest.Prompt], bool]")
-ResourceFilter = TypeVar(
-    "ResourceFilter",
-    bound="Callable[[Context, latest.Resource | latest.ResourceTemplate], bool]",
-)
+ToolFilter: TypeAlias = "Callable[[Context, latest.Tool], bool]"
+PromptFilter: TypeAlias = "Callable[[Context, latest.Prompt], bool]"
+ResourceFilter: TypeAlias = "Callable[[Context, latest.Resource | latest.ResourceTemplate], bool]"
 
 _TOPICS = {"tools": TOOLS, "resources": RESOURCES, "prompts": PROMPTS}
 

@@ -18,12 +18,12 @@ from mcp_gen.server.topics import (
     RESOURCES,
     TOOLS,
     Topic,
-    asking,
     is_watched,
     send,
     updated,
 )
 from mcp_gen.session.outlet import AnswerOnly
+from mcp_gen.session.peer import asking
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class News:
             send(session.outlet, method, params)
             return
         params = method.params() if params is UNSET else params
-        client = asking(self._kernel, profile, session.outlet, session)
+        client = asking(profile, session.outlet, self._kernel, session)
         task = asyncio.get_running_loop().create_task(client.notify(method, params))
         self._busy.setdefault(session.outlet, set()).add(task)
         task.add_done_callback(partial(self._sent, session.outlet))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_gen.session.asking import Asking
-
 if TYPE_CHECKING:
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.outlet import Outlet
@@ -19,7 +17,6 @@ __all__ = [
     "RESOURCES",
     "TOOLS",
     "Topic",
-    "asking",
     "is_watched",
     "send",
     "updated",
@@ -58,13 +55,8 @@ def updated(uri: str) -> Topic:
 
 
 def is_watched(kernel: Kernel[Any], method: Method[Any, None]) -> bool:
-    """Whether hooks have a part in sending this notification."""
-    return bool(kernel.hooks.outbound.notices.get(method.name))
-
-
-def asking(kernel: Kernel[Any], profile: Profile, outlet: Outlet, context: Any) -> Asking:
-    """What sends through the hooks, which get `context`."""
-    return Asking(outlet, profile, kernel.hooks.outbound, context, peer="client")
+    """Whether hooks or middleware have a part in sending this notification."""
+    return bool(kernel.sending or kernel.hooks.outbound.notices.get(method.name))
 
 
 def send(outlet: Outlet, method: Method[Any, None], params: Any) -> None:

@@ -92,7 +92,8 @@ class HttpExchange(Generic[C]):
                 self._notices.take(noticed, binding.profile, context)
             else:
                 cancelled = (binding.profile.cancelled, session.cancel)
-                session.notices.take(noticed, binding.profile, context, cancelled)
+                ready = (binding.profile.ready, session.ready)
+                session.notices.take(noticed, binding.profile, context, cancelled, ready)
         return Answer(202)
 
     def _hook_context(

@@ -53,6 +53,10 @@ class HttpSession(Session):
             raise asyncio.CancelledError
         return None
 
+    def ready(self, params: Any) -> None:
+        """The client is ready, now that it has shaken hands."""
+        self.begin()
+
     def cancel(self, params: Any) -> None:
         """Cancel the request that the params of a notification name, if it is still open."""
         task = self.in_flight.get(params.request_id)

@@ -303,6 +303,29 @@ async def test_hooks_see_what_is_told(revision: str) -> None:
 
 
 @every_listening
+async def test_sending_middleware_is_around_all_that_is_told(revision: str) -> None:
+    server = declaring()
+    seen: list[Any] = []
+
+    @server.sending_middleware
+    async def look(ctx: Context, method: str, params: Any, call_next: Any) -> Any:
+        seen.append((ctx.request_id, method))
+        return await call_next(params)
+
+    async with listening(server, revision, 5, **ALL) as client:
+        server.notify.tool_list_changed()
+        assert (await client.next())["params"] == {"_meta": {KEY: 5}}
+        server.notify.end_listening()
+        assert "result" in await client.next()
+        cancelled = (await client.next())["method"]
+    assert seen == [
+        (5, "notifications/subscriptions/acknowledged"),
+        (5, "notifications/tools/list_changed"),
+        (5, cancelled),
+    ]
+
+
+@every_listening
 async def test_what_is_cancelled_while_a_hook_runs_is_not_sent(revision: str) -> None:
     server = declaring()
     begun = asyncio.Event()

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from mcp_gen import Context, Server
-from tests.support.frames import PER_REQUEST, with_handshake
-from tests.support.raw import RawClient, talking
+from tests.support.asgi import begin, request
+from tests.support.frames import PER_REQUEST, Speaker, with_handshake, with_sessions
+from tests.support.raw import WAIT_S, RawClient, talking
 
 TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
@@ -187,6 +188,25 @@ async def test_nothing_is_sent_while_the_handshake_is_on(revision: str) -> None:
         assert "result" in await client.next()
 
 
+@with_sessions
+async def test_a_client_is_ready_over_http_too(revision: str) -> None:
+    server, speaker = Server("news"), Speaker(revision)
+    sessions: list[Any] = []
+    opened = asyncio.Event()
+
+    @server.hooks.session_opened
+    def keep(session: Any) -> None:
+        sessions.append(session)
+        opened.set()
+
+    app = server.asgi()
+    headers = await begin(app, speaker)
+    await asyncio.wait_for(opened.wait(), WAIT_S)
+    assert not sessions[0].begun
+    await request(app, speaker.initialized, headers)
+    assert sessions[0].begun
+
+
 @with_handshake
 async def test_being_ready_twice_is_told_nothing_twice(revision: str) -> None:
     server = declaring()
@@ -300,6 +320,23 @@ async def test_a_hook_that_hangs_keeps_no_session_open(revision: str) -> None:
         await heard(client)
         server.notify.tool_list_changed()
         await begun.wait()
+
+
+@with_handshake
+async def test_sending_middleware_is_around_what_is_told(revision: str) -> None:
+    server = declaring()
+    seen: list[Any] = []
+
+    @server.sending_middleware
+    async def count(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        seen.append((ctx, method))
+        return await call_next(params)
+
+    async with talking(server, revision) as client:
+        await heard(client)
+        server.notify.tool_list_changed()
+        assert (await client.next())["method"] == TOOLS
+        assert seen == [(server.sessions()[0], TOOLS)]
 
 
 # --- where and when it may be called ---
