@@ -173,7 +173,8 @@ class AsgiLifespan:
             await self._lifespan.keep()
         except LifespanError:
             _log.exception("no request can be served")
-            await send({"type": "http.response.start", "status": 503, "headers": []})
+            headers = [(b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 503, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
         await self._app(scope, receive, send)

@@ -6,10 +6,9 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.core.errors import UsageError
 from mcp_gen.server.log_handler import ClientLogHandler, watched
-from mcp_gen.server.telling import tell
-from mcp_gen.session.levels import is_heard
+from mcp_gen.server.telling import is_wrapped, tell
+from mcp_gen.session.levels import as_json, is_heard
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -68,10 +67,10 @@ async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     heard = is_heard(ctx.caller, ctx.meta, level) and ctx.server.kernel.offers("logging")
     if not heard or method is None:
         return
-    try:
-        await tell(ctx, method, method.params(level=level, data=data, logger=logger))
-    except TypeError as error:
-        raise UsageError(f"log: expected a text or other JSON: {error}") from None
+    encoded = as_json(data)
+    # Hooks and middleware get what was logged; else it is encoded no second time.
+    said = data if is_wrapped(ctx, method) else encoded
+    await tell(ctx, method, method.params(level=level, data=said, logger=logger))
 
 
 class LogHandlers(ServerHandlers["Context"]):

@@ -6,13 +6,16 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Raw
+
 from mcp_gen.core.errors import UsageError
+from mcp_wire import encode
 
 if TYPE_CHECKING:
     from mcp_gen.session.lifecycle import Caller
     from mcp_wire.profile import Profile
 
-__all__ = ["is_heard", "rank"]
+__all__ = ["as_json", "is_heard", "rank"]
 
 
 def is_heard(caller: Caller, meta: dict[str, Any] | None, level: str) -> bool:
@@ -33,6 +36,20 @@ def is_heard(caller: Caller, meta: dict[str, Any] | None, level: str) -> bool:
         return least is not None and severity >= rank(profile, least)
     least = caller.session.log_level if caller.session else None
     return least is None or severity >= rank(profile, least)
+
+
+def as_json(data: Any) -> Any:
+    """What is logged, encoded where it is no text.
+
+    Raises:
+        UsageError: JSON cannot carry it.
+    """
+    if data.__class__ is str:
+        return data
+    try:
+        return Raw(encode(data))
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise UsageError(f"log: expected a text or other JSON: {error}") from None
 
 
 def rank(profile: Profile, level: Any) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.session.asking import Asking, AtRevision
-from mcp_gen.session.levels import is_heard
+from mcp_gen.session.levels import as_json, is_heard
 from mcp_wire.callers import ClientCaller
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ class Session(ABC):
         if not is_heard(self.caller, None, level) or not self.kernel.offers("logging"):
             return
         if profile.log is not None:
+            as_json(data)  # an error now, not where it is sent
             params = profile.log.params(level=level, data=data, logger=logger)
             await asking(profile, self.outlet, self.kernel, self).notify(profile.log, params)
             await self.outlet.drain()
