@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
         return Raw(value.raw)
     dump = getattr(value, "model_dump", None)
     if dump is not None:
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)
     raise TypeError(f"a resource's function returned {type(value).__name__}, which is no JSON")
 
 

@@ -174,6 +174,22 @@ async def test_a_filter_hides_single_files(root: Path) -> None:
     assert "result" in await read(server, HANDSHAKE, "docs://picture.png")
 
 
+@with_handshake
+async def test_one_session_may_have_files_of_its_own(root: Path, revision: str) -> None:
+    server = Server("files", offers=["resources"])
+    async with talking(server, revision) as one, talking(server, revision) as other:
+        mine = server.for_session(server.sessions()[0])
+        mine.add_resources(FileResources(root / "guide", prefix="docs://"))
+        lists, reads = list[Any](), list[Any]()
+        for client in (one, other):
+            lists.append(await client.ask(client.speaker.request(1, "resources/list")))
+            asking = client.speaker.request(2, "resources/read", {"uri": "docs://a%20b.txt"})
+            reads.append(await client.ask(asking))
+    counts = [len(answer["result"]["resources"]) for answer in lists]
+    assert sorted(counts) == [0, 1]
+    assert ["result" in answer for answer in reads] == [count == 1 for count in counts]
+
+
 # --- reading ---
 
 

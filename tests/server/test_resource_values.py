@@ -34,6 +34,7 @@ class Shape(msgspec.Struct):
 
 class Model(pydantic.BaseModel):
     name: str
+    born_in: int = pydantic.Field(1970, alias="bornIn")
 
 
 def holding(value: Any, **described: Any) -> Server:
@@ -64,8 +65,11 @@ def holding(value: Any, **described: Any) -> Server:
         (False, {"text": "false", "mimeType": "application/json"}),
         (Point(1), {"text": '{"x":1}', "mimeType": "application/json"}),
         (Shape(Point(1)), {"text": '{"at":{"x":1}}', "mimeType": "application/json"}),
-        (Model(name="a"), {"text": '{"name":"a"}', "mimeType": "application/json"}),
-        ([Model(name="a")], {"text": '[{"name":"a"}]', "mimeType": "application/json"}),
+        (Model(name="a"), {"text": '{"name":"a","bornIn":1970}', "mimeType": "application/json"}),
+        (
+            [Model(name="a")],
+            {"text": '[{"name":"a","bornIn":1970}]', "mimeType": "application/json"},
+        ),
         (Contents("<a/>", "text/xml"), {"text": "<a/>", "mimeType": "text/xml"}),
         (Contents(PNG, "image/png"), {"blob": BLOB, "mimeType": "image/png"}),
         (Contents({"a": 1}), {"text": '{"a":1}', "mimeType": "application/json"}),
