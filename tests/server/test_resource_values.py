@@ -245,6 +245,26 @@ async def test_a_result_that_cannot_say_it_has_what_the_resource_says() -> None:
     assert await hints(holding(made, ttl_ms=9), PER_REQUEST) == (9, "private")
 
 
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [({}, (1000, "private")), ({"cache_scope": "public"}, (1000, "public"))],
+)
+async def test_what_a_filter_guards_is_private_unless_it_says_otherwise(
+    described: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    server = Server("resources", cache=SERVER)
+    server.add_resource(URI, "text", **described)
+    server.filter_resources(lambda ctx, one: True)
+    assert await hints(server, PER_REQUEST) == expected
+
+
+async def test_a_method_says_it_for_all_that_is_read() -> None:
+    server = Server("resources", cache=SERVER)
+    server.add_resource(URI, "text")
+    server.cache_hints(read_resource=CacheHints(ttl_ms=3))
+    assert await hints(server, PER_REQUEST) == (3, "private")
+
+
 @with_handshake
 async def test_revisions_that_do_not_know_of_it_are_not_told(revision: str) -> None:
     assert await hints(holding("text", ttl_ms=9), revision) == (None, None)
