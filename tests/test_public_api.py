@@ -142,7 +142,29 @@ def after(ctx: Context, params: CallToolParams, result: CallToolResults) -> Call
     return result
 
 
+@server.resource("users://{id}/profile", title="Profile", ttl_ms=1000)
+async def profile(id: int) -> dict[str, int]:
+    return {"id": id}
+
+
+@server.completion("users://{id}/profile", "id")
+def ids(value: str) -> list[str]:
+    return []
+
+
+@server.resource("config://app", nme="other")  # wrong
+def config() -> str:
+    return ""
+
+
+@server.resource  # wrong
+def nowhere() -> str:
+    return ""
+
+
 async def use() -> None:
+    assert_type(await profile(1), dict[str, int])
+    assert_type(ids(""), list[str])
     assert_type(plain(1), str)
     assert_type(await described(1), str)
     plain("one")  # wrong

@@ -88,12 +88,11 @@ def read_result(
 
 def _completed(value: Any, home: _Home, mime_type: str | None, hints: Mapping[str, Any]) -> Any:
     contents = [_part(one, home, one.uri, mime_type) for one in value.contents]
-    if type(value) is home.result:
-        return replace(value, contents=contents)
-    if hasattr(value, "ttl_ms"):
-        # Of a revision that has hints: the function has given its own.
-        hints = {"ttl_ms": value.ttl_ms, "cache_scope": value.cache_scope}
-    return home.result(contents=contents, meta=value.meta, **(hints if home.hints else {}))
+    # At a revision that has hints, the function has given its own.
+    own = {key: getattr(value, key) for key in hints if hasattr(value, key)}
+    return home.result(
+        contents=contents, meta=value.meta, **({**hints, **own} if home.hints else {})
+    )
 
 
 def _is_part(value: Any) -> bool:
@@ -153,7 +152,7 @@ def _plain(value: Any) -> Any:
         return Raw(value.raw)
     dump = getattr(value, "model_dump", None)
     if dump is not None:
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)
     raise TypeError(f"a resource's function returned {type(value).__name__}, which is no JSON")
 
 

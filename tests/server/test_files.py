@@ -174,6 +174,22 @@ async def test_a_filter_hides_single_files(root: Path) -> None:
     assert "result" in await read(server, HANDSHAKE, "docs://picture.png")
 
 
+@with_handshake
+async def test_one_session_may_have_files_of_its_own(root: Path, revision: str) -> None:
+    server = Server("files", offers=["resources"])
+    async with talking(server, revision) as one, talking(server, revision) as other:
+        mine = server.for_session(server.sessions()[0])
+        mine.add_resources(FileResources(root / "guide", prefix="docs://"))
+        lists, reads = list[Any](), list[Any]()
+        for client in (one, other):
+            lists.append(await client.ask(client.speaker.request(1, "resources/list")))
+            asking = client.speaker.request(2, "resources/read", {"uri": "docs://a%20b.txt"})
+            reads.append(await client.ask(asking))
+    counts = [len(answer["result"]["resources"]) for answer in lists]
+    assert sorted(counts) == [0, 1]
+    assert ["result" in answer for answer in reads] == [count == 1 for count in counts]
+
+
 # --- reading ---
 
 
@@ -319,6 +335,13 @@ async def test_a_folder_that_is_swapped_for_a_link_at_the_last_moment_is_not_fol
     assert "error" in await read(serving(root), HANDSHAKE, "docs://guide/a%20b.txt")
 
 
+async def test_a_file_whose_name_leads_out_on_other_systems_is_not_served(root: Path) -> None:
+    (root / "..\\a.txt").write_text("odd")
+    server = serving(root)
+    assert len(await listed(server)) == 3
+    assert "error" in await read(server, HANDSHAKE, "docs://..%5Ca.txt")
+
+
 async def test_a_file_that_blocks_is_not_read(root: Path) -> None:
     os.mkfifo(root / "pipe")
     server = serving(root)
@@ -402,7 +425,8 @@ async def test_files_are_read_while_the_loop_goes_on(
 
 @with_handshake
 @pytest.mark.parametrize(
-    ("path", "can"), [("readme.md", True), ("gone.md", False), ("../outside.txt", False)]
+    ("path", "can"),
+    [("readme.md", True), ("gone.md", False), ("guide", False), ("../outside.txt", False)],
 )
 async def test_there_is_subscribing_to_files_that_there_are(
     root: Path, revision: str, path: str, can: bool

@@ -41,7 +41,7 @@ def gives_nothing(id: str) -> None: ...
         ("u://{id}{?more}", of_id_and_more, r"give `more` of of_id_and_more a default"),
         ("u://x", of_id, r"has no variables, but of_id needs `id`: write the URI with \{id\}"),
         ("u://{id}", of_point, "text, which .*Point.* is not made of: use str, int"),
-        ("u://{id}", of_folder, "JSON has nothing for PurePath"),
+        ("u://{id}", of_folder, "PurePath"),
         ("u://{id}", of_dict, "is not made of"),
         ("u://{id*}", of_points, "is not made of"),
         ("u://{id}", of_list, r"is a list: write \{id\*\}"),

@@ -34,6 +34,7 @@ class Shape(msgspec.Struct):
 
 class Model(pydantic.BaseModel):
     name: str
+    born_in: int = pydantic.Field(1970, alias="bornIn")
 
 
 def holding(value: Any, **described: Any) -> Server:
@@ -64,8 +65,11 @@ def holding(value: Any, **described: Any) -> Server:
         (False, {"text": "false", "mimeType": "application/json"}),
         (Point(1), {"text": '{"x":1}', "mimeType": "application/json"}),
         (Shape(Point(1)), {"text": '{"at":{"x":1}}', "mimeType": "application/json"}),
-        (Model(name="a"), {"text": '{"name":"a"}', "mimeType": "application/json"}),
-        ([Model(name="a")], {"text": '[{"name":"a"}]', "mimeType": "application/json"}),
+        (Model(name="a"), {"text": '{"name":"a","bornIn":1970}', "mimeType": "application/json"}),
+        (
+            [Model(name="a")],
+            {"text": '[{"name":"a","bornIn":1970}]', "mimeType": "application/json"},
+        ),
         (Contents("<a/>", "text/xml"), {"text": "<a/>", "mimeType": "text/xml"}),
         (Contents(PNG, "image/png"), {"blob": BLOB, "mimeType": "image/png"}),
         (Contents({"a": 1}), {"text": '{"a":1}', "mimeType": "application/json"}),
@@ -239,6 +243,26 @@ async def test_a_result_says_it_for_itself() -> None:
 async def test_a_result_that_cannot_say_it_has_what_the_resource_says() -> None:
     made = mcp_wire.types(HANDSHAKE).ReadResourceResult(contents=[])
     assert await hints(holding(made, ttl_ms=9), PER_REQUEST) == (9, "private")
+
+
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [({}, (1000, "private")), ({"cache_scope": "public"}, (1000, "public"))],
+)
+async def test_what_a_filter_guards_is_private_unless_it_says_otherwise(
+    described: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    server = Server("resources", cache=SERVER)
+    server.add_resource(URI, "text", **described)
+    server.filter_resources(lambda ctx, one: True)
+    assert await hints(server, PER_REQUEST) == expected
+
+
+async def test_a_method_says_it_for_all_that_is_read() -> None:
+    server = Server("resources", cache=SERVER)
+    server.add_resource(URI, "text")
+    server.cache_hints(read_resource=CacheHints(ttl_ms=3))
+    assert await hints(server, PER_REQUEST) == (3, "private")
 
 
 @with_handshake
