@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from enum import Enum
+from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as type_hints
@@ -195,19 +196,21 @@ class Form(Generic[T]):
         return made
 
 
-_forms: dict[Any, Form[Any]] = {}
-
-
 def form_of(kind: type[T]) -> Form[T]:
     """The form of a type, made once.
 
     Raises:
         UsageError: a type that no form can be made of; the message says which field, and why.
     """
-    found: Form[T] | None = _forms.get(kind)
-    if found is None:
-        found = _forms[kind] = Form(kind)
-    return found
+    wanted: Any = kind
+    made: Form[T] = _form_of(wanted)
+    return made
+
+
+# Bounded: a handler may define its form anew in every call.
+@lru_cache(maxsize=256)
+def _form_of(kind: Any) -> Any:
+    return Form(kind)
 
 
 def _unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], bool]:

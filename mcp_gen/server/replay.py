@@ -15,7 +15,13 @@ import msgspec
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, UrlElicitationRequired
+from mcp_gen.core.errors import (
+    InvalidParams,
+    InvalidRequest,
+    McpError,
+    MissingCapability,
+    UrlElicitationRequired,
+)
 from mcp_gen.server.capabilities import require_for
 from mcp_gen.server.rounds import Question, Role, Rounds, questions_of
 from mcp_gen.server.states import State
@@ -32,8 +38,8 @@ T = TypeVar("T")
 CLEANUP_S = 5.0
 """How long a handler has for its `finally` blocks before it is cancelled once more."""
 
-_TURNS = 3
-"""How many turns of the loop other tasks of the handler have to ask in the same round."""
+_TURNS = 8
+"""How many turns of the loop other tasks of the handler have to ask, or fail, in the same round."""
 _LATE = 8
 """How often a handler that will not end is let off at once, before it has to wait."""
 
@@ -161,7 +167,8 @@ class ReplayedRounds(Rounds):
         if self._open:
             await self._wind_up()
         self.over = True
-        if self._open:
+        # What the client cannot answer it cannot answer in the next round either.
+        if self._open and not isinstance(failure, MissingCapability):
             return self._required()
         if isinstance(failure, UrlElicitationRequired):
             self._ask_for_pages(failure)

@@ -120,6 +120,8 @@ class Server(
         self._served: dict[ServerSession[Context], asyncio.Event] = {}
         self.states = States(state_keys, state_ttl_s)
         self.kept = Kept(state_ttl_s)
+        if max_rounds < 1:
+            raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
         self.max_rounds = max_rounds
         self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(

@@ -11,7 +11,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Context, MissingCapability, Server
 from mcp_gen.types import Tool, ToolChoice
-from tests.support.answering import ASKS, answering
+from tests.support.answering import ASKS, answering, in_results
 from tests.support.frames import ALL, every_revision
 
 Body = Callable[[Context], Awaitable[Any]]
@@ -149,6 +149,23 @@ async def test_a_client_with_the_capability_is_asked(
     async with answering(server, revision, give, capabilities=declared) as client:
         assert await client.text("tool") == "asked"
     assert len(client.asked) == 1
+
+
+@in_results
+async def test_none_of_all_questions_is_sent_where_the_client_cannot_answer_one_of_them(
+    revision: str,
+) -> None:
+    server = Server("curious")
+
+    @server.tool
+    async def curious(ctx: Context) -> str:
+        await ctx.ask_all(ctx.elicit("Name?", Name), ctx.list_roots())
+        return "asked"
+
+    async with answering(server, revision, lambda asked: None, capabilities=FORM) as client:
+        answer = await client.call("curious")
+    assert answer["data"] == {"requiredCapabilities": {"roots": {}}}
+    assert client.asked == []
 
 
 @every_revision

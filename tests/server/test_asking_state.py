@@ -154,6 +154,11 @@ def test_a_state_that_never_lives_is_refused_when_the_server_is_made() -> None:
         Server("short", state_ttl_s=0)
 
 
+def test_a_request_without_any_round_is_refused_when_the_server_is_made() -> None:
+    with pytest.raises(UsageError, match="at least 1 round"):
+        Server("short", max_rounds=0)
+
+
 # --- What a state is bound to ---
 
 
