@@ -6,6 +6,7 @@ session does, under the id that the answer to the handshake carries.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -130,9 +131,12 @@ class HttpExchange(Generic[C]):
     ) -> Call[C]:
         method = str(frame.method)
         known = session.caller if session else None
-        caller = (
-            known.in_another_request() if known else Caller(binding.profile, _ANSWER_ONLY, session)
-        )
+        if known:
+            caller = known.in_another_request()
+        else:
+            # What a request asks of its client ends its task; a session outlives its first one.
+            outlet = _ANSWER_ONLY if session else AnswerOnly(asyncio.current_task())
+            caller = Caller(binding.profile, outlet, session)
         caller.headers = headers
         if session is None:
             caller.stated_revision = self._stated(binding.profile, headers, method)

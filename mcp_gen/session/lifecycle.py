@@ -47,6 +47,8 @@ class Caller(Struct, eq=False):
     """The revision that a handshake under way will settle, if it succeeds with all its hooks."""
     stated_revision: str | None = None
     """The revision that the transport named beside the message, where it does."""
+    principal: str | None = None
+    """Who the client is to those who let it in: a name that stays; None where nobody asks."""
 
     def in_another_request(self) -> Caller:
         """The same client, without headers: requests that are open at once do not share them."""
@@ -54,6 +56,7 @@ class Caller(Struct, eq=False):
         same.capabilities = self.capabilities
         same.client_info = self.client_info
         same.ready = self.ready
+        same.principal = self.principal
         return same
 
 

@@ -99,10 +99,15 @@ class Link(ABC):
 
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
-        if id is None:
-            return False
-        task: asyncio.Task[None] | None = self._connection.in_flight.get(id)
+        task = self.task(id)
         return task is not None and not task.cancelling()
+
+    def task(self, id: RequestId | None) -> asyncio.Task[None] | None:
+        """The task in which this request is being answered."""
+        found: asyncio.Task[None] | None = None
+        if id is not None:
+            found = self._connection.in_flight.get(id)
+        return found
 
     async def drain(self) -> None:
         """Wait until the peer has read enough for more to be sent."""

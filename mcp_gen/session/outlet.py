@@ -9,6 +9,8 @@ from msgspec import UNSET
 from mcp_gen.core.errors import TransportError
 
 if TYPE_CHECKING:
+    import asyncio
+
     from msgspec import Raw
 
     from mcp_gen.core.envelope import RequestId
@@ -50,9 +52,16 @@ class Outlet(Protocol):
         """Whether this request is still being answered: nothing may be sent for it afterwards."""
         ...
 
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """The task in which this request is being answered, if that is known here."""
+        ...
+
 
 class AnswerOnly:
-    """An exchange that can carry nothing but the answer."""
+    """An exchange that can carry nothing but the answer; `task` is the one that makes it."""
+
+    def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
+        self._task = task
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Forget it: nobody is promised a notification."""
@@ -74,3 +83,7 @@ class AnswerOnly:
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
         return id is not None
+
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """The task in which this request is being answered, if that is known here."""
+        return self._task

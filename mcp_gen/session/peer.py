@@ -34,6 +34,15 @@ class Session(ABC):
         """The client, once it has shaken hands."""
         self.log_level: str | None = None
         """The least severe level that the client wants to hear; None until it says so."""
+        self.roots: tuple[Any, ...] | None = None
+        """The client's roots, while it has not said that they are others."""
+        self.roots_changes: int = 0
+        """How often it has said so: what was asked before is not what there is after."""
+
+    def forget_roots(self) -> None:
+        """The client's roots are others now."""
+        self.roots = None
+        self.roots_changes += 1
 
     @cached_property
     def id(self) -> str:
@@ -49,6 +58,11 @@ class Session(ABC):
     def subscribed(self) -> set[str]:
         """The URIs of the resources whose updates this session has asked for."""
         return set()
+
+    @cached_property
+    def elicitations(self) -> dict[str, None]:
+        """The ids of the pages that this session's user was sent to, oldest first."""
+        return {}
 
     @cached_property
     def local(self) -> dict[str, Any]:

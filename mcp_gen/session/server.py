@@ -165,6 +165,12 @@ class ServerSession(Link, Session, Generic[C]):
         # Notifications name nothing: where nothing was agreed on, they follow the requests.
         return self.profile or self._named or self._kernel.choose(None, event.params).profile
 
+    def _told(self, event: Noticed) -> None:
+        changed = self.profile.roots_changed if self.profile else None
+        if changed is not None and event.method == changed.name:
+            self.forget_roots()
+        super()._told(event)
+
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None
         return self._kernel.context(None, known or self._caller(profile), None)
