@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         McpError,
         McpGenError,
         MethodNotFound,
+        MissingCapability,
         ParseError,
         ProjectionError,
         ProtocolError,
@@ -22,22 +23,29 @@ if TYPE_CHECKING:
         SessionLost,
         ToolError,
         TransportError,
+        UrlElicitation,
+        UrlElicitationRequired,
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.asking import Accepted, Cancelled, Declined
     from mcp_gen.server.context import Context
     from mcp_gen.server.server import Server
 
 __all__ = [
+    "Accepted",
+    "Cancelled",
     "Client",
     "ClientSession",
     "Context",
+    "Declined",
     "InvalidParams",
     "InvalidRequest",
     "Loss",
     "McpError",
     "McpGenError",
     "MethodNotFound",
+    "MissingCapability",
     "ParseError",
     "Projected",
     "ProjectionError",
@@ -47,14 +55,19 @@ __all__ = [
     "SessionLost",
     "ToolError",
     "TransportError",
+    "UrlElicitation",
+    "UrlElicitationRequired",
     "UsageError",
     "project",
 ]
 
 _HOMES = {
+    "Accepted": "mcp_gen.server.asking",
+    "Cancelled": "mcp_gen.server.asking",
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
     "Context": "mcp_gen.server.context",
+    "Declined": "mcp_gen.server.asking",
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",

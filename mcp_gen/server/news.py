@@ -31,6 +31,16 @@ class News:
     def resource_updated(self, uri: str) -> None:
         """A resource reads differently now: told to those who have subscribed to it."""
 
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """The user is done at a URL: told to the session that was asked, if its revision says so.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
+        """
+        from mcp_gen.server.asking import tell_complete
+
+        await tell_complete(self._kernel, elicitation_id)
+
 
 class NewsHandlers(ServerHandlers[Any]):
     """What a server answers to those who want to hear of changes."""

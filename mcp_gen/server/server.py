@@ -20,6 +20,7 @@ from mcp_gen.server.logs import Logs
 from mcp_gen.server.news import News
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
 from mcp_gen.server.resources import OffersResources, ResourceBox
+from mcp_gen.server.states import Kept, States
 from mcp_gen.server.tools import OffersTools, ToolBox
 from mcp_gen.session.kernel import Kernel
 from mcp_gen.session.server import ServerSession
@@ -48,6 +49,11 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
 
     `page_size` is how many items a page of a list has at most; without it there is one page.
     `cache` tells clients how long they may keep what they got.
+
+    A request that is answered in rounds takes its state to the client and back, for `state_ttl_s`
+    at most. The first of `state_keys` protects it, each of them recognises it: several processes
+    that serve one client need the same. Without them there is a random key for this process.
+    `max_rounds` is how often a request may come with answers before it fails.
     """
 
     def __init__(
@@ -64,6 +70,9 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         offers: Collection[Feature] = _LOGGING,
         page_size: int | None = None,
         cache: CacheHints = CacheHints(),  # noqa: B008
+        state_keys: Sequence[str | bytes] = (),
+        state_ttl_s: float = 600.0,
+        max_rounds: int = 32,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -78,6 +87,11 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         self.cache = cache
         self.page_size = page_size
         self.lifespan_value: Any = None
+        self.states = States(state_keys, state_ttl_s)
+        self.kept = Kept(state_ttl_s)
+        if max_rounds < 1:
+            raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
+        self.max_rounds = max_rounds
         self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(
             handlers=Handlers(self),

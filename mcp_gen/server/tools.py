@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property, partial
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import cache, cached_property
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -26,6 +24,7 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.server.blocking import in_thread
 from mcp_gen.server.listing import Listing
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.signature import Signature, json_schema
@@ -91,16 +90,17 @@ class FunctionTool:
         named = self.signature.arguments(arguments, ctx)
         if self.signature.is_async:
             return await self._function(**named)
-        run = partial(contextvars.copy_context().run, self._function, **named)
-        return await asyncio.get_running_loop().run_in_executor(None, run)
+        return await in_thread(ctx, self._function, named)
 
-    def result(self, value: Any, revision: str) -> common.CallToolResult:
+    def result(
+        self, value: Any, revision: str
+    ) -> common.CallToolResult | common.InputRequiredResult:
         """What the function returned, as a result of a revision.
 
         What the function made of wire types itself stays as it is.
         """
         if value.__class__ not in _PLAIN:
-            if _is_result(value):
+            if _is_result(value) or isinstance(value, latest.InputRequiredResult):
                 return value
             if _is_block(value):
                 return latest.CallToolResult(content=[value])
@@ -181,7 +181,9 @@ class ToolBox:
         """
         self.listing.items.add(tool.name, tool)
 
-    async def call(self, ctx: Context, params: CallParams) -> common.CallToolResult:
+    async def call(
+        self, ctx: Context, params: CallParams
+    ) -> common.CallToolResult | common.InputRequiredResult:
         """Call the tool that is named.
 
         Raises:
@@ -229,11 +231,12 @@ class ToolHandlers(ServerHandlers["Context"]):
         )
         return page
 
-    async def call_tool(
+    def call_tool(
         self, ctx: Context, params: CallParams
-    ) -> common.CallToolResult | common.InputRequiredResult:
+    ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
         """tools/call"""
-        return await in_rounds(ctx, params, self.server.tools.call)
+        # Not async itself: one coroutine less for every call to go through.
+        return in_rounds(ctx, params, self.server.tools.call)
 
 
 class OffersTools:
