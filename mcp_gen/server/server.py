@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import mcp_wire
+from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
