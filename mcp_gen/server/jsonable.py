@@ -249,6 +249,6 @@ def _name(hint: Any) -> str:
 
 def _none_of_ours(hint: Any) -> NotJson:
     return NotJson(
-        f"JSON has nothing for {_name(hint)}: use builtins, dataclasses, TypedDicts, Structs, attrs "
-        "classes, enums or pydantic models"
+        f"JSON has nothing for {_name(hint)}: use builtins, dataclasses, TypedDicts, Structs, "
+        "attrs classes, enums or pydantic models"
     )

@@ -277,9 +277,7 @@ async def test_in_one_call_a_factory_runs_once() -> None:
 
 
 async def test_a_factory_that_is_not_cached_runs_for_each() -> None:
-    async def tool(
-        a: Annotated[Made, Depends(first)], b: Annotated[Made, Depends(apart)]
-    ) -> str:
+    async def tool(a: Annotated[Made, Depends(first)], b: Annotated[Made, Depends(apart)]) -> str:
         return str(a is b)
 
     assert texts(await call(with_tool(tool))) == ["False"]
@@ -465,4 +463,3 @@ def test_a_dependency_written_as_default_is_a_usage_error() -> None:
 def test_a_context_of_ones_own_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="OwnContext: annotate it as Context"):
         with_tool(of_own_context)
-
