@@ -17,7 +17,7 @@ __all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "RawSchema"]
 
 MAX_DEPTH = 64
 MAX_SUBSCHEMAS = 10_000
-MAX_MESSAGE = 500
+MAX_MESSAGE = 250
 """Characters of what is said of a value that does not fit: it may have members of any name."""
 
 DIALECTS = frozenset(
@@ -104,14 +104,16 @@ class RawSchema:
         try:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            said = error.message
-            if len(said) > MAX_MESSAGE:
-                said = f"{said[:MAX_MESSAGE]}..."
-            raise BadValue(f"{said} - at `{_path(path, error.instance_path)}`") from None
+            said, where = _short(error.message), _short(_path(path, error.instance_path))
+            raise BadValue(f"{said} - at `{where}`") from None
 
 
 def _refuse(uri: str) -> Any:
     raise ValueError(f"{uri} is another document")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
 
 
 def _path(root: str, steps: list[str | int]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import mcp_wire
 from mcp_gen import McpError, Server
 from tests.support.scripted import served
@@ -33,15 +35,13 @@ async def call(server: Server, revision: str = mcp_wire.LATEST, /, **arguments: 
 
 
 async def failure(server: Server, revision: str = mcp_wire.LATEST, /, **arguments: Any) -> str:
-    """What is said of a call that fails, in the way of the revision."""
-    refused: McpError | None = None
-    try:
-        result = await call(server, revision, **arguments)
-    except McpError as error:
-        refused = error
-    if refused is not None:
-        assert refused.code == -32602
-        return refused.message
+    """What is said of a call whose arguments are wrong, as the revision says it."""
+    if mcp_wire.profile(revision).bad_arguments == "protocol_error":
+        with pytest.raises(McpError) as caught:
+            await call(server, revision, **arguments)
+        assert caught.value.code == -32602
+        return caught.value.message
+    result = await call(server, revision, **arguments)
     assert result.is_error is True
     (said,) = texts(result)
     return said

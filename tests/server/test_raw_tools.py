@@ -16,7 +16,7 @@ import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError, content
 from mcp_gen.server import raw_schema
 from mcp_gen.server.raw_schema import MAX_DEPTH, MAX_MESSAGE, MAX_SUBSCHEMAS
-from mcp_wire import latest
+from mcp_wire import REVISIONS, latest
 from tests.server.calls import call, failure, listed, texts, with_tool
 from tests.support.frames import every_revision
 
@@ -106,9 +106,14 @@ async def test_what_is_said_of_wrong_arguments_repeats_no_value() -> None:
 
 
 async def test_what_is_said_of_wrong_arguments_is_of_bounded_length() -> None:
-    schema = {"type": "object", "additionalProperties": False}
-    arguments = {f"{number:0>50}": 1 for number in range(1000)}
-    said = await failure(with_tool(described(schema), echo), **arguments)
+    schema = {"type": "object", "unevaluatedProperties": False}
+    said = await failure(with_tool(described(schema), echo), **{"a" * 10_000: 1})
+    assert len(said) < MAX_MESSAGE + 100
+
+
+async def test_where_arguments_are_wrong_is_of_bounded_length() -> None:
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    said = await failure(with_tool(described(schema), echo), **{"a" * 10_000: "b"})
     assert len(said) < MAX_MESSAGE + 100
 
 
@@ -277,6 +282,17 @@ async def test_a_result_that_fits_the_output_schema_is_sent(revision: str, value
     result = await call(giving(value, NUMBERED), revision)
     assert not result.is_error
     assert texts(result) == ['{"n":1}']
+
+
+@every_revision
+async def test_a_result_written_for_a_revision_that_wraps_data_is_sent(revision: str) -> None:
+    wrapping = [one for one in REVISIONS if mcp_wire.profile(one).structured_content == "object"]
+    types = mcp_wire.types(wrapping[0])
+    value = types.CallToolResult(
+        content=[types.TextContent(text="[1]")], structured_content={"result": [1]}
+    )
+    result = await call(giving(value, {"type": "array"}), revision)
+    assert (result.is_error, texts(result)[0]) == (None, "[1]")
 
 
 @every_revision

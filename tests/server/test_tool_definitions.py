@@ -104,10 +104,11 @@ WRONG: list[tuple[Any, str]] = [
     (Methods.__dict__["unbound"], "a class method as `Class.method`"),
     (nowhere, "name 'Nowhere' is not defined. Import what it names at the top of the module"),
     (nonsense, "nonsense: an annotation means nothing here"),
-    (lambda: None, "name= *$"),
+    (lambda: None, "tool '<lambda>': a name has 1 to 128 .*: give it one with name="),
     (Plain, "Plain is a class: offer a function"),
     (5, "5 cannot be called"),
-    (dict.get, "get does not say what it takes|get: annotate|usable as a keyword"),
+    (dict.get, "get: self must be usable as a keyword"),
+    (dict.update, "update does not say what it takes: wrap it in a function"),
 ]
 
 
