@@ -27,9 +27,10 @@ from mcp_wire import latest
 from mcp_wire.hooks import ServerHooks
 
 if TYPE_CHECKING:
+    from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.peer import Session
-    from mcp_gen.transports.http import AsgiApp
+    from mcp_gen.transports.http import AsgiApp, Scope
 
 __all__ = ["Feature", "Server"]
 
@@ -170,9 +171,73 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         """Serve one client over a transport, until it hangs up."""
         await ServerSession(self.kernel, transport).serve()
 
-    def asgi(self, path: str = "/mcp") -> AsgiApp:
-        """An ASGI app that answers POSTs at `path`. Mount it anywhere."""
-        from mcp_gen.session.exchange import HttpExchange
-        from mcp_gen.transports.http import AsgiApp
+    def asgi(
+        self,
+        path: str = "/mcp",
+        *,
+        stateless: bool = False,
+        json_only: bool = False,
+        sse_path: str | None = None,
+        event_store: EventStore | None = None,
+        session_idle_s: float = 1800.0,
+        session_lifetime_s: float = 86_400.0,
+        max_sessions: int = 10_000,
+        max_body_bytes: int = 16 * 1024 * 1024,
+        allowed_hosts: Collection[str] | None = None,
+        allowed_origins: Collection[str] | None = None,
+        cross_origin: bool = False,
+        sse_after_s: float = 10.0,
+        keep_alive_s: float = 15.0,
+        principal: Callable[[Scope], str | None] | None = None,
+    ) -> AsgiApp:
+        """An ASGI app that serves every revision at `path`. Mount it anywhere; it starts itself.
 
-        return AsgiApp(HttpExchange(self.kernel), path)
+        A request is answered with JSON, unless something is sent before its answer, or it takes
+        longer than `sse_after_s`: then with a stream of events, which `keep_alive_s` of silence
+        makes send a sign of life. With `json_only` it is JSON always: notifications of a request
+        are left out, and clients can only be asked on the stream that they open themselves.
+
+        Revisions with a handshake have sessions. One ends after `session_idle_s` without a word
+        from its client or anything open, and after `session_lifetime_s` in any case; if there are
+        `max_sessions`, one that has been silent for a minute makes room, or else the next is told
+        to come back later (503). `event_store` keeps what clients that lost their connection come
+        back for; by default some megabytes of memory do. With `stateless` these revisions are
+        served without sessions, so that any process can answer any request: clients can then be
+        asked nothing, and told nothing but what belongs to a request.
+
+        At `sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
+
+        What comes over loopback must name a loopback host, and an origin on one, or one of
+        `allowed_hosts` and `allowed_origins` (both without wildcards; behind a proxy on the same
+        machine, list the proxy's name). What comes otherwise must name an allowed host if any are
+        listed, and no origin but an allowed one. With `cross_origin` browsers are told that pages
+        of these origins may ask.
+
+        `principal` says who the client of an HTTP request is, from its scope; by default
+        `scope["mcp_gen.principal"]` does, which an authenticating ASGI middleware can set. A
+        session belongs to the one who began it.
+
+        Raises:
+            UsageError: a limit that is not above 0, a wildcard, a path without a slash.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
+        """
+        from mcp_gen.server.web import asgi_app
+        from mcp_gen.session.http_sessions import SessionLimits
+
+        return asgi_app(
+            self,
+            path,
+            sse_path,
+            stateless=stateless,
+            event_store=event_store,
+            limits=SessionLimits(max_sessions, session_idle_s, session_lifetime_s),
+            json_only=json_only,
+            max_body_bytes=max_body_bytes,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            cross_origin=cross_origin,
+            sse_after_s=sse_after_s,
+            keep_alive_s=keep_alive_s,
+            principal=principal,
+        )

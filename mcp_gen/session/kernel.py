@@ -28,6 +28,7 @@ from mcp_wire.method import Route
 if TYPE_CHECKING:
     from mcp_gen.core.connection import Connection
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
     from mcp_wire.handlers import ServerHandlers
     from mcp_wire.hooks import ServerHooks
@@ -41,6 +42,7 @@ __all__ = [
     "Middleware",
     "internal_error",
     "is_cancelled",
+    "loosely",
     "settle",
 ]
 
@@ -84,6 +86,8 @@ class Call(Struct, Generic[C], gc=False):
     ctx: C
     caller: Caller
     binding: Binding[C]
+    error_code: int | None = None
+    """What it was refused with, once it has been."""
 
 
 class Kernel(Generic[C]):
@@ -113,6 +117,8 @@ class Kernel(Generic[C]):
         self._server_info = server_info
         self.sessions: set[Session] = set()
         """The sessions that are open."""
+        self.ending: list[Callable[[Outlet], None]] = []
+        """Called with a connection that is about to end: what stays open on it is to end too."""
         self.middleware: list[Middleware] = []
         """What wraps the handling of every request, outermost first; call `changed` after it."""
         self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
@@ -226,6 +232,7 @@ class Kernel(Generic[C]):
             result = await call.route.call(call.ctx, call.params)
             return self._answer(call, result)
         except (McpError, ProtocolError) as error:
+            call.error_code = error.code
             return envelope.failure(call.id, envelope.error_object(error))
         except McpGenError as error:
             _log.exception("%s failed", call.route.method.name)
@@ -296,13 +303,16 @@ async def settle(tasks: Callable[[], list[asyncio.Task[Any]]], grace_s: float) -
             await asyncio.wait(late)
 
 
-def _loose_meta(params: Raw) -> dict[str, Any] | None:
-    """`_meta` of params that may be of any shape."""
+def loosely(params: Raw) -> dict[str, Any] | None:
+    """Params that may be of any shape, if they are an object."""
     try:
-        decoded: Any = msgspec.json.decode(params)
+        return as_object(msgspec.json.decode(params))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    members = as_object(decoded)
+
+
+def _loose_meta(params: Raw) -> dict[str, Any] | None:
+    members = loosely(params)
     return as_object(members.get("_meta")) if members else None
 
 

@@ -47,6 +47,8 @@ class Caller(Struct, eq=False):
     """The revision that a handshake under way will settle, if it succeeds with all its hooks."""
     stated_revision: str | None = None
     """The revision that the transport named beside the message, where it does."""
+    principal: str | None = None
+    """Who the client is to those who let it in: a name that stays; None where nobody asks."""
 
     def in_another_request(self) -> Caller:
         """The same client, without headers: requests that are open at once do not share them."""
@@ -54,6 +56,7 @@ class Caller(Struct, eq=False):
         same.capabilities = self.capabilities
         same.client_info = self.client_info
         same.ready = self.ready
+        same.principal = self.principal
         return same
 
 
@@ -102,13 +105,13 @@ class PerRequestLifecycle:
         capabilities: Any = meta.get(self._capabilities) if meta else None
         if meta is None or type(version) is not str:
             raise self._revision_missing(method)
+        if type(capabilities) is not dict:
+            where = f"$.params._meta.{self._capabilities}"
+            raise InvalidParams(f"{method}: expected an object - at `{where}`")
         if _says_otherwise(caller.stated_revision, version):
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
-        if type(capabilities) is not dict:
-            where = f"$.params._meta.{self._capabilities}"
-            raise InvalidParams(f"{method}: expected an object - at `{where}`")
         caller.capabilities = capabilities
         caller.client_info = meta.get(self._info)
         caller.ready = True
