@@ -46,13 +46,6 @@ class Reply:
         assert self.headers["content-type"] == "text/event-stream"
         return events_of(self.body)
 
-    @property
-    def frames(self) -> list[bytes]:
-        """The messages in it, whether it is a stream or not."""
-        if self.headers.get("content-type") == "text/event-stream":
-            return [event.data for event in self.events if event.data]
-        return [self.body] if self.body else []
-
 
 class Event(NamedTuple):
     """One server-sent event."""
@@ -173,6 +166,11 @@ class Open:
             event = await self.event()
             if event.data:
                 return event.json
+
+    @property
+    def messages(self) -> list[Event]:
+        """The events with a message that have come so far."""
+        return [event for event in self._events() if event.data]
 
     def _events(self) -> list[Event]:
         found = self.so_far
@@ -309,9 +307,16 @@ class WebClient:
     def frames(self) -> list[Frame]:
         """What was said, requests before their answers."""
         said = [Frame("client", message) for message, _ in self._opened if message]
+        seen: set[str] = set()
         for _, opened in self._opened:
             found = opened.so_far
-            said += [Frame("server", frame) for frame in (found.frames if found else ())]
+            if found and found.headers.get("content-type") == "text/event-stream":
+                # What a client came back for is the same message, not another.
+                new = [one for one in found.events if one.data and one.id not in seen]
+                seen |= {one.id for one in new if one.id}
+                said += [Frame("server", one.data) for one in new]
+            elif found and found.body:
+                said.append(Frame("server", found.body))
         return said
 
 
