@@ -21,9 +21,9 @@ def event(data: bytes, id: str = "") -> bytes:
     return b"data: %b\n\n" % data
 
 
-def named(name: str, data: str) -> bytes:
-    """An event of a type of its own; neither the name nor the data may have line ends."""
-    return f"event: {name}\ndata: {data}\n\n".encode()
+def named(name: str, data: bytes) -> bytes:
+    """An event of a type of its own."""
+    return b"event: %b\n%b" % (name.encode(), event(data))
 
 
 def primer(id: str) -> bytes:

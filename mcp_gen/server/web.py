@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_gen.core.errors import UsageError
 from mcp_gen.session.exchange import HttpExchange
 from mcp_gen.transports.http import AsgiApp
+from mcp_gen.transports.sse_pair import SsePair
 
 if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
@@ -24,6 +25,7 @@ def asgi_app(
     stateless: bool,
     event_store: EventStore | None,
     limits: SessionLimits,
+    max_body_bytes: int,
     **options: Any,
 ) -> AsgiApp:
     """See `Server.asgi`."""
@@ -33,4 +35,11 @@ def asgi_app(
     exchange = HttpExchange(
         server.kernel, stateless=stateless, event_store=event_store, limits=limits
     )
-    return AsgiApp(exchange, path, **options)
+    pair: SsePair | None = None
+    if sse_path is not None:
+        if not server.kernel.handshakes:
+            raise UsageError("sse_path: no revision that is offered has a handshake")
+        pair = SsePair(
+            sse_path, server.serve, max_streams=limits.max_sessions, max_body_bytes=max_body_bytes
+        )
+    return AsgiApp(exchange, path, beside=pair, max_body_bytes=max_body_bytes, **options)

@@ -141,7 +141,7 @@ def _about(params: Any) -> str | None:
         members = cast("dict[str, Any]", params)
         found = [members.get(name) for name in _WIRE_NAMES]
         return next((one for one in found if isinstance(one, str)), None)
-    kind = type(params)
+    kind: type[Any] = type(params)
     field = _fields.get(kind)
     if field is None:
         field = _fields[kind] = next((name for name in _NAMES if hasattr(kind, name)), "")

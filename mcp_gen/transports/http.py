@@ -20,7 +20,17 @@ from mcp_gen.transports.security import Guard
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Exchange
 
-__all__ = ["AsgiApp", "Call", "Message", "Receive", "Scope", "Send", "SideApp", "read_rest"]
+__all__ = [
+    "AsgiApp",
+    "Call",
+    "Message",
+    "Receive",
+    "Scope",
+    "Send",
+    "SideApp",
+    "accepts_events",
+    "read_message",
+]
 
 _JSON = b"application/json"
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -37,6 +47,10 @@ class SideApp(Protocol):
 
     async def answer(self, call: Call) -> None:
         """Answer one request."""
+        ...
+
+    async def drain(self) -> None:
+        """End what would go on for ever."""
         ...
 
     async def close(self) -> None:
@@ -165,7 +179,7 @@ class AsgiApp:
         """End what would go on for ever; what is being answered goes on."""
         await self._exchange.drain()
         if self._beside is not None:
-            await self._beside.close()
+            await self._beside.drain()
 
     async def close(self) -> None:
         """End what is open, then what the server has started."""
@@ -174,6 +188,8 @@ class AsgiApp:
             # They have been asked to end, and had no time for it, or no ears.
             for reply in list(self._watch.lasting):
                 reply.interrupt()
+        if self._beside is not None:
+            await self._beside.close()
         await self._exchange.close()
         if self._stop is not None:
             await self._stop()
@@ -202,22 +218,13 @@ class AsgiApp:
             await send_answer(call.send, answer, call.more)
 
     async def _post(self, call: Call) -> None:
-        raw = call.headers.raw
-        kind = raw.get(b"content-type", _JSON)
-        accepts = _accepted(raw.get(b"accept", b"*/*"))
-        if kind != _JSON and not _is_json(kind):
-            await call.refuse(415, "expected the header `Content-Type: application/json`")
-            return
+        accepts = _accepted(call.headers.raw.get(b"accept", b"*/*"))
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
             await call.refuse(406, f"expected the header `Accept: {expected}`")
             return
-        message = await call.receive()
-        body = message.get("body", b"")
-        if len(body) > self._max_body_bytes or message.get("more_body", False) or not body:
-            body = await read_rest(message, call.receive, self._max_body_bytes)
+        body = await read_message(call, self._max_body_bytes)
         if body is None:
-            await call.refuse(413, f"a message may have at most {self._max_body_bytes} bytes")
             return
         streams = not self._json_only
         reply = HttpReply(
@@ -241,7 +248,7 @@ class AsgiApp:
         await reply.finish(answer)
 
     async def _listen(self, call: Call) -> None:
-        if not _accepted(call.headers.raw.get(b"accept", b"*/*")).events:
+        if not accepts_events(call.headers):
             await call.refuse(406, "expected the header `Accept: text/event-stream`")
             return
         reply = call.reply()
@@ -252,20 +259,32 @@ class AsgiApp:
         await reply.finish(answer)
 
 
-async def read_rest(message: Message, receive: Receive, limit_bytes: int) -> bytes | None:
-    """The whole body that a message begins; None if it is too large, or the client hung up."""
-    parts: list[bytes] = []
-    left = limit_bytes
-    while True:
+async def read_message(call: Call, limit_bytes: int) -> bytes | None:
+    """The body of a POST; None if it was refused, or if the client hung up."""
+    kind = call.headers.raw.get(b"content-type", _JSON)
+    if kind != _JSON and kind.partition(b";")[0].strip().lower() != _JSON:
+        await call.refuse(415, "expected the header `Content-Type: application/json`")
+        return None
+    message = await call.receive()
+    body: bytes = message.get("body", b"")
+    if message.get("more_body") or message["type"] != "http.request":
+        parts, size = [body], len(body)
+        while message.get("more_body") and size <= limit_bytes:
+            message = await call.receive()
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
         if message["type"] != "http.request":
             return None
-        parts.append(message.get("body", b""))
-        left -= len(parts[-1])
-        if left < 0:
-            return None
-        if not message.get("more_body"):
-            return b"".join(parts)
-        message = await receive()
+        body = b"".join(parts)
+    if len(body) <= limit_bytes:
+        return body
+    await call.refuse(413, f"a message may have at most {limit_bytes} bytes")
+    return None
+
+
+def accepts_events(headers: Headers) -> bool:
+    """Whether a client takes a stream of events."""
+    return _accepted(headers.raw.get(b"accept", b"*/*")).events
 
 
 def _refusal(status: int, why: str) -> Answer:
@@ -295,10 +314,6 @@ def _accepted(header: bytes) -> _Accepts:
 
 def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:
     return next((taken[name] for name in names if name in taken), False)
-
-
-def _is_json(kind: bytes) -> bool:
-    return kind.partition(b";")[0].strip().lower() == _JSON
 
 
 def _principal(scope: Scope) -> str | None:

@@ -14,7 +14,7 @@ import uvicorn
 from mcp_gen import InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
 from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http import AsgiApp
-from tests.support.asgi import Reply, headers_of, request
+from tests.support.asgi import Reply, headers_of, open_request, request
 from tests.support.frames import (
     HANDSHAKE,
     PER_REQUEST,
@@ -268,8 +268,9 @@ async def test_a_client_that_hangs_up_before_its_body_has_come_is_not_served() -
         called.append(text)
 
     message = PEER.call(1, "echo", text="a")
-    await request(made.asgi(), [message], headers_of(PEER, message), hangs_up=True)
-    assert called == []
+    opened = open_request(made.asgi(), [message], headers_of(PEER, message), hangs_up=True)
+    await opened.task
+    assert (called, opened.sent) == ([], [])
 
 
 def limited(max_body_bytes: int) -> AsgiApp:
