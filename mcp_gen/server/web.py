@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.header_params import HeaderParamsOf
 from mcp_gen.session.exchange import HttpExchange
 from mcp_gen.transports.http import AsgiApp
 from mcp_gen.transports.sse_pair import SsePair
@@ -33,7 +34,11 @@ def asgi_app(
         if one is not None and not one.startswith("/"):
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
     exchange = HttpExchange(
-        server.kernel, stateless=stateless, event_store=event_store, limits=limits
+        server.kernel,
+        stateless=stateless,
+        event_store=event_store,
+        limits=limits,
+        header_params=HeaderParamsOf(server),
     )
     pair: SsePair | None = None
     if sse_path is not None:

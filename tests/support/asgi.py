@@ -206,6 +206,7 @@ def open_request(
     path: str = "/mcp",
     root_path: str = "",
     hangs_up: bool = False,
+    headers_as: Sequence[tuple[bytes, bytes]] | None = None,
     **scope: Any,
 ) -> Open:
     """Send a request; a body in pieces arrives in pieces. One who hangs up sends no last piece."""
@@ -221,8 +222,10 @@ def open_request(
         "method": method,
         "path": path,
         "root_path": root_path,
-        "headers": [
-            (name.lower().encode(), value.encode()) for name, value in (headers or {}).items()
+        "headers": headers_as
+        or [
+            (name.lower().encode("latin-1"), value.encode("latin-1"))
+            for name, value in (headers or {}).items()
         ],
         **scope,
     }
