@@ -148,15 +148,20 @@ class Server(OffersTools, OffersResources, OffersPrompts, OffersCompletions):
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
+        **options: Any,
     ) -> None:
-        """Serve until the client hangs up, or the process is told to stop."""
+        """Serve until the client hangs up, or the process is told to stop.
+
+        For HTTP, `options` are those of `asgi`: `path` and so on. A process that is told to stop by
+        SIGTERM ends its streams, and what is being answered gets a moment.
+        """
         if transport == "stdio":
             with contextlib.suppress(KeyboardInterrupt):
                 asyncio.run(self._run_stdio())
         elif transport == "http":
-            import uvicorn
+            from mcp_gen.server.web import run_http
 
-            uvicorn.run(self.asgi(), host=host, port=port, log_level="warning")
+            run_http(self.asgi(**options), host, port)
         else:
             raise UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")
 

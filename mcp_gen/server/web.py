@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
@@ -15,7 +20,10 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_gen.session.http_sessions import SessionLimits
 
-__all__ = ["asgi_app"]
+__all__ = ["asgi_app", "run_http"]
+
+GRACE_S = 10
+"""How long requests may still take in a process that was told to stop."""
 
 
 def asgi_app(
@@ -48,3 +56,43 @@ def asgi_app(
             sse_path, server.serve, max_streams=limits.max_sessions, max_body_bytes=max_body_bytes
         )
     return AsgiApp(exchange, path, beside=pair, max_body_bytes=max_body_bytes, **options)
+
+
+def run_http(app: AsgiApp, host: str, port: int) -> None:
+    """Serve an app until the process is told to stop; what is being answered gets a moment."""
+    import uvicorn
+
+    class Endpoint(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            # What is there now stays: the collector need not look at it again.
+            gc.freeze()
+
+        async def shutdown(self, sockets: Any = None) -> None:
+            # It waits for every answer to end: those that would not must be ended first.
+            await app.drain()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    with suppress(KeyboardInterrupt), _ended_by_sigterm():
+        Endpoint(config).run()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends what is inside, and not the process: uvicorn raises it anew at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

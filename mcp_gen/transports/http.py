@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import InvalidRequest
+from mcp_gen.core.errors import InvalidRequest, McpGenError
 from mcp_gen.core.headers import Headers
 from mcp_gen.core.transport import Answer
 from mcp_gen.transports import cors
@@ -32,7 +33,11 @@ __all__ = [
     "read_message",
 ]
 
+_log = logging.getLogger("mcp_gen.server")
+
 _JSON = b"application/json"
+LAST_WORDS_S = 1.0
+"""How long a request that would go on for ever may take to end when it is asked to."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
 PRINCIPAL = "mcp_gen.principal"
 """Where in the scope it stands who the client is, unless the app is told otherwise."""
@@ -142,7 +147,12 @@ class AsgiApp:
         loop = asyncio.get_running_loop()
         watch = self._watch
         if watch is None or watch.loop is not loop:
-            watch = await self._enter(loop)
+            try:
+                watch = await self._enter(loop)
+            except McpGenError:
+                _log.exception("no request can be served")
+                await send_answer(send, Answer(503))
+                return
         more: list[Line] = []
         if origin is not None and self._cross_origin:
             more = cors.answer_headers(origin)
@@ -171,7 +181,10 @@ class AsgiApp:
             await send_answer(call.send, Answer(404), call.more)
 
     async def start(self) -> None:
-        """Start what the server needs; without a lifespan the first request does it."""
+        """Start what the server needs; without a lifespan the first request does it.
+
+        `start` must bear to be called again, and raises what keeps the server from serving.
+        """
         if self._start is not None:
             await self._start()
 
@@ -180,27 +193,30 @@ class AsgiApp:
         await self._exchange.drain()
         if self._beside is not None:
             await self._beside.drain()
+        if self._watch is not None:
+            # They have been asked to end in good order; who has no ears for it is stopped.
+            for reply in list(self._watch.lasting):
+                self._watch.loop.call_later(LAST_WORDS_S, reply.interrupt)
 
     async def close(self) -> None:
         """End what is open, then what the server has started."""
         await self.drain()
-        if self._watch is not None:
-            # They have been asked to end, and had no time for it, or no ears.
-            for reply in list(self._watch.lasting):
-                reply.interrupt()
         if self._beside is not None:
             await self._beside.close()
         await self._exchange.close()
         if self._stop is not None:
             await self._stop()
+        self._watch = None
 
     # --- what may be answered ---
 
     async def _enter(self, loop: asyncio.AbstractEventLoop) -> Watch:
         """This is the first request, or the first on another event loop."""
-        watch = Watch(loop, sse_after_s=self._sse_after_s, keep_alive_s=self._keep_alive_s)
-        self._watch = watch
         await self.start()
+        watch = self._watch
+        if watch is None or watch.loop is not loop:
+            watch = Watch(loop, sse_after_s=self._sse_after_s, keep_alive_s=self._keep_alive_s)
+            self._watch = watch
         return watch
 
     async def _answer(self, call: Call) -> None:

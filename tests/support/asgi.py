@@ -280,6 +280,16 @@ class WebClient:
         sent = {**self.session, **headers_of(self.speaker, message), **more}
         return self._keep(message, open_request(self.app, message, sent))
 
+    def post_array(self, message: bytes) -> Open:
+        """Send an array of messages."""
+        version = self.speaker.profile.version_header
+        sent = {**self.session, **({version: self.speaker.revision} if version else {})}
+        return self._keep(message, open_request(self.app, message, sent))
+
+    async def ask_array(self, message: bytes) -> Reply:
+        """Send an array, and wait for the whole answer."""
+        return await self.post_array(message).whole()
+
     def get(self, **headers: str) -> Open:
         """Open a stream for what belongs to no request."""
         more = {name.replace("_", "-"): value for name, value in headers.items()}
