@@ -80,15 +80,18 @@ def _marks(
 
 def _count(schema: Any) -> int:
     """How many marks there are anywhere."""
-    if isinstance(schema, list):
-        return sum(map(_count, cast("list[Any]", schema)))
+    if schema.__class__ is list:
+        return sum(_count(item) for item in schema)
     if not isinstance(schema, dict):
         return 0
     members = cast("dict[str, Any]", schema)
-    named = [value for key, value in members.items() if key in _NAMED and isinstance(value, dict)]
-    others = [value for key, value in members.items() if key not in (*_NAMED, *_DATA)]
-    inside = [one for values in named for one in cast("dict[str, Any]", values).values()]
-    return (MARK in members) + sum(map(_count, [*inside, *others]))
+    inside: list[Any] = []
+    for key, value in members.items():
+        if key in _NAMED and isinstance(value, dict):
+            inside += cast("dict[str, Any]", value).values()
+        elif key not in (*_NAMED, *_DATA):
+            inside.append(value)
+    return int(MARK in members) + sum(_count(one) for one in inside)
 
 
 class HeaderParamsOf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +86,17 @@ def run_http(app: AsgiApp, host: str, port: int) -> None:
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
+def _ended_by_sigterm() -> Generator[None]:
     """SIGTERM ends what is inside, and not the process: uvicorn raises it anew at its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    before = signal.signal(signal.SIGTERM, _ignore)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _ignore(number: int, frame: Any) -> None:
+    """It has been heard: what was to end has ended."""

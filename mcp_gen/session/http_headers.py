@@ -141,14 +141,14 @@ def _about(params: Any) -> str | None:
         members = cast("dict[str, Any]", params)
         found = [members.get(name) for name in _WIRE_NAMES]
         return next((one for one in found if isinstance(one, str)), None)
-    kind: type[Any] = type(params)
-    field = _fields.get(kind)
+    field = _fields.get(params.__class__)
     if field is None:
-        field = _fields[kind] = next((name for name in _NAMES if hasattr(kind, name)), "")
+        field = _fields[params.__class__] = next((n for n in _NAMES if hasattr(params, n)), "")
     return getattr(params, field) if field else None
 
 
 _fields: dict[type[Any], str] = {}
+"""Which of them the params of a kind have."""
 
 
 def _at(values: Any, path: tuple[str, ...]) -> Any:
