@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
+from functools import partial
 
 __all__ = ["measure"]
 
 LIMIT_S = 60.0
+
+_HEAD_END = b"\r\n\r\n"
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
 class Load:
@@ -31,14 +36,14 @@ class Load:
 
 
 class _Connection(asyncio.Protocol):
-    """Sends the same request again and again. All answers must have the size of the first."""
+    """Sends the same request again and again."""
 
     def __init__(self, load: Load, request: bytes) -> None:
         self._load = load
         self._request = request
         self._buffer = b""
-        self._answer_bytes = 0
-        self._came_bytes = 0
+        self._usual_bytes = 0
+        """The size of the last answer: most have it, and are not looked into."""
         self._transport: asyncio.WriteTransport | None = None
 
     def start(self, transport: asyncio.WriteTransport) -> None:
@@ -49,45 +54,47 @@ class _Connection(asyncio.Protocol):
     def _send(self) -> None:
         if self._load.to_send and self._transport:
             self._load.to_send -= 1
-            self._came_bytes = 0
             self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        self._came_bytes += len(data)
-        if not self._answer_bytes:
-            self._learn(data)
-        if not self._answer_bytes or self._came_bytes < self._answer_bytes:
+        self._buffer = self._buffer + data if self._buffer else data
+        if len(self._buffer) != self._usual_bytes and not self._is_whole():
             return
-        if self._came_bytes > self._answer_bytes:
-            self._load.fail(f"expected {self._buffer!r}, got {data!r}")
+        self._usual_bytes = len(self._buffer)
+        self._buffer = b""
         self._load.count()
         self._send()
 
-    def _learn(self, data: bytes) -> None:
-        """Work out how long an answer is, from the first."""
-        self._buffer += data
-        head, end, _ = self._buffer.partition(b"\r\n\r\n")
+    def _is_whole(self) -> bool:
+        """Whether a whole answer is there."""
+        head, end, body = self._buffer.partition(_HEAD_END)
         if not end:
-            return
+            return False
         if not head.startswith(b"HTTP/1.1 200 "):
-            self._load.fail(f"expected 200, got {self._buffer!r}")
-            return
+            self._load.fail(f"expected 200, got {self._buffer[:2000]!r}")
+            return False
         fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-        size = len(head) + len(end) + int(fields[b"content-length"])
-        if len(self._buffer) >= size:
-            self._answer_bytes = size
+        size = fields.get(b"content-length")
+        if size is None:
+            return body.endswith(_LAST_CHUNK)
+        if len(body) > int(size):
+            self._load.fail(f"expected {size!r} bytes, got {self._buffer[:2000]!r}")
+        return len(body) == int(size)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._load.fail(f"the server hung up: {exc}")
 
 
-async def measure(port: int, request: bytes, *, connections: int, calls: int) -> float:
-    """Answers per second over keep-alive connections to a port of this machine."""
+async def measure(port: int, requests: Sequence[bytes], *, calls: int) -> float:
+    """Answers per second over keep-alive connections to a port of this machine.
+
+    Each connection sends one of the requests, again and again.
+    """
     loop = asyncio.get_running_loop()
     load = Load(calls, loop.create_future())
     opened = [
-        await loop.create_connection(lambda: _Connection(load, request), "127.0.0.1", port)
-        for _ in range(connections)
+        await loop.create_connection(partial(_Connection, load, request), "127.0.0.1", port)
+        for request in requests
     ]
     started = time.perf_counter()
     for transport, connection in opened:

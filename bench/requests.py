@@ -8,7 +8,7 @@ import msgspec
 
 from bench.programs.bare import PER_REQUEST
 
-__all__ = ["HANDSHAKE", "PER_REQUEST", "call", "initialize", "initialized"]
+__all__ = ["HANDSHAKE", "PER_REQUEST", "call", "initialize", "initialized", "raw_post", "request"]
 
 HANDSHAKE = "2025-11-25"
 """The newest revision that begins with a handshake."""
@@ -22,12 +22,16 @@ _WHO_ASKS = {
 }
 
 
-def call(id: int, revision: str) -> bytes:
-    """`tools/call` of `add`."""
-    params: dict[str, Any] = {"name": "add", "arguments": {"a": 17, "b": 25}}
+def call(id: int, revision: str, tool: str = "add") -> bytes:
+    """`tools/call` of a tool that adds two numbers."""
+    return request(id, revision, "tools/call", {"name": tool, "arguments": {"a": 17, "b": 25}})
+
+
+def request(id: int, revision: str, method: str, params: dict[str, Any]) -> bytes:
+    """Any request."""
     if revision == PER_REQUEST:
-        params["_meta"] = _WHO_ASKS
-    return _request(id, "tools/call", params)
+        params = {**params, "_meta": _WHO_ASKS}
+    return _request(id, method, params)
 
 
 def initialize(id: int) -> bytes:
@@ -42,6 +46,12 @@ def initialize(id: int) -> bytes:
 def initialized() -> bytes:
     """The notification behind the handshake."""
     return msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+
+def raw_post(headers: dict[str, str], body: bytes, method: str = "POST") -> bytes:
+    """An HTTP request to the endpoint, as it goes over the wire."""
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"{method} /mcp HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
 def _request(id: int, method: str, params: Any) -> bytes:

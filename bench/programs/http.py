@@ -35,22 +35,29 @@ def bare(revision: str) -> App:
 
 def ours() -> App:
     """Our server as an ASGI app."""
-    from bench.programs.ours import server
+    from bench.programs.ours_http import server
 
     return server.asgi()
 
 
+_bodies: dict[bytes, bytes] = {}
+
+
 async def static(scope: Message, receive: Any, send: Any) -> None:
-    """The same few bytes for every request: what uvicorn itself and the load generator can do."""
+    """The same bytes for every request: what uvicorn itself and the load generator can do."""
     await receive()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+    size = dict(scope["headers"]).get(b"x-size", b"2")
+    body = _bodies.get(size)
+    if body is None:
+        body = _bodies[size] = b"{" + b" " * (int(size) - 2) + b"}"
+    headers = [(b"content-type", b"application/json"), (b"content-length", size)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b"{}"})
+    await send({"type": "http.response.body", "body": body})
 
 
 def serve(app: App) -> None:
     """Print the port, then serve until told to stop."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listener.getsockname()[1], flush=True)
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", lifespan="off", access_log=False, log_level="warning"

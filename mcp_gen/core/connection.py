@@ -13,7 +13,7 @@ from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 if TYPE_CHECKING:
     from msgspec import Raw
 
-    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.envelope import Envelope, RequestId
     from mcp_wire.profile import Profile
 
 __all__ = [
@@ -133,21 +133,25 @@ class Connection(Generic[W]):
     def _event(self, data: bytes | Raw, batch: Batch | None) -> Event:
         try:
             frame = envelope.read(data)
-            if frame.method is UNSET:
-                return self._answer(frame, batch)
-            if frame.id is UNSET or frame.id is None:
-                return Noticed(frame.method, frame.params)
-            if frame.id in self.in_flight or (batch and frame.id in batch.ids):
-                raise still_open(frame.id)
         except NoAnswer as error:
             return self._no_answer(error, batch)
         except ProtocolError as error:
             return _refused(error, batch)
+        return self.event(frame, batch)
+
+    def event(self, frame: Envelope, batch: Batch | None = None) -> Event:
+        """What a frame means that has been read already."""
+        if frame.method is UNSET:
+            return self._answer(frame, batch)
+        if frame.id is UNSET or frame.id is None:
+            return Noticed(frame.method, frame.params)
+        if frame.id in self.in_flight or (batch and frame.id in batch.ids):
+            return _refused(still_open(frame.id), batch)
         if batch:
             batch.ids.add(frame.id)
         return Requested(frame.id, frame.method, frame.params, batch)
 
-    def _answer(self, frame: envelope.Envelope, batch: Batch | None) -> Event:
+    def _answer(self, frame: Envelope, batch: Batch | None) -> Event:
         known = isinstance(frame.id, int | str) and frame.id in self._waiters
         if not known or not isinstance(frame.id, int | str):
             # An answer is never answered, or two confused peers would talk for ever.

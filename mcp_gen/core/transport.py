@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-__all__ = ["Answer", "Duplex", "Exchange", "Receiver"]
+if TYPE_CHECKING:
+    from mcp_gen.core.headers import Headers
+
+__all__ = ["Answer", "Duplex", "Exchange", "Receiver", "Reply"]
 
 
 class Receiver(Protocol):
@@ -54,13 +57,120 @@ class Answer(Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-class Exchange(Protocol):
-    """One HTTP POST: a message in, an answer out."""
+class Reply(Protocol):
+    """What one HTTP request is answered on.
 
-    async def answer(self, message: bytes, headers: Mapping[str, str]) -> Answer:
-        """Answer one message. Header names are lower case."""
+    It is one answer, unless something must be sent before: then it is a stream of events, which
+    the answer ends. Events are bytes as in `core.sse`.
+    """
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether the client takes a stream of events."""
         ...
 
-    async def end_session(self, headers: Mapping[str, str]) -> Answer:
+    @property
+    def only_stream(self) -> bool:
+        """Whether it takes nothing else."""
+        ...
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the stream has begun: it has status 200, whatever the answer will be."""
+        ...
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the client has hung up."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing can be sent any more: the client hung up, or the end was said."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether the client reads so slowly that no more should be kept for it."""
+        ...
+
+    @property
+    def principal(self) -> str | None:
+        """Who the transport says the client is; None where nobody is told apart."""
+        ...
+
+    headers: Mapping[str, str] | None
+    """More headers of the stream, where it is to have any."""
+
+    opening: Callable[[], bytes] | None
+    """What gives the first events of the stream, called when it begins."""
+
+    def send(self, events: bytes) -> None:
+        """Queue events; the first begin the stream. What is queued in one turn goes out together.
+
+        Nothing happens if the client has hung up.
+        """
+        ...
+
+    def begin(self) -> None:
+        """Begin the stream, though there is nothing to send yet."""
+        ...
+
+    def end(self) -> None:
+        """Say that nothing more will be sent, and let `carry` return."""
+        ...
+
+    def cut(self) -> None:
+        """Do as if the client had hung up: it reads too slowly."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough for more to be sent."""
+        ...
+
+    async def carry(self) -> None:
+        """Send what is queued until `end` is called, or until the client hangs up.
+
+        For requests whose handler runs in a task of its own. It is never cancelled for them.
+        """
+        ...
+
+    def cancels(self, *, lasting: bool = False) -> None:
+        """From now on a client that hangs up cancels the task this is called in.
+
+        `lasting` is for a request that is open for as long as its client wants: what ends the
+        server ends it too.
+        """
+        ...
+
+
+class Exchange(Protocol):
+    """One HTTP endpoint without its HTTP server: messages in, answers out.
+
+    Where the answer is None, the reply has become a stream that said all there is to say.
+    """
+
+    @property
+    def http_methods(self) -> tuple[str, ...]:
+        """The HTTP methods that have an answer here."""
+        ...
+
+    async def answer(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+        """Answer one message."""
+        ...
+
+    async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
+        """Send what belongs to no request, until the client hangs up."""
+        ...
+
+    async def end_session(self, headers: Headers, reply: Reply) -> Answer:
         """End the session that the headers name."""
+        ...
+
+    async def drain(self) -> None:
+        """End what would go on for ever; what is being answered goes on."""
+        ...
+
+    async def close(self) -> None:
+        """End everything; what is being answered gets a moment."""
         ...

@@ -130,6 +130,20 @@ class Context(Struct, eq=False):
 
         await log(self, level, data, logger)
 
+    async def close_stream(self, retry_ms: int | None = None) -> None:
+        """Hang up while this request is being answered: the client comes back for the answer.
+
+        It is asked to wait for `retry_ms`. Where nobody would come back nothing happens: before
+        2025-11-25 and from 2026-07-28 on, on other transports than HTTP, and where the client has
+        been promised an answer in one piece.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
+        """
+        hang_up = getattr(self.caller.outlet, "close_stream", None)
+        if hang_up is not None:
+            hang_up(retry_ms)
+
     # --- asking the client: one body for every revision ---
 
     async def elicit(

@@ -179,8 +179,16 @@ class AsgiLifespan:
             return
         await self._app(scope, receive, send)
 
+    async def drain(self) -> None:
+        """End the streams that would go on for ever; see `AsgiApp.drain`."""
+        await self._app.drain()
+
+    async def _shut_down(self) -> None:
+        await self._app.close()
+        await self._lifespan.let_go()
+
     async def _listen(self, receive: Receive, send: Send) -> None:
-        steps = {"startup": self._lifespan.keep, "shutdown": self._lifespan.let_go}
+        steps = {"startup": self._lifespan.keep, "shutdown": self._shut_down}
         while True:
             message: Message = await receive()
             kind = message["type"].removeprefix("lifespan.")

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.sockets import ServesSockets
 from mcp_gen.session.server import ServerSession
 
 if TYPE_CHECKING:
+    from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.transport import Duplex
     from mcp_gen.server.context import Context
     from mcp_gen.server.lifespan import AsgiLifespan, Lifespan
+    from mcp_gen.server.server import Server
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.peer import Session
-    from mcp_gen.transports.http import AsgiApp
+    from mcp_gen.transports.http import AsgiApp, Scope
 
 __all__ = ["Serves"]
 
@@ -48,9 +50,11 @@ class Serves(ServesSockets):
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
+        **options: Any,
     ) -> None:
         """Serve until the client hangs up, or the process is told to stop.
 
+        For HTTP, `options` are those of `asgi`: `path` and so on.
         SIGTERM ends it in good order: what is in flight gets a moment, and the exit code is 0.
 
         Raises:
@@ -61,9 +65,9 @@ class Serves(ServesSockets):
 
             run_stdio(self)
         elif transport == "http":
-            import uvicorn
+            from mcp_gen.server.web import run_http
 
-            uvicorn.run(self.asgi(), host=host, port=port, log_level="warning")
+            run_http(self.asgi(**options), host, port)
         else:
             raise UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")
 
@@ -128,13 +132,77 @@ class Serves(ServesSockets):
         finally:
             await self._need_no_longer()
 
-    def asgi(self, path: str = "/mcp") -> AsgiApp | AsgiLifespan:
-        """An ASGI app that answers POSTs at `path`. Mount it anywhere."""
-        from mcp_gen.session.exchange import HttpExchange
-        from mcp_gen.transports.http import MAX_BODY_BYTES, AsgiApp
+    def asgi(
+        self,
+        path: str = "/mcp",
+        *,
+        stateless: bool = False,
+        json_only: bool = False,
+        sse_path: str | None = None,
+        event_store: EventStore | None = None,
+        session_idle_s: float = 1800.0,
+        session_lifetime_s: float = 86_400.0,
+        max_sessions: int = 10_000,
+        max_body_bytes: int | None = None,
+        allowed_hosts: Collection[str] | None = None,
+        allowed_origins: Collection[str] | None = None,
+        cross_origin: bool = False,
+        sse_after_s: float = 10.0,
+        keep_alive_s: float = 15.0,
+        principal: Callable[[Scope], str | None] | None = None,
+    ) -> AsgiApp | AsgiLifespan:
+        """An ASGI app that serves every revision at `path`. Mount it anywhere; it starts itself.
 
-        limit = self.max_message_bytes or MAX_BODY_BYTES
-        app = AsgiApp(HttpExchange(self.kernel), path, max_body_bytes=limit)
+        A request is answered with JSON, unless something is sent before its answer, or it takes
+        longer than `sse_after_s`: then with a stream of events, which `keep_alive_s` of silence
+        makes send a sign of life. With `json_only` it is JSON always: notifications of a request
+        are left out, and clients can only be asked on the stream that they open themselves.
+
+        Revisions with a handshake have sessions. One ends after `session_idle_s` without a word
+        from its client or anything open, and after `session_lifetime_s` in any case; if there are
+        `max_sessions`, one that has been silent for a minute makes room, or else the next is told
+        to come back later (503). `event_store` keeps what clients that lost their connection come
+        back for; by default some megabytes of memory do. With `stateless` these revisions are
+        served without sessions, so that any process can answer any request: clients can then be
+        asked nothing, and told nothing but what belongs to a request.
+
+        At `sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
+
+        What comes over loopback must name a loopback host, and an origin on one, or one of
+        `allowed_hosts` and `allowed_origins` (both without wildcards; behind a proxy on the same
+        machine, list the proxy's name). What comes otherwise must name an allowed host if any are
+        listed, and no origin but an allowed one. With `cross_origin` browsers are told that pages
+        of these origins may ask.
+
+        `principal` says who the client of an HTTP request is, from its scope; by default
+        `scope["mcp_gen.principal"]` does, which an authenticating ASGI middleware can set. A
+        session belongs to the one who began it.
+
+        Raises:
+            UsageError: a limit that is not above 0, a wildcard, a path without a slash.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
+        """
+        from mcp_gen.server.web import asgi_app
+        from mcp_gen.session.http_sessions import SessionLimits
+        from mcp_gen.transports.http import MAX_BODY_BYTES
+
+        app = asgi_app(
+            cast("Server", self),  # this is a part of it
+            path,
+            sse_path,
+            stateless=stateless,
+            event_store=event_store,
+            limits=SessionLimits(max_sessions, session_idle_s, session_lifetime_s),
+            json_only=json_only,
+            max_body_bytes=max_body_bytes or self.max_message_bytes or MAX_BODY_BYTES,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            cross_origin=cross_origin,
+            sse_after_s=sse_after_s,
+            keep_alive_s=keep_alive_s,
+            principal=principal,
+        )
         if self._lifespan is None:
             return app
         from mcp_gen.server.lifespan import AsgiLifespan

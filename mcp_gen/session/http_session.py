@@ -1,65 +1,247 @@
-"""A client that has shaken hands over HTTP: who it is, and which of its requests are open."""
+"""A client that has shaken hands over HTTP: who it is, what it is asked, and what it asks."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_gen.session.outlet import ANSWER_ONLY, AnswerOnly
+from mcp_gen.core import envelope
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    MethodNotFound,
+    ProtocolError,
+    SessionLost,
+)
+from mcp_gen.core.transport import Answer
+from mcp_gen.session.http_post import Post
+from mcp_gen.session.http_streams import Streams
+from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.link import Link
 from mcp_gen.session.peer import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from mcp_gen.core.connection import Batch, Event, Noticed, Requested
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.event_store import EventStore
+    from mcp_gen.core.headers import Headers
+    from mcp_gen.core.transport import Reply
     from mcp_gen.session.kernel import Call, Kernel
-    from mcp_gen.session.notices import Notices
+    from mcp_wire.profile import Profile
 
 __all__ = ["HttpSession"]
 
 C = TypeVar("C")
+_log = logging.getLogger("mcp_gen.server")
 
 
-class HttpSession(Session):
-    """The `session` of its callers, and what session hooks get."""
+class HttpSession(Link, Session):
+    """The `session` of its callers, and what session hooks get.
 
-    def __init__(self, kernel: Kernel[Any], notices: Notices) -> None:
-        super().__init__(kernel)
-        self.notices = notices
-        self.in_flight: dict[RequestId, asyncio.Task[Any] | None] = {}
-        """The client's requests that have not ended, with their tasks; None for a cancelled one."""
+    Its requests come one POST at a time, and each is answered in a task of its own: a client that
+    hangs up has not cancelled anything.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel[Any],
+        events: EventStore | None,
+        principal: str | None,
+        opened: Callable[[HttpSession], None],
+    ) -> None:
+        Session.__init__(self, kernel)
+        self.streams = Streams(self.id, events)
+        Link.__init__(self, self.streams, kernel.notices(), kernel.hooks.outbound, _log)
+        self.principal = principal
+        """Who may use it."""
+        self.began_s = self.heard_s = self._loop.time()
+        """When it began, and when the client was last heard, by the clock of its event loop."""
+        self._opened = opened
+        self.ended = False
+        self._post: Post | None = None
+        """The POST whose messages are being taken."""
 
     @property
-    def outlet(self) -> AnswerOnly:
-        """There is no stream to the client yet."""
-        return ANSWER_ONLY
+    def profile(self) -> Profile | None:
+        """What has been agreed on; None before."""
+        return self._connection.profile
+
+    @property
+    def outlet(self) -> HttpSession:
+        """The streams that the client has opened for what belongs to no request."""
+        return self
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is open: a request, or a stream."""
+        return bool(self._connection.in_flight) or self.streams.listened_to
+
+    def silent_s(self) -> float:
+        """For how long nothing has been heard of the client; 0 while anything is open."""
+        return 0.0 if self.busy else self._loop.time() - self.heard_s
+
+    def age_s(self) -> float:
+        """For how long it has been open."""
+        return self._loop.time() - self.began_s
+
+    def hear(self) -> None:
+        """The client has been heard."""
+        self.heard_s = self._loop.time()
+
+    def agree(self, caller: Caller, profile: Profile) -> None:
+        """Settle the revision of this session, and who the client is."""
+        super().agree(caller, profile)
+        self._connection.profile = profile
+        self.streams.settle(profile)
+        # What is kept for the session is not to keep its first request.
+        caller.outlet = self
+        caller.headers = None
+        self._opened(self)
 
     def end(self) -> None:
-        """Nothing is kept open for it."""
+        """End the session: what is in flight goes on to its answer, nothing new is taken."""
+        if not self.ended:
+            self.ended = True
+            for end in self.kernel.ending:
+                end(self)
+            self.streams.end_listening()
+            self._lose(SessionLost("the session has ended"))
 
-    async def run(self, kernel: Kernel[C], call: Call[C]) -> bytes | None:
-        """Run a request in the task of its POST; None if the client cancelled it meanwhile."""
-        task = self.in_flight[call.id] = asyncio.current_task()
-        body: bytes | None = None
+    # --- one POST ---
+
+    async def answer(
+        self, events: Iterable[Event], headers: Headers, reply: Reply
+    ) -> Answer | None:
+        """Answer what came in one POST; None if a stream has said it all."""
+        post = Post(self, headers, reply)
+        self.take(events, post)
         try:
-            body = await kernel.run(call)
-        except asyncio.CancelledError:
-            if self.in_flight[call.id]:
-                raise
+            await post.wait(reply)
+            return post.answer
         finally:
-            still_wanted = self.in_flight.pop(call.id)
-        if still_wanted:
-            return body
-        # The request has ended, its task has not: unless the HTTP server has cancelled it as well.
-        if task and task.uncancel():
-            raise asyncio.CancelledError
-        return None
+            post.let_go(reply)
 
-    def ready(self, params: Any) -> None:
-        """The client is ready, now that it has shaken hands."""
-        self.begin()
+    def take(self, events: Iterable[Event], post: Post) -> None:
+        """Begin what a POST asks for."""
+        self._post = post
+        try:
+            for event in events:
+                self._handle(event)
+        finally:
+            self._post = None
 
-    def cancel(self, params: Any) -> None:
-        """Cancel the request that the params of a notification name, if it is still open."""
-        task = self.in_flight.get(params.request_id)
-        if task:
-            self.in_flight[params.request_id] = None
-            task.cancel()
+    def events(self, message: bytes) -> list[Event]:
+        """What a message means that may be an array of them."""
+        return self._connection.receive(message)
+
+    def event(self, frame: envelope.Envelope) -> Event:
+        """What a message means that has been read."""
+        return self._connection.event(frame)
+
+    def _asked(self, event: Requested) -> None:
+        post = self._post
+        assert post is not None
+        try:
+            call = self._prepare(event, post)
+        except (McpError, ProtocolError) as error:
+            refusal = envelope.failure(event.id, envelope.error_object(error))
+            post.refuse(refusal, event.batch, self._status_of(error))
+            return
+        post.began()
+        run = self._run(call, post, event.batch)
+        self._connection.in_flight[event.id] = self._loop.create_task(run)
+
+    def _prepare(self, event: Requested, post: Post) -> Call[Any]:
+        self.kernel.limits.make_room(len(self._connection.in_flight))
+        if self.caller is None:
+            binding = self.kernel.choose(None, event.params)
+            caller = Caller(binding.profile, post, self)
+        else:
+            binding = self.kernel.binding(self.caller.profile.revision)
+            caller = self.caller.in_another_request()
+            caller.outlet = post
+        caller.headers = post.headers
+        caller.principal = self.principal
+        return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
+
+    async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
+        answer: bytes | None = None
+        try:
+            answer = await self.kernel.run(call)
+        finally:
+            task: asyncio.Task[None] = self._connection.in_flight.pop(call.id)
+            # A cancelled request is answered with nothing, even where its handler goes on.
+            post.answered(None if task.cancelling() else answer, batch)
+
+    def _status_of(self, error: McpError | ProtocolError) -> int:
+        """The HTTP status of a request that is answered with this error at once."""
+        profile = self.profile
+        if profile is None:
+            return 400
+        if isinstance(error, MethodNotFound):
+            return profile.unknown_method_status
+        return 200 if isinstance(error, InvalidParams) else 400
+
+    # --- what else came ---
+
+    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
+        if self._post is not None:
+            self._post.refuse(answer, batch, 400)
+
+    def _told(self, event: Noticed) -> None:
+        profile, post = self.profile, self._post
+        if profile is None or post is None:
+            return
+        self.heed(profile, event.method)
+        self._notices.take(
+            event,
+            profile,
+            partial(self._context_of, post),
+            (profile.cancelled, self._cancel),
+            (profile.progress, self._report),
+        )
+
+    def _context_of(self, post: Post, profile: Profile) -> Any:
+        caller = self.caller.in_another_request() if self.caller else Caller(profile, self, self)
+        caller.headers = post.headers
+        return self.kernel.context(None, caller, None)
+
+    def _outbound_context(self) -> Any:
+        return self
+
+    def _spoken(self, event: Noticed) -> Profile | None:
+        return self.profile
+
+    def _hook_context(self, profile: Profile) -> Any:
+        return self.kernel.context(None, self.caller or Caller(profile, self, self), None)
+
+    def oversized(self, limit_bytes: int) -> None:
+        """The HTTP server's business."""
+
+    def closed(self, error: BaseException | None) -> None:
+        """No connection is the session's own: it ends when it is ended."""
+
+    # --- hooks, and its end ---
+
+    def listen(self, hooks: Coroutine[Any, Any, None]) -> None:
+        """Let hooks run while the session goes on."""
+        self._notices.listen(hooks)
+
+    def requests(self) -> list[asyncio.Task[Any]]:
+        """The requests that are being answered."""
+        return list(self._connection.in_flight.values())
+
+    def hooks(self) -> list[asyncio.Task[Any]]:
+        """The hooks that are running."""
+        return list(self._notices.tasks())
+
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """The task in which this request is being answered."""
+        found: asyncio.Task[Any] | None = None
+        if id is not None:
+            found = self._connection.in_flight.get(id)
+        return found

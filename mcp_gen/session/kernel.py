@@ -46,7 +46,15 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Binding", "Call", "Kernel", "internal_error", "is_cancelled", "settle"]
+__all__ = [
+    "Binding",
+    "Call",
+    "Kernel",
+    "internal_error",
+    "is_cancelled",
+    "loosely",
+    "settle",
+]
 
 C = TypeVar("C")
 Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
@@ -84,6 +92,8 @@ class Call(Struct, Generic[C], gc=False):
     ctx: C
     caller: Caller
     binding: Binding[C]
+    error_code: int | None = None
+    """What it was refused with, once it has been."""
 
 
 class Kernel(Generic[C]):
@@ -266,6 +276,7 @@ class Kernel(Generic[C]):
         """
         error = speaking(error)
         if isinstance(error, McpError | ProtocolError):
+            call.error_code = error.code
             return envelope.failure(call.id, envelope.error_object(error))
         name = call.route.method.name
         if isinstance(error, RequestTimeout):
@@ -346,13 +357,16 @@ async def settle(tasks: Callable[[], list[asyncio.Task[Any]]], grace_s: float) -
             await asyncio.wait(late)
 
 
-def _loose_meta(params: Raw) -> dict[str, Any] | None:
-    """`_meta` of params that may be of any shape."""
+def loosely(params: Raw) -> dict[str, Any] | None:
+    """Params that may be of any shape, if they are an object."""
     try:
-        decoded: Any = msgspec.json.decode(params)
+        return as_object(msgspec.json.decode(params))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    members = as_object(decoded)
+
+
+def _loose_meta(params: Raw) -> dict[str, Any] | None:
+    members = loosely(params)
     return as_object(members.get("_meta")) if members else None
 
 

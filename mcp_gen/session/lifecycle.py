@@ -107,18 +107,18 @@ class PerRequestLifecycle:
         capabilities: Any = meta.get(self._capabilities) if meta else None
         if meta is None or type(version) is not str:
             raise self._revision_missing(method)
+        if type(capabilities) is not dict:
+            where = f"$.params._meta.{self._capabilities}"
+            raise InvalidParams(f"{method}: expected an object - at `{where}`")
         if _says_otherwise(caller.stated_revision, version):
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
-        if type(capabilities) is not dict:
-            where = f"$.params._meta.{self._capabilities}"
-            raise InvalidParams(f"{method}: expected an object - at `{where}`")
-        if self._log_level in meta:
-            self._check_level(method, meta[self._log_level])
         caller.capabilities = capabilities
         caller.client_info = meta.get(self._info)
         caller.ready = True
+        if self._log_level in meta:
+            self._check_level(method, meta[self._log_level])
 
     def _check_level(self, method: str, level: object) -> None:
         try:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -27,11 +27,19 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Link"]
+__all__ = ["Link", "Way"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 Waiter: TypeAlias = "asyncio.Future[Raw]"
+
+
+class Way(Protocol):
+    """Where messages can be sent to the peer."""
+
+    def send(self, message: bytes) -> None:
+        """Queue one message."""
+        ...
 
 
 class Link(ABC):
@@ -71,6 +79,17 @@ class Link(ABC):
             RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
             SessionLost: the connection ended first.
         """
+        return await self.request_via(self._transport, method, params, timeout_s, progress)
+
+    async def request_via(
+        self,
+        way: Way,
+        method: Method[P, R],
+        params: P,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> Raw:
+        """Send a request on one of several ways to the peer; see `request`."""
         if self._lost:
             raise self._lost
         waiter: Waiter = self._loop.create_future()
@@ -82,11 +101,11 @@ class Link(ABC):
             params = self._with_token(params, id)
             self._reports[id] = progress
         try:
-            self._transport.send(envelope.request(id, method.name, params))
+            way.send(envelope.request(id, method.name, params))
             return await waiter
         except (RequestTimeout, asyncio.CancelledError):
             self._connection.forget_request(id)
-            await self._tell_cancelled(method, id)
+            await self._tell_cancelled(method, id, way)
             raise
         finally:
             self._reports.pop(id, None)
@@ -117,7 +136,7 @@ class Link(ABC):
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
-    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId) -> None:
+    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId, way: Way) -> None:
         profile = self.profile
         # The handshake may not be cancelled, and before it there is nothing to cancel.
         if profile is None or profile.cancelled is None or method is profile.handshake:
@@ -125,7 +144,7 @@ class Link(ABC):
         cancelled: Method[Any, None] = profile.cancelled
         params = cancelled.params(request_id=id)
         # At once: the caller is waiting to be rid of it, and a hook may take its time.
-        self.notify(cancelled, params)
+        way.send(envelope.notification(cancelled.name, params))
         point = self._outbound.notices.get(cancelled.name)
         if point:
             await point.tell(self._outbound_context(), params)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import UNSET
 
+from mcp_gen.core import envelope, sse
 from mcp_gen.core.errors import TransportError
 
 if TYPE_CHECKING:
-    import asyncio
-
     from msgspec import Raw
 
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.transport import Reply
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 
-__all__ = ["ANSWER_ONLY", "AnswerOnly", "Outlet"]
+__all__ = ["ANSWER_ONLY", "AnswerOnly", "Outlet", "ReplyOutlet"]
 
 P = TypeVar("P")
 R = TypeVar("R")
+
+_log = logging.getLogger("mcp_gen.server")
 
 
 class Outlet(Protocol):
@@ -90,3 +94,38 @@ class AnswerOnly:
 
 
 ANSWER_ONLY = AnswerOnly()
+
+
+class ReplyOutlet(AnswerOnly):
+    """The answer to one POST, where notifications come before it: then it is a stream.
+
+    A client that does not read loses notifications of its request, but never its answer. What is
+    `lasting` is cut off instead: whoever listens for changes must not miss one unawares.
+    """
+
+    __slots__ = ("_reply", "lasting")
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(asyncio.current_task())
+        self._reply = reply
+        self.lasting = False
+
+    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
+        """Send a notification, if the client takes a stream."""
+        reply = self._reply
+        if not reply.can_stream:
+            return
+        if not reply.full:
+            reply.send(sse.event(envelope.notification(method.name, params)))
+        elif self.lasting:
+            reply.cut()
+        else:
+            _log.debug("dropped %s: the client does not read", method.name)
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough for more to be sent."""
+        await self._reply.drain()
+
+    def answers(self, id: RequestId | None) -> bool:
+        """Whether this request is still being answered."""
+        return id is not None and not self._reply.over

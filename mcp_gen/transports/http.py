@@ -1,90 +1,347 @@
-"""An HTTP endpoint as a plain ASGI app: one POST, one JSON answer."""
+"""An HTTP endpoint as a plain ASGI app, which starts itself wherever it is mounted."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from mcp_gen.core import envelope
+from mcp_gen.core.errors import InvalidRequest, McpGenError
+from mcp_gen.core.headers import Headers
 from mcp_gen.core.transport import Answer
+from mcp_gen.transports import cors
+from mcp_gen.transports.asgi import Line, Message, Receive, Scope, Send, lifespan, send_answer
+from mcp_gen.transports.http_reply import HttpReply
+from mcp_gen.transports.http_watch import Watch
+from mcp_gen.transports.security import Guard
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Exchange
 
-__all__ = ["AsgiApp", "Message", "Receive", "Scope", "Send"]
+__all__ = [
+    "AsgiApp",
+    "Call",
+    "Message",
+    "Receive",
+    "Scope",
+    "Send",
+    "SideApp",
+    "accepts_events",
+    "read_message",
+]
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
+_log = logging.getLogger("mcp_gen.server")
 
+_JSON = b"application/json"
+LAST_WORDS_S = 1.0
+"""How long a request that would go on for ever may take to end when it is asked to."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
+PRINCIPAL = "mcp_gen.principal"
+"""Where in the scope it stands who the client is, unless the app is told otherwise."""
+
+
+class SideApp(Protocol):
+    """What serves other paths beside the endpoint, under the same rules."""
+
+    def serves(self, path: str) -> bool:
+        """Whether this path is one of its own."""
+        ...
+
+    async def answer(self, call: Call) -> None:
+        """Answer one request."""
+        ...
+
+    async def drain(self) -> None:
+        """End what would go on for ever."""
+        ...
+
+    async def close(self) -> None:
+        """End what is open."""
+        ...
+
+
+class Call(NamedTuple):
+    """One HTTP request that may be answered."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    headers: Headers
+    path: str
+    """Without the path under which the app is mounted."""
+    more: list[Line]
+    """Headers that every answer to it has."""
+    principal: str | None
+    watch: Watch
+
+    async def refuse(self, status: int, why: str, *more: Line) -> None:
+        """Say no, as an error without an id."""
+        await send_answer(self.send, _refusal(status, why), [*self.more, *more])
+
+    def reply(self, *, can_stream: bool = True, only_stream: bool = False) -> HttpReply:
+        """What the request is answered on."""
+        return HttpReply(
+            self.watch,
+            self.receive,
+            self.send,
+            can_stream,
+            only_stream,
+            self.principal,
+            self.more,
+        )
 
 
 class AsgiApp:
-    """Serves one exchange at one path. Mount it anywhere; it needs no lifespan."""
+    """Serves one exchange at one path.
+
+    `principal` says who the client of a request is; without it, `scope["mcp_gen.principal"]` does.
+    With `cross_origin` browsers are told that pages of the origins that are served may ask.
+    """
 
     def __init__(
-        self, exchange: Exchange, path: str, *, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        exchange: Exchange,
+        path: str,
+        *,
+        json_only: bool = False,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        allowed_hosts: Collection[str] | None = None,
+        allowed_origins: Collection[str] | None = None,
+        cross_origin: bool = False,
+        sse_after_s: float = 10.0,
+        keep_alive_s: float = 15.0,
+        principal: Callable[[Scope], str | None] | None = None,
+        beside: SideApp | None = None,
+        start: Callable[[], Awaitable[None]] | None = None,
+        stop: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._exchange = exchange
         self._path = path
+        self._json_only = json_only
         self._max_body_bytes = max_body_bytes
+        self._guard = Guard(allowed_hosts, allowed_origins)
+        self._cross_origin = cross_origin
+        self._sse_after_s = sse_after_s
+        self._keep_alive_s = keep_alive_s
+        self._principal = principal or _principal
+        self._beside = beside
+        self._start = start
+        self._stop = stop
+        self._watch: Watch | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI event."""
-        if scope["type"] == "http":
-            await _reply(send, await self._answer(scope, receive))
-        elif scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
-        if scope["path"] != self._path and scope["path"] != scope.get("root_path", "") + self._path:
-            return Answer(404)
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        if scope["method"] == "POST":
-            body = await self._body(receive)
-            return Answer(413) if body is None else await self._exchange.answer(body, headers)
-        if scope["method"] == "DELETE":
-            return await self._exchange.end_session(headers)
-        return Answer(405, headers={"allow": "POST, DELETE"})
-
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None if it is larger than the limit, or the client hung up."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        if message.get("more_body") or message["type"] != "http.request":
-            parts, size = [body], len(body)
-            while message.get("more_body"):
-                message = await receive()
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > self._max_body_bytes:
-                    return None
-            if message["type"] != "http.request":
-                return None
-            body = b"".join(parts)
-        return body if len(body) <= self._max_body_bytes else None
-
-
-_JSON = (b"content-type", b"application/json")
-
-
-async def _reply(send: Send, answer: Answer) -> None:
-    body = answer.body
-    headers = [(b"content-length", str(len(body)).encode())]
-    if body:
-        headers.append(_JSON)
-    headers += [(k.lower().encode(), v.encode()) for k, v in answer.headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        kind = message["type"].removeprefix("lifespan.")
-        await send({"type": f"lifespan.{kind}.complete"})
-        if kind == "shutdown":
+        if scope["type"] != "http":
+            await self._serve_other(scope, receive, send)
             return
+        headers = Headers(scope["headers"])
+        raw = headers.raw
+        origin = raw.get(b"origin")
+        objection = self._guard.objection(scope.get("server"), raw.get(b"host"), origin)
+        if objection:
+            await send_answer(send, _refusal(403, objection))
+            return
+        loop = asyncio.get_running_loop()
+        watch = self._watch
+        if watch is None or watch.loop is not loop:
+            try:
+                watch = await self._enter(loop)
+            except McpGenError:
+                _log.exception("no request can be served")
+                await send_answer(send, Answer(503))
+                return
+        more: list[Line] = []
+        if origin is not None and self._cross_origin:
+            more = cors.answer_headers(origin)
+        path: str = scope["path"]
+        if path != self._path:
+            path = _under(scope)
+        call = Call(scope, receive, send, headers, path, more, self._principal(scope), watch)
+        if path != self._path:
+            await self._serve_beside(call)
+        elif scope["method"] == "POST":
+            await self._post(call)
+        else:
+            await self._answer(call)
+
+    async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send, self.start, self.close)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close"})
+
+    async def _serve_beside(self, call: Call) -> None:
+        if self._beside is not None and self._beside.serves(call.path):
+            await self._beside.answer(call)
+        else:
+            await send_answer(call.send, Answer(404), call.more)
+
+    async def start(self) -> None:
+        """Start what the server needs; without a lifespan the first request does it.
+
+        `start` must bear to be called again, and raises what keeps the server from serving.
+        """
+        if self._start is not None:
+            await self._start()
+
+    async def drain(self) -> None:
+        """End what would go on for ever; what is being answered goes on."""
+        await self._exchange.drain()
+        if self._beside is not None:
+            await self._beside.drain()
+        if self._watch is not None:
+            # They have been asked to end in good order; who has no ears for it is stopped.
+            for reply in list(self._watch.lasting):
+                self._watch.loop.call_later(LAST_WORDS_S, reply.interrupt)
+
+    async def close(self) -> None:
+        """End what is open, then what the server has started."""
+        await self.drain()
+        if self._beside is not None:
+            await self._beside.close()
+        await self._exchange.close()
+        if self._stop is not None:
+            await self._stop()
+        self._watch = None
+
+    # --- what may be answered ---
+
+    async def _enter(self, loop: asyncio.AbstractEventLoop) -> Watch:
+        """This is the first request, or the first on another event loop."""
+        await self.start()
+        watch = self._watch
+        if watch is None or watch.loop is not loop:
+            watch = Watch(loop, sse_after_s=self._sse_after_s, keep_alive_s=self._keep_alive_s)
+            self._watch = watch
+        return watch
+
+    async def _answer(self, call: Call) -> None:
+        method, exchange = call.scope["method"], self._exchange
+        if method == "OPTIONS" and call.more:
+            more = cors.preflight_headers(call.headers, exchange.http_methods)
+            await send_answer(call.send, Answer(204), [*call.more, *more])
+        elif method not in exchange.http_methods:
+            allowed = ", ".join(exchange.http_methods).encode()
+            await call.refuse(405, f"{method} has no answer here", (b"allow", allowed))
+        elif method == "GET":
+            await self._listen(call)
+        else:
+            answer = await exchange.end_session(call.headers, call.reply(can_stream=False))
+            await send_answer(call.send, answer, call.more)
+
+    async def _post(self, call: Call) -> None:
+        accepts = _accepted(call.headers.raw.get(b"accept", b"*/*"))
+        if not (accepts.json or accepts.events):
+            expected = "application/json, text/event-stream"
+            await call.refuse(406, f"expected the header `Accept: {expected}`")
+            return
+        body = await read_message(call, self._max_body_bytes)
+        if body is None:
+            return
+        streams = not self._json_only
+        reply = HttpReply(
+            call.watch,
+            call.receive,
+            call.send,
+            accepts.events and streams,
+            not accepts.json and streams,
+            call.principal,
+            call.more,
+        )
+        try:
+            answer = await self._exchange.answer(body, call.headers, reply)
+        except asyncio.CancelledError:
+            if not reply.cancelled:
+                reply.release()
+                raise
+            answer = None
+        if reply.release():
+            raise asyncio.CancelledError
+        await reply.finish(answer)
+
+    async def _listen(self, call: Call) -> None:
+        if not accepts_events(call.headers):
+            await call.refuse(406, "expected the header `Accept: text/event-stream`")
+            return
+        reply = call.reply()
+        try:
+            answer = await self._exchange.listen(call.headers, reply)
+        finally:
+            reply.release()
+        await reply.finish(answer)
+
+
+async def read_message(call: Call, limit_bytes: int) -> bytes | None:
+    """The body of a POST; None if it was refused, or if the client hung up."""
+    kind = call.headers.raw.get(b"content-type", _JSON)
+    if kind != _JSON and kind.partition(b";")[0].strip().lower() != _JSON:
+        await call.refuse(415, "expected the header `Content-Type: application/json`")
+        return None
+    message = await call.receive()
+    body: bytes = message.get("body", b"")
+    if message.get("more_body") or message["type"] != "http.request":
+        parts, size = [body], len(body)
+        while message.get("more_body") and size <= limit_bytes:
+            message = await call.receive()
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+        if message["type"] != "http.request":
+            return None
+        body = b"".join(parts)
+    if len(body) <= limit_bytes:
+        return body
+    await call.refuse(413, f"a message may have at most {limit_bytes} bytes")
+    return None
+
+
+def accepts_events(headers: Headers) -> bool:
+    """Whether a client takes a stream of events."""
+    return _accepted(headers.raw.get(b"accept", b"*/*")).events
+
+
+def _refusal(status: int, why: str) -> Answer:
+    return Answer(status, envelope.failure(None, envelope.error_object(InvalidRequest(why))))
+
+
+class _Accepts(NamedTuple):
+    json: bool
+    events: bool
+
+
+@lru_cache(maxsize=256)
+def _accepted(header: bytes) -> _Accepts:
+    """What of the two kinds of answers a client takes.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept
+    """
+    taken: dict[bytes, bool] = {}
+    for item in header.lower().split(b","):
+        kind, *parameters = (part.strip() for part in item.split(b";"))
+        taken[kind] = not any(part.rstrip(b"0.") == b"q=" for part in parameters)
+    return _Accepts(
+        _most_exact(taken, (b"application/json", b"application/*", b"*/*")),
+        _most_exact(taken, (b"text/event-stream", b"text/*", b"*/*")),
+    )
+
+
+def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:
+    return next((taken[name] for name in names if name in taken), False)
+
+
+def _principal(scope: Scope) -> str | None:
+    found: str | None = scope.get(PRINCIPAL)
+    return found
+
+
+def _under(scope: Scope) -> str:
+    """The path behind the one under which the app is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    if root and path.startswith(root):
+        # At the root of a mount the slash may be missing.
+        return path[len(root) :] or "/"
+    return path

@@ -15,8 +15,10 @@ from mcp_gen.compat.recording import Frame
 from mcp_wire.profile import Profile
 
 __all__ = [
+    "BATCHING",
     "HANDSHAKE",
     "PER_REQUEST",
+    "STREAMABLE",
     "Speaker",
     "decoded",
     "each_lifecycle",
@@ -33,6 +35,9 @@ HANDSHAKE = [one for one in ALL if mcp_wire.profile(one).handshake][-1]
 """The newest revision that begins with a handshake."""
 PER_REQUEST = [one for one in ALL if not mcp_wire.profile(one).handshake][-1]
 """The newest revision that every request names for itself."""
+
+STREAMABLE = [one for one in ALL if mcp_wire.profile(one).http_transport == "streamable"]
+"""The revisions that have one HTTP endpoint."""
 
 BATCHING = [one for one in ALL if mcp_wire.profile(one).allows_batches]
 

@@ -11,14 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Sender
-from mcp_gen.core.transport import Answer, Duplex, Receiver
+from mcp_gen.core import envelope
+from mcp_gen.core.headers import Headers
+from mcp_gen.core.transport import Answer, Duplex, Receiver, Reply
 from mcp_gen.session.exchange import HttpExchange
+from mcp_gen.session.http_session import HttpSession
+from mcp_gen.session.http_streams import Stream
+from mcp_gen.session.outlet import ReplyOutlet
 from mcp_gen.session.server import ServerSession
 from tests.support.published import published
 
@@ -162,7 +169,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
-        self._sessions: dict[str, str] = {}
+        self._sessions: dict[str, Watch] = {}
 
     def watch(self, revision: str | None = None) -> Watch:
         """A watch for one more connection."""
@@ -177,18 +184,24 @@ class Guard:
             each.violations.clear()
         return found
 
-    def exchanged(self, message: bytes, headers: Mapping[str, str], answer: Answer) -> None:
-        """One HTTP exchange took place."""
-        named = [self._sessions[one] for one in headers.values() if one in self._sessions]
-        seen = self.watch(named[0] if named else None)
-        seen.saw("client", message)
-        if answer.body:
-            seen.saw("server", answer.body)
-        if seen.revision:
-            self._sessions |= dict.fromkeys(answer.headers.values(), seen.revision)
+    def posted(self, headers: Mapping[str, str]) -> Watch:
+        """The watch of the session that a POST names, or a new one."""
+        named = (self._sessions[one] for one in headers.values() if one in self._sessions)
+        return next(named, None) or self.watch()
+
+    def begun(self, session: str, seen: Watch) -> None:
+        """A session has been made, in the exchange that is under this watch."""
+        self._sessions[session] = seen
+
+    def put(self, session: str, message: bytes) -> None:
+        """Something was put on a stream of a session."""
+        if session in self._sessions:
+            self._sessions[session].saw("server", message)
 
 
 _guards: list[Guard] = []
+_exchange: ContextVar[Watch] = ContextVar("exchange")
+"""The watch on the HTTP exchange that is going on."""
 
 
 def watch() -> Watch:
@@ -255,18 +268,47 @@ def install() -> None:
     """Put every server of this process under watch, from now on."""
     begin: Callable[..., None] = ServerSession.__init__
     answer: Callable[..., Any] = HttpExchange.answer
+    make_session: Callable[..., None] = HttpSession.__init__
+    put_on_stream: Callable[..., None] = Stream.put
+    notify: Callable[..., None] = ReplyOutlet.notify
 
     def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         seen = Watched(transport, watch(), "server") if _guards else transport
         begin(self, kernel, seen, *args, **named)
 
-    async def exchange(
-        self: Any, message: bytes, headers: Mapping[str, str], *args: Any, **named: Any
-    ) -> Answer:
-        answered: Answer = await answer(self, message, headers, *args, **named)
-        if _guards:
-            _guards[-1].exchanged(message, headers, answered)
+    async def exchange(self: Any, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+        if not _guards:
+            return await answer(self, message, headers, reply)
+        seen = _guards[-1].posted(headers)
+        seen.saw("client", message)
+        token = _exchange.set(seen)
+        try:
+            answered: Answer | None = await answer(self, message, headers, reply)
+        finally:
+            _exchange.reset(token)
+        if answered is not None and answered.body:
+            seen.saw("server", answered.body)
         return answered
+
+    def session_made(self: Any, *args: Any, **named: Any) -> None:
+        make_session(self, *args, **named)
+        seen = _exchange.get(None)
+        if _guards and seen is not None:
+            _guards[-1].begun(self.id, seen)
+
+    def put(self: Any, message: bytes) -> None:
+        if _guards:
+            _guards[-1].put(self.streams.session_id, message)
+        put_on_stream(self, message)
+
+    def notified(self: Any, method: Any, params: Any = UNSET) -> None:
+        seen = _exchange.get(None)
+        if _guards and seen is not None and self._reply.can_stream and not self._reply.full:
+            seen.saw("server", envelope.notification(method.name, params))
+        notify(self, method, params)
 
     ServerSession.__init__ = watched  # type: ignore[method-assign]
     HttpExchange.answer = exchange  # type: ignore[method-assign]
+    HttpSession.__init__ = session_made  # type: ignore[method-assign]
+    Stream.put = put  # type: ignore[method-assign]
+    ReplyOutlet.notify = notified  # type: ignore[method-assign]

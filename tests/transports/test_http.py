@@ -14,7 +14,7 @@ import uvicorn
 from mcp_gen import InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
 from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http import AsgiApp
-from tests.support.asgi import Reply, headers_of, request
+from tests.support.asgi import Reply, headers_of, open_request, request
 from tests.support.frames import (
     HANDSHAKE,
     PER_REQUEST,
@@ -200,10 +200,16 @@ async def test_a_malformed_message_is_refused_with_the_id_that_could_be_read() -
     assert reply.json["id"] == 7
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "HEAD", "OPTIONS", "PATCH"])
+@pytest.mark.parametrize("method", ["PUT", "HEAD", "OPTIONS", "PATCH"])
 async def test_another_http_method_is_not_allowed(method: str) -> None:
     reply = await request(server().asgi(), method=method)
-    assert (reply.status, reply.headers["allow"]) == (405, "POST, DELETE")
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, POST, DELETE")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+async def test_a_server_without_sessions_takes_posts_alone(method: str) -> None:
+    reply = await request(server(revisions=[PER_REQUEST]).asgi(), method=method)
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
 
 
 @pytest.mark.parametrize("path", ["/", "/mcp/", "/other", "/mcp/mcp", ""])
@@ -262,13 +268,13 @@ async def test_a_client_that_hangs_up_before_its_body_has_come_is_not_served() -
         called.append(text)
 
     message = PEER.call(1, "echo", text="a")
-    await request(made.asgi(), [message], headers_of(PEER, message), hangs_up=True)
-    assert called == []
+    opened = open_request(made.asgi(), [message], headers_of(PEER, message), hangs_up=True)
+    await opened.task
+    assert (called, opened.sent) == ([], [])
 
 
 def limited(max_body_bytes: int) -> AsgiApp:
-    app = server().asgi()
-    return AsgiApp(app._exchange, "/mcp", max_body_bytes=max_body_bytes)
+    return server().asgi(max_body_bytes=max_body_bytes)
 
 
 # --- sessions ---
@@ -410,7 +416,8 @@ def url() -> Iterator[str]:
 
 def test_a_real_http_server_serves_it(url: str) -> None:
     message = PEER.call(1, "echo", text="a")
-    asked = urllib.request.Request(url, message, headers_of(PEER, message))
+    headers = {**headers_of(PEER, message), "Content-Type": "application/json"}
+    asked = urllib.request.Request(url, message, headers)
     with urllib.request.urlopen(asked, timeout=10) as reply:
         body = reply.read()
     frames = [Frame("client", message), Frame("server", body)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from mcp_gen import Context, Server
 from mcp_gen.transports.http import AsgiApp, Message
 from tests.support.asgi import Reply, begin, end, headers_of, request
@@ -94,7 +92,7 @@ async def test_a_body_over_the_limit_is_not_read_to_its_end() -> None:
     async def send(message: Message) -> None:
         statuses.append(message.get("status", 0))
 
-    app = AsgiApp(Meeting(1).server.asgi()._exchange, "/mcp", max_body_bytes=1000)
+    app = Meeting(1).server.asgi(max_body_bytes=1000)
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
     await app(scope, receive, send)
     assert 413 in statuses
@@ -127,15 +125,3 @@ async def test_a_session_that_was_ended_twice_is_not_found() -> None:
     app = Meeting(1).server.asgi()
     session = await ended_session(app)
     assert (await end(app, session)).status == 404
-
-
-async def test_the_oldest_session_goes_when_there_are_too_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("mcp_gen.session.exchange.MAX_SESSIONS", 2)
-    app, speaker = Meeting(1).server.asgi(), Speaker(HANDSHAKE)
-    sessions = [await begin(app, speaker) for _ in range(3)]
-    statuses = [
-        (await request(app, speaker.request(1, "ping"), session)).status for session in sessions
-    ]
-    assert statuses == [404, 200, 200]

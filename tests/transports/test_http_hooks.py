@@ -68,14 +68,13 @@ async def test_what_is_told_of_is_the_session_of_its_requests(revision: str) -> 
     assert seen[0].profile is speaker.profile
 
 
-async def test_a_session_that_makes_room_for_another_has_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("mcp_gen.session.exchange.MAX_SESSIONS", 2)
+async def test_a_session_that_makes_room_for_another_has_ended() -> None:
     server = Server("sessions")
-    sessions, app = Sessions(server.hooks), server.asgi()
+    sessions, app = Sessions(server.hooks), server.asgi(max_sessions=2)
     for _ in range(3):
         await begin(app, OLD)
+        for number, session in enumerate(sorted(server.sessions(), key=lambda one: one.began_s)):
+            session.heard_s -= 100 - number
     await soon(sessions.closed)
     await turns()
     opened = [session for kind, session in sessions.heard if kind == "opened"]

@@ -1,0 +1,45 @@
+"""The server under test over HTTP: more tools than `add`, among a thousand."""
+
+import asyncio
+
+from bench.programs.ours import server
+from mcp_gen import Context
+
+__all__ = ["server"]
+
+TEXT = "x" * (1 << 20)
+
+
+@server.tool
+async def add_later(a: int, b: int) -> int:
+    """Add two numbers in the next turn of the loop."""
+    await asyncio.sleep(0)
+    return a + b
+
+
+@server.tool
+async def add_aloud(a: int, b: int, ctx: Context) -> int:
+    """Add two numbers, and say so before."""
+    log = ctx.profile.log
+    if log:
+        ctx.caller.outlet.notify(log, log.params(level="info", data="adding"))
+    return a + b
+
+
+@server.tool
+async def text(a: int, b: int) -> str:
+    """A long text."""
+    return TEXT
+
+
+def _add_many() -> None:
+    for number in range(1000 - len(server.tools)):
+
+        async def nothing(text: str, count: int = 1) -> str:
+            """Do nothing in particular, one of many tools that do."""
+            return text
+
+        server.add_tool(nothing, name=f"nothing_{number}")
+
+
+_add_many()

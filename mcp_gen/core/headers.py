@@ -1,0 +1,43 @@
+"""The headers of an HTTP request, as they came; text only for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+__all__ = ["Headers"]
+
+
+class Headers(Mapping[str, str]):
+    """Headers by name, in any case. One that came twice has both values, with a comma between.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-field-lines-and-combined-fi
+    """
+
+    __slots__ = ("raw",)
+
+    def __init__(self, lines: Collection[tuple[bytes, bytes]] = ()) -> None:
+        # Names are in lower case already: ASGI says so.
+        self.raw: dict[bytes, bytes] = dict(lines)
+        """Values by name in lower case."""
+        if len(self.raw) != len(lines):
+            self.raw = _combined(lines)
+
+    def __getitem__(self, name: str) -> str:
+        return self.raw[name.lower().encode("latin-1")].decode("latin-1")
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1") for name in self.raw)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __repr__(self) -> str:
+        # Values stay out: they may be credentials.
+        return f"Headers({', '.join(self)})"
+
+
+def _combined(lines: Collection[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in lines:
+        found.setdefault(name, []).append(value)
+    return {name: b", ".join(values) for name, values in found.items()}

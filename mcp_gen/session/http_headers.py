@@ -1,0 +1,163 @@
+"""Headers that repeat what a message says, so that others can route by it: they must agree.
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Raw, json
+
+from mcp_gen.session.lifecycle import header_mismatch
+
+if TYPE_CHECKING:
+    from mcp_gen.core.headers import Headers
+    from mcp_wire.profile import Profile
+
+__all__ = ["HeaderCheck", "decoded_value"]
+
+_NAMES = ("name", "uri", "task_id")
+"""The fields of params that one header repeats, whichever of them there is."""
+_WIRE_NAMES = ("name", "uri", "taskId")
+
+_OPEN, _CLOSE = b"=?base64?", b"?="
+
+
+class HeaderCheck:
+    """The headers of one revision, looked up once."""
+
+    __slots__ = ("_method", "_name", "_profile", "_spoken", "_version", "param_prefix")
+
+    def __init__(self, profile: Profile, spoken: Sequence[str]) -> None:
+        self._profile = profile
+        self._spoken = list(spoken)
+        self._version = _lower(profile.version_header)
+        self._method = _lower(profile.method_header)
+        self._name = _lower(profile.name_header)
+        self.param_prefix = _lower(profile.param_header_prefix)
+
+    def revision(self, headers: Headers) -> str | None:
+        """The revision that the headers name; None where there is no such header.
+
+        Raises:
+            McpError: it is missing, and must not be.
+        """
+        if not self._version:
+            return None
+        stated = headers.raw.get(self._version)
+        if stated is None:
+            if not self._profile.version_header_required:
+                return None
+            raise header_mismatch(
+                self._profile,
+                f"expected the header `{self._profile.version_header}`",
+                {"supported": self._spoken},
+            )
+        return stated.strip().decode("latin-1")
+
+    def message(self, headers: Headers, method: str, params: Any) -> None:
+        """Check the headers that name the method, and what it is about.
+
+        `params` are a wire type, or what could be read of them.
+
+        Raises:
+            McpError: a header is missing, or says something else than the body.
+        """
+        raw = headers.raw
+        if self._method:
+            given, wanted = raw.get(self._method), method.encode()
+            if given != wanted and (given is None or given.strip() != wanted):
+                raise self._expected(self._profile.method_header, method)
+        about = _about(params) if self._name else None
+        if about is not None:
+            given = raw.get(self._name)
+            if given != about.encode() and (given is None or decoded_value(given) != about):
+                raise self._expected(self._profile.name_header, about)
+
+    def arguments(
+        self, headers: Headers, paths: Mapping[bytes, tuple[str, ...]], arguments: Any
+    ) -> None:
+        """Check the headers that repeat arguments: `paths` say which, by the ends of their names.
+
+        Raises:
+            McpError: a header is missing, or says something else than the body.
+        """
+        values = json.decode(arguments) if isinstance(arguments, Raw) else arguments
+        for end, path in paths.items():
+            given = headers.raw.get(self.param_prefix + end)
+            if not _same(given, _at(values, path)):
+                name = f"{self._profile.param_header_prefix}{end.decode()}"
+                where = ".".join(("$.params.arguments", *path))
+                raise header_mismatch(
+                    self._profile, f"expected the header `{name}` to repeat the value at `{where}`"
+                )
+
+    def _expected(self, header: str | None, value: str) -> Exception:
+        return header_mismatch(self._profile, f"expected the header `{header}: {value}`")
+
+
+def decoded_value(value: bytes) -> str | None:
+    """What a header's value stands for; None where it is broken.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding
+    """
+    value = value.strip(b" \t")
+    try:
+        if value.startswith(_OPEN) and value.endswith(_CLOSE):
+            return b64decode(value[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
+        return value.decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _same(given: bytes | None, value: Any) -> bool:
+    """Whether a header repeats an argument. One that is absent or null has no header."""
+    if value is None or given is None:
+        return value is given
+    text = decoded_value(given)
+    if text is None or value is True or value is False:
+        return text is not None and text == ("true" if value else "false")
+    if isinstance(value, str):
+        return text == value
+    if isinstance(value, int | float):
+        try:
+            return (
+                float(text) == value if "." in text or "e" in text.lower() else int(text) == value
+            )
+        except ValueError:
+            return False
+    # Not of the kind that its schema has: the tool refuses it.
+    return True
+
+
+def _about(params: Any) -> str | None:
+    """The name, or the URI, of what a request is about."""
+    if isinstance(params, dict):
+        members = cast("dict[str, Any]", params)
+        found = [members.get(name) for name in _WIRE_NAMES]
+        return next((one for one in found if isinstance(one, str)), None)
+    field = _fields.get(params.__class__)
+    if field is None:
+        field = _fields[params.__class__] = next((n for n in _NAMES if hasattr(params, n)), "")
+    return getattr(params, field) if field else None
+
+
+_fields: dict[type[Any], str] = {}
+"""Which of them the params of a kind have."""
+
+
+def _at(values: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not isinstance(values, dict):
+            return None
+        values = cast("dict[str, Any]", values).get(name)
+    return values
+
+
+def _lower(name: str | None) -> bytes:
+    return name.lower().encode() if name else b""

@@ -1,0 +1,141 @@
+"""POSTs that stand for themselves: no session, and whoever hangs up wants no answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from msgspec import UNSET
+
+from mcp_gen.core import envelope
+from mcp_gen.core.connection import Noticed
+from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.transport import Answer
+from mcp_gen.session.http_headers import HeaderCheck
+from mcp_gen.session.kernel import loosely
+from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.outlet import ReplyOutlet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_gen.core.envelope import Envelope, RequestId
+    from mcp_gen.core.headers import Headers
+    from mcp_gen.core.transport import Reply
+    from mcp_gen.session.kernel import Binding, Call, Kernel
+    from mcp_gen.session.notices import Notices
+    from mcp_wire.method import Method
+
+__all__ = ["HeaderParams", "PerRequestExchange"]
+
+C = TypeVar("C")
+
+HeaderParams: TypeAlias = (
+    "Callable[[Any, Method[Any, Any], Any], Mapping[bytes, tuple[str, ...]] | None]"
+)
+"""`(ctx, method, params)`: which arguments headers repeat, by the ends of their names."""
+
+
+class PerRequestExchange(Generic[C]):
+    """Answers one POST at a revision that every request names for itself."""
+
+    def __init__(
+        self, kernel: Kernel[C], notices: Notices, header_params: HeaderParams | None
+    ) -> None:
+        self._kernel = kernel
+        self._notices = notices
+        self._header_params = header_params
+        self._checks: dict[str, HeaderCheck] = {}
+        self._lasting: set[ReplyOutlet] = set()
+        """Those that listen until they hang up."""
+
+    async def answer(
+        self, binding: Binding[C], frame: Envelope, headers: Headers, reply: Reply
+    ) -> Answer:
+        """Answer a message. Nothing is raised but the cancellation of the current task."""
+        id = frame.id
+        if frame.method is UNSET:
+            error = InvalidRequest("expected a request: nobody has been asked anything here")
+            return _refused(400, None, error)
+        if id is UNSET or id is None:
+            return self._take(binding, Noticed(frame.method, frame.params), headers, reply)
+        outlet = ReplyOutlet(reply)
+        caller = Caller(binding.profile, outlet, headers=headers, principal=reply.principal)
+        try:
+            call = self._prepare(binding, id, frame.method, frame, caller)
+        except (McpError, ProtocolError) as error:
+            # An error of what was admitted is an answer like any other.
+            fallback = 200 if caller.ready else 400
+            status = binding.profile.http_status.get(error.code, fallback)
+            return _refused(status, id, error)
+        profile = binding.profile
+        lasting = call.route.method is profile.listen
+        if profile.stream_drop_cancels:
+            reply.cancels(lasting=lasting)
+        body = await (self._last(call, outlet) if lasting else self._kernel.run(call))
+        if call.error_code is None:
+            return Answer(200, body)
+        return Answer(profile.http_status.get(call.error_code, 200), body)
+
+    async def _last(self, call: Call[C], outlet: ReplyOutlet) -> bytes:
+        """Run what is open for as long as its client wants."""
+        outlet.lasting = True
+        self._lasting.add(outlet)
+        try:
+            return await self._kernel.run(call)
+        finally:
+            self._lasting.discard(outlet)
+
+    def end_lasting(self) -> None:
+        """Let what would go on for ever come to an end in good order."""
+        for outlet in list(self._lasting):
+            for end in self._kernel.ending:
+                end(outlet)
+
+    def _take(
+        self, binding: Binding[C], noticed: Noticed, headers: Headers, reply: Reply
+    ) -> Answer:
+        """Take a notification: accepted before its hooks run."""
+
+        def context(profile: Any) -> C:
+            caller = Caller(profile, ReplyOutlet(reply), headers=headers, principal=reply.principal)
+            return self._kernel.context(None, caller, None)
+
+        self._notices.take(noticed, binding.profile, context)
+        return Answer(202)
+
+    def _prepare(
+        self, binding: Binding[C], id: RequestId, method: str, frame: Envelope, caller: Caller
+    ) -> Call[C]:
+        """The order of these checks is part of the protocol.
+
+        Raises:
+            McpError, ProtocolError: what the client is to be told.
+        """
+        check = self._check(binding)
+        headers: Headers = caller.headers
+        caller.stated_revision = check.revision(headers)
+        try:
+            call = self._kernel.prepare(binding, id, method, frame.params, caller)
+        except (McpError, ProtocolError):
+            if caller.ready:
+                # It was admitted: headers come before whatever is wrong with its method or params.
+                check.message(headers, method, loosely(frame.params))
+            raise
+        check.message(headers, method, call.params)
+        if self._header_params is not None and check.param_prefix:
+            paths = self._header_params(call.ctx, call.route.method, call.params)
+            if paths:
+                check.arguments(headers, paths, call.params.arguments)
+        return call
+
+    def _check(self, binding: Binding[C]) -> HeaderCheck:
+        profile = binding.profile
+        found = self._checks.get(profile.revision)
+        if found is None:
+            found = HeaderCheck(profile, self._kernel.per_request)
+            self._checks[profile.revision] = found
+        return found
+
+
+def _refused(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
+    return Answer(status, envelope.failure(id, envelope.error_object(error)))
