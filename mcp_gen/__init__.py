@@ -25,13 +25,16 @@ if TYPE_CHECKING:
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.content import Structured
     from mcp_gen.server.context import Context
+    from mcp_gen.server.dependencies import Depends
     from mcp_gen.server.server import Server
 
 __all__ = [
     "Client",
     "ClientSession",
     "Context",
+    "Depends",
     "InvalidParams",
     "InvalidRequest",
     "Loss",
@@ -45,6 +48,7 @@ __all__ = [
     "RequestTimeout",
     "Server",
     "SessionLost",
+    "Structured",
     "ToolError",
     "TransportError",
     "UsageError",
@@ -55,9 +59,11 @@ _HOMES = {
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
     "Context": "mcp_gen.server.context",
+    "Depends": "mcp_gen.server.dependencies",
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",
+    "Structured": "mcp_gen.server.content",
     "project": "mcp_gen.core.project",
 }
 
