@@ -73,7 +73,7 @@ class RawSchema:
         self.what = what
         if not isinstance(schema, dict):
             raise UsageError(f"{what}: expected an object, got {type(schema).__name__}")
-        _LookingOver(self, moves=moves and schema.get("type") != "object").all()
+        _LookingOver(self, moves=moves and self.schema.get("type") != "object").all()
 
     @cached_property
     def _validator(self) -> Validator:

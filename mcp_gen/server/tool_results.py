@@ -50,9 +50,9 @@ def as_text(value: Any) -> str:
 
 
 def _write(value: Any) -> Any:
-    kind: type[Any] = type(value)
     if isinstance(value, UnknownContent):
         return Raw(value.raw)
+    kind: Any = value.__class__
     writer: Any = getattr(kind, "__pydantic_serializer__", None)
     if writer is not None:
         return Raw(writer.to_json(value, by_alias=True))
