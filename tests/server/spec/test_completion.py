@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Literal
 
-import pytest
-
 from mcp_gen import Context, Server
 from mcp_wire import latest
 from tests.server.spec.clients import admitted, is_admin, opened_as
@@ -78,10 +76,10 @@ async def complete(client: Conversation, ref: dict[str, str], name: str, value: 
     return result["completion"]
 
 
-async def refused(connect: Connect, params: dict[str, Any], name: str = "admin") -> Any:
-    """The error that a client of that name is answered with."""
+async def refused(connect: Connect, params: dict[str, Any]) -> Any:
+    """The error that the client `admin` is answered with."""
     async with connect(suggesting, opened=False) as client:
-        await opened_as(client, name)
+        await opened_as(client, "admin")
         return (await client.refusal("completion/complete", params)).error
 
 
@@ -113,13 +111,13 @@ async def test_completing_for_a_prompt_that_there_is_none_of_is_invalid_params(
 
 
 @requirement("completion:errors:missing-argument")
-@pytest.mark.parametrize(
-    "argument", [{}, {"argument": {}}, {"argument": {"name": "name"}}, {"argument": {"value": ""}}]
-)
-async def test_a_completion_that_does_not_say_of_what_is_invalid_params(
-    connect: Connect, argument: dict[str, Any]
-) -> None:
-    assert (await refused(connect, {"ref": GREET, **argument}))["code"] == -32602
+async def test_a_completion_that_does_not_say_of_what_is_invalid_params(connect: Connect) -> None:
+    async with connect(suggesting, opened=False) as client:
+        await opened_as(client, "admin")
+        for argument in ({}, {"name": "name"}, {"value": ""}):
+            params = {"ref": GREET, "argument": argument}
+            error = await client.refusal("completion/complete", params)
+            assert error.code == -32602, argument
 
 
 @requirement("completion:errors:internal")
@@ -131,22 +129,28 @@ async def test_a_completion_that_fails_is_an_internal_error_that_tells_no_secret
     assert "secret" not in str(error)
 
 
+NOT_THERE: list[dict[str, Any]] = [
+    of(GREET, "nope", ""),
+    of(GREET, "id", ""),
+    of(USERS, "nope", ""),
+    of({"type": "ref/resource", "uri": "test://nope/{id}"}, "id", ""),
+    of({"type": "ref/resource", "uri": "greet"}, "name", ""),
+    of({"type": "ref/prompt", "name": "test://users/{id}"}, "id", ""),
+    of({"type": "ref/tool", "name": "greet"}, "name", ""),
+    {"ref": GREET, "argument": {"name": "name", "value": 7}},
+    {"ref": GREET},
+    {"argument": {"name": "name", "value": ""}},
+]
+
+
 @requirement("completion:validated")
-@pytest.mark.parametrize(
-    "params",
-    [
-        of(GREET, "nope", ""),
-        of(GREET, "id", ""),
-        of(USERS, "nope", ""),
-        of({"type": "ref/resource", "uri": "test://nope/{id}"}, "id", ""),
-        of({"type": "ref/resource", "uri": "greet"}, "name", ""),
-        of({"type": "ref/prompt", "name": "test://users/{id}"}, "id", ""),
-        of({"type": "ref/tool", "name": "greet"}, "name", ""),
-        {"ref": GREET, "argument": {"name": "name", "value": 7}},
-    ],
-)
-async def test_only_what_is_there_is_completed(connect: Connect, params: dict[str, Any]) -> None:
-    assert (await refused(connect, params))["code"] == -32602
+async def test_only_what_is_there_is_completed(connect: Connect) -> None:
+    async with connect(suggesting, opened=False) as client:
+        await opened_as(client, "admin")
+        for params in NOT_THERE:
+            error = await client.refusal("completion/complete", params)
+            assert error.code == -32602, params
+        assert (await complete(client, USERS, "id", "1"))["values"] == ["1", "12"]
 
 
 # --- security ---
@@ -167,40 +171,41 @@ async def test_completions_beyond_the_limit_are_refused_until_there_is_room(
         client.cancel(held[1])
 
 
+NOPE = {"type": "ref/prompt", "name": "nope"}
+HIDDEN = [
+    (GREET, "name", NOPE),
+    (GREET, "style", NOPE),
+    (USERS, "id", {"type": "ref/resource", "uri": "nope"}),
+]
+
+
 @requirement("completion:access")
-@pytest.mark.parametrize(
-    ("ref", "argument", "unknown"),
-    [
-        (GREET, "name", {"type": "ref/prompt", "name": "nope"}),
-        (GREET, "style", {"type": "ref/prompt", "name": "nope"}),
-        (USERS, "id", {"type": "ref/resource", "uri": "nope"}),
-    ],
-)
-async def test_what_a_client_may_not_see_is_unknown_to_it_here_too(
-    connect: Connect, ref: dict[str, str], argument: str, unknown: dict[str, str]
-) -> None:
+async def test_what_a_client_may_not_see_is_unknown_to_it_here_too(connect: Connect) -> None:
     async with connect(suggesting, opened=False) as client:
         await opened_as(client, "admin")
-        assert (await complete(client, ref, argument, ""))["values"]
-    error = await refused(connect, of(ref, argument, ""), name="guest")
-    other = await refused(connect, of(unknown, argument, ""), name="guest")
-    name = ref.get("name") or ref["uri"]
-    assert error == {**other, "message": other["message"].replace("nope", name)}
+        for ref, argument, _ in HIDDEN:
+            assert (await complete(client, ref, argument, ""))["values"]
+    async with connect(suggesting, opened=False) as client:
+        await opened_as(client, "guest")
+        for ref, argument, unknown in HIDDEN:
+            error = await client.refusal("completion/complete", of(ref, argument, ""))
+            other = await client.refusal("completion/complete", of(unknown, argument, ""))
+            name = ref.get("name") or ref["uri"]
+            assert (error.code, str(error)) == (other.code, str(other).replace("nope", name))
 
 
 # --- values ---
 
 
 @requirement("completion:limit")
-@pytest.mark.parametrize("there_are", [0, MOST - 1, MOST, MOST + 1, 250])
 async def test_at_most_a_hundred_values_are_sent_and_the_client_is_told_of_more(
-    connect: Connect, there_are: int
+    connect: Connect,
 ) -> None:
     async with connect(suggesting, opened=False) as client:
         await opened_as(client, "admin")
-        found = await complete(client, GREET, "name", str(there_are))
-    assert found == {
-        "values": [f"user {number}" for number in range(min(there_are, MOST))],
-        "total": there_are,
-        "hasMore": there_are > MOST,
-    }
+        for there_are in (0, MOST - 1, MOST, MOST + 1, 250):
+            assert await complete(client, GREET, "name", str(there_are)) == {
+                "values": [f"user {number}" for number in range(min(there_are, MOST))],
+                "total": there_are,
+                "hasMore": there_are > MOST,
+            }

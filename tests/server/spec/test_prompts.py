@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any, Literal
-
-import pytest
 
 from mcp_gen import Context, Server, user
 from mcp_gen.server import content
@@ -245,14 +244,13 @@ WITHOUT: list[dict[str, Any]] = [{}, {"arguments": {}}, {"arguments": {"second":
 
 
 @requirement("prompts:errors:missing-argument")
-@pytest.mark.parametrize("name", ["greet", "form"])
 async def test_a_prompt_without_an_argument_that_it_needs_is_invalid_params(
-    connect: Connect, name: str
+    connect: Connect,
 ) -> None:
     async with connect(library) as client:
-        for params in WITHOUT:
+        for name, params in product(("greet", "form"), WITHOUT):
             refused = await client.refusal("prompts/get", {"name": name, **params})
-            assert refused.code == -32602
+            assert refused.code == -32602, (name, params)
         assert await client.text("reached") == "[]"
 
 
@@ -299,8 +297,8 @@ async def test_arguments_of_the_wrong_type_never_get_to_a_prompt(connect: Connec
 
 
 @requirement("prompts:inputs-validated")
-@pytest.mark.parametrize("kind", ["number", "object", "nested"])
-async def test_messages_of_the_wrong_shape_are_not_sent(connect: Connect, kind: str) -> None:
+async def test_messages_of_the_wrong_shape_are_not_sent(connect: Connect) -> None:
     async with connect(library) as client:
-        params = {"name": "shapeless", "arguments": {"kind": kind}}
-        assert (await client.refusal("prompts/get", params)).code == -32603
+        for kind in ("number", "object", "nested"):
+            params = {"name": "shapeless", "arguments": {"kind": kind}}
+            assert (await client.refusal("prompts/get", params)).code == -32603

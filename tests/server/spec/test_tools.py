@@ -405,15 +405,16 @@ BAD: list[Any] = [
 
 
 @requirement("tools:inputs-validated")
-@pytest.mark.parametrize("tool", ["typed", "raw"])
-async def test_arguments_that_do_not_fit_never_get_to_the_tool(connect: Connect, tool: str) -> None:
+async def test_arguments_that_do_not_fit_never_get_to_the_tool(connect: Connect) -> None:
     async with connect(counting) as client:
-        for arguments in BAD:
-            assert await is_refused(client, {"name": tool, "arguments": arguments}), arguments
-        assert await is_refused(client, {"name": tool})
+        for tool in ("typed", "raw"):
+            for arguments in BAD:
+                assert await is_refused(client, {"name": tool, "arguments": arguments}), arguments
+            assert await is_refused(client, {"name": tool})
         assert await client.text("count") == "0"
-        await client.call(tool, number=7, point={"x": 1})
-        assert await client.text("count") == "1"
+        for tool in ("typed", "raw"):
+            await client.call(tool, number=7, point={"x": 1})
+        assert await client.text("count") == "2"
 
 
 async def is_refused(client: Conversation, params: dict[str, Any]) -> bool:
