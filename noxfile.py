@@ -58,9 +58,15 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Talk to the official Python SDK, as a client and as a server, over real pipes."""
+    """Talk to the official SDKs over real pipes: Python's both ways, TypeScript's as clients."""
     install(session, "test", "peers", project=True)
-    session.run("python", "-m", "pytest", "tests/peers", *session.posargs)
+    folder = Path(session.create_tmp()) / "typescript"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree("tests/peers/typescript", folder)
+    quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--silent")
+    session.run("npm", "install", "--prefix", str(folder), *quiet)
+    environment = {"PEERS_TYPESCRIPT": str(folder.resolve())}
+    session.run("python", "-m", "pytest", "tests/peers", *session.posargs, env=environment)
 
 
 @nox.session

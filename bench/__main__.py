@@ -20,6 +20,7 @@ GROUPS = {
     "codec": "decoding and encoding generated types",
     "hooks": "what hooks cost, used and unused",
     "imports": "import times, memory, start of a server",
+    "tools": "servers with 10 000 tools: start, and a call among them",
 }
 
 EXAMPLES = """\

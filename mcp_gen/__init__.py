@@ -12,53 +12,90 @@ if TYPE_CHECKING:
     from mcp_gen.core.errors import (
         InvalidParams,
         InvalidRequest,
+        LifespanError,
         McpError,
         McpGenError,
         MethodNotFound,
+        MissingCapability,
         ParseError,
         ProjectionError,
         ProtocolError,
         RequestTimeout,
+        ResourceNotFound,
         SessionLost,
         ToolError,
         TransportError,
+        UrlElicitation,
+        UrlElicitationRequired,
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.asking import Accepted, Cancelled, Declined
+    from mcp_gen.server.content import Structured
+    from mcp_gen.server.contents import Contents
     from mcp_gen.server.context import Context
+    from mcp_gen.server.dependencies import Depends
+    from mcp_gen.server.files import FileResources
+    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.messages import assistant, user
     from mcp_gen.server.server import Server
 
 __all__ = [
+    "Accepted",
+    "CacheHints",
+    "Cancelled",
     "Client",
     "ClientSession",
+    "Contents",
     "Context",
+    "Declined",
+    "Depends",
+    "FileResources",
     "InvalidParams",
     "InvalidRequest",
+    "LifespanError",
     "Loss",
     "McpError",
     "McpGenError",
     "MethodNotFound",
+    "MissingCapability",
     "ParseError",
     "Projected",
     "ProjectionError",
     "ProtocolError",
     "RequestTimeout",
+    "ResourceNotFound",
     "Server",
     "SessionLost",
+    "Structured",
     "ToolError",
     "TransportError",
+    "UrlElicitation",
+    "UrlElicitationRequired",
     "UsageError",
+    "assistant",
     "project",
+    "user",
 ]
 
 _HOMES = {
+    "Accepted": "mcp_gen.server.asking",
+    "CacheHints": "mcp_gen.server.hints",
+    "Cancelled": "mcp_gen.server.asking",
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
+    "Contents": "mcp_gen.server.contents",
     "Context": "mcp_gen.server.context",
+    "Declined": "mcp_gen.server.asking",
+    "Depends": "mcp_gen.server.dependencies",
+    "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",
+    "Structured": "mcp_gen.server.content",
+    "assistant": "mcp_gen.server.messages",
     "project": "mcp_gen.core.project",
+    "user": "mcp_gen.server.messages",
 }
 
 

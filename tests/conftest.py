@@ -1,12 +1,21 @@
-"""What is collected, and how an async test runs: in a loop of its own that must end up empty."""
+"""What is collected, how an async test runs, and that every server is watched meanwhile.
+
+A test has a loop of its own that must end up empty; and what a server sends in it must be right at
+the revision that is spoken: tests/support/watch.py says how.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Generator
 
 import pytest
 
+from tests.support import watch
 from tests.support.loop import run_clean
+from tests.support.requirement import cells
+
+watch.install()
 
 # The peers bring the official SDK, which the project itself must not need: `nox -s peers` asks for
 # them by name, and what is asked for by name is collected all the same. So does `nox -s types` for
@@ -22,3 +31,19 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = inspect.signature(pyfuncitem.obj).parameters
     run_clean(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Watch every server while a test runs."""
+    if item.get_closest_marker("unchecked"):
+        return (yield)
+    with watch.guarded():
+        return (yield)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test of requirements over every transport, at every revision that has them all."""
+    if "connect" in metafunc.fixturenames:
+        ids = [id for mark in metafunc.definition.iter_markers("requirement") for id in mark.args]
+        metafunc.parametrize("connect", cells(tuple(ids)), ids=str)

@@ -114,7 +114,7 @@ def test_a_client_loads_no_server() -> None:
 PROGRAM = """
 from typing import assert_type
 
-from mcp_gen import Client, ClientSession, Context, Server
+from mcp_gen import CacheHints, Client, ClientSession, Context, Server, assistant, user
 from mcp_wire import latest
 from mcp_wire.hooks import CallToolParams, CallToolResults
 
@@ -142,7 +142,29 @@ def after(ctx: Context, params: CallToolParams, result: CallToolResults) -> Call
     return result
 
 
+@server.resource("users://{id}/profile", title="Profile", ttl_ms=1000)
+async def profile(id: int) -> dict[str, int]:
+    return {"id": id}
+
+
+@server.completion("users://{id}/profile", "id")
+def ids(value: str) -> list[str]:
+    return []
+
+
+@server.resource("config://app", nme="other")  # wrong
+def config() -> str:
+    return ""
+
+
+@server.resource  # wrong
+def nowhere() -> str:
+    return ""
+
+
 async def use() -> None:
+    assert_type(await profile(1), dict[str, int])
+    assert_type(ids(""), list[str])
     assert_type(plain(1), str)
     assert_type(await described(1), str)
     plain("one")  # wrong
@@ -161,6 +183,32 @@ def of_no_params(ctx: Context, params: int) -> None: ...
 
 @server.tool(nme="other")  # wrong
 def misnamed(a: int) -> None: ...
+
+
+@server.prompt(title="Ask")
+def ask(topic: str, times: int = 1) -> list[latest.PromptMessage]:
+    return [user(topic), assistant("Yes?")]
+
+
+@server.filter_tools
+def visible(ctx: Context, tool: latest.Tool) -> bool:
+    return server.for_session(ctx.session).tools is not server.tools
+
+
+@server.filter_tools  # wrong
+def of_prompts(ctx: Context, prompt: latest.Prompt) -> bool:
+    return True
+
+
+async def fill_in(ctx: Context, arguments: dict[str, str]) -> str:
+    return assert_type(ask(arguments["topic"], times=2), list[latest.PromptMessage])[0].role
+
+
+server.add_prompt(latest.Prompt(name="p"), fill_in)
+server.add_prompt(fill_in, title="P")
+server.add_prompt(latest.Prompt(name="p"), title="P")  # wrong
+server.cache_hints(list_tools=CacheHints(ttl_ms=1000))
+server.cache_hints(call_tool=CacheHints())  # wrong
 """
 
 HOMES = [Path(mcp_gen.__file__).parents[1], Path(mcp_wire.__file__).parents[1]]

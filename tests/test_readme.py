@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_gen import Client, McpError
+from mcp_gen.types import CompletionArgument, ResourceTemplateReference
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -84,3 +85,17 @@ def test_the_commands_for_a_new_revision_add_a_module_and_change_none(tmp_path: 
         run(sys.executable, "-m", module, *arguments[3:], "--root", str(tmp_path), cwd=tmp_path)
     assert (tmp_path / "generated/mcp_wire/v2027_01_31/types.py").exists()
     assert {path: path.read_bytes() for path in before} == before
+
+
+async def test_the_notes_are_read_completed_and_asked_about() -> None:
+    async with Client("test") as client:
+        session = await client.connect([sys.executable, str(ROOT / "examples/notes_server.py")])
+        read = await session.read_resource("note://shopping")
+        assert [one.text for one in read.contents] == ["bolts, nuts"]
+        ref = ResourceTemplateReference(uri="note://{name}")
+        found = await session.complete(ref, CompletionArgument(name="name", value="b"))
+        assert found.completion.values == ["birthdays"]
+        prompt = await session.get_prompt("summarise", {"name": "shopping"})
+        assert "plain" in prompt.messages[0].content.text
+        with pytest.raises(McpError, match="elicitation"):
+            await session.call_tool("delete", {"name": "shopping"})

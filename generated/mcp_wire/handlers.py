@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from mcp_wire import common
 
 __all__ = ["ClientHandlers", "ServerHandlers"]
@@ -14,162 +16,178 @@ C = TypeVar("C")
 
 
 class ServerHandlers(Generic[C]):
-    """The requests a server may be asked. Override what is offered; peers cannot see the rest."""
+    """The requests a server may be asked. Override what is offered; peers cannot see the rest.
+
+    An `async def` overrides a method, and so does a function that returns an awaitable.
+    """
 
     def offers(self, name: str) -> bool:
         """Whether the request of this Python name has been overridden."""
         return getattr(type(self), name) is not getattr(ServerHandlers, name)
 
-    async def call_tool(
+    def call_tool(
         self, ctx: C, params: common.CallToolRequestParams | common.RawCallToolRequestParams
-    ) -> common.CallToolResult | common.CreateTaskResult | common.InputRequiredResult:
+    ) -> Awaitable[common.CallToolResult | common.CreateTaskResult | common.InputRequiredResult]:
         """tools/call"""
         raise NotImplementedError
 
-    async def cancel_task(
+    def cancel_task(
         self, ctx: C, params: common.CancelTaskRequestParams
-    ) -> common.CancelTaskResult:
+    ) -> Awaitable[common.CancelTaskResult]:
         """tasks/cancel"""
         raise NotImplementedError
 
-    async def complete(self, ctx: C, params: common.CompleteRequestParams) -> common.CompleteResult:
+    def complete(
+        self, ctx: C, params: common.CompleteRequestParams
+    ) -> Awaitable[common.CompleteResult]:
         """completion/complete"""
         raise NotImplementedError
 
-    async def discover(self, ctx: C, params: common.RequestParams) -> common.DiscoverResult:
+    def discover(self, ctx: C, params: common.RequestParams) -> Awaitable[common.DiscoverResult]:
         """server/discover"""
         raise NotImplementedError
 
-    async def get_prompt(
+    def get_prompt(
         self, ctx: C, params: common.GetPromptRequestParams
-    ) -> common.GetPromptResult | common.InputRequiredResult:
+    ) -> Awaitable[common.GetPromptResult | common.InputRequiredResult]:
         """prompts/get"""
         raise NotImplementedError
 
-    async def get_task(self, ctx: C, params: common.GetTaskRequestParams) -> common.GetTaskResult:
+    def get_task(
+        self, ctx: C, params: common.GetTaskRequestParams
+    ) -> Awaitable[common.GetTaskResult]:
         """tasks/get"""
         raise NotImplementedError
 
-    async def get_task_payload(
+    def get_task_payload(
         self, ctx: C, params: common.GetTaskPayloadRequestParams
-    ) -> common.GetTaskPayloadResult:
+    ) -> Awaitable[common.GetTaskPayloadResult]:
         """tasks/result"""
         raise NotImplementedError
 
-    async def initialize(
+    def initialize(
         self, ctx: C, params: common.InitializeRequestParams
-    ) -> common.InitializeResult:
+    ) -> Awaitable[common.InitializeResult]:
         """initialize"""
         raise NotImplementedError
 
-    async def list_prompts(
+    def list_prompts(
         self, ctx: C, params: common.PaginatedRequestParams
-    ) -> common.ListPromptsResult:
+    ) -> Awaitable[common.ListPromptsResult]:
         """prompts/list"""
         raise NotImplementedError
 
-    async def list_resource_templates(
+    def list_resource_templates(
         self, ctx: C, params: common.PaginatedRequestParams
-    ) -> common.ListResourceTemplatesResult:
+    ) -> Awaitable[common.ListResourceTemplatesResult]:
         """resources/templates/list"""
         raise NotImplementedError
 
-    async def list_resources(
+    def list_resources(
         self, ctx: C, params: common.PaginatedRequestParams
-    ) -> common.ListResourcesResult:
+    ) -> Awaitable[common.ListResourcesResult]:
         """resources/list"""
         raise NotImplementedError
 
-    async def list_tasks(
+    def list_tasks(
         self, ctx: C, params: common.PaginatedRequestParams
-    ) -> common.ListTasksResult:
+    ) -> Awaitable[common.ListTasksResult]:
         """tasks/list"""
         raise NotImplementedError
 
-    async def list_tools(
+    def list_tools(
         self, ctx: C, params: common.PaginatedRequestParams
-    ) -> common.ListToolsResult:
+    ) -> Awaitable[common.ListToolsResult]:
         """tools/list"""
         raise NotImplementedError
 
-    async def ping(self, ctx: C, params: common.RequestParams) -> common.EmptyResult:
+    def ping(self, ctx: C, params: common.RequestParams) -> Awaitable[common.EmptyResult]:
         """ping"""
         raise NotImplementedError
 
-    async def read_resource(
+    def read_resource(
         self, ctx: C, params: common.ReadResourceRequestParams
-    ) -> common.ReadResourceResult | common.InputRequiredResult:
+    ) -> Awaitable[common.ReadResourceResult | common.InputRequiredResult]:
         """resources/read"""
         raise NotImplementedError
 
-    async def set_level(self, ctx: C, params: common.SetLevelRequestParams) -> common.EmptyResult:
+    def set_level(
+        self, ctx: C, params: common.SetLevelRequestParams
+    ) -> Awaitable[common.EmptyResult]:
         """logging/setLevel"""
         raise NotImplementedError
 
-    async def subscribe(self, ctx: C, params: common.SubscribeRequestParams) -> common.EmptyResult:
+    def subscribe(
+        self, ctx: C, params: common.SubscribeRequestParams
+    ) -> Awaitable[common.EmptyResult]:
         """resources/subscribe"""
         raise NotImplementedError
 
-    async def subscriptions_listen(
+    def subscriptions_listen(
         self, ctx: C, params: common.SubscriptionsListenRequestParams
-    ) -> common.SubscriptionsListenResult:
+    ) -> Awaitable[common.SubscriptionsListenResult]:
         """subscriptions/listen"""
         raise NotImplementedError
 
-    async def unsubscribe(
+    def unsubscribe(
         self, ctx: C, params: common.UnsubscribeRequestParams
-    ) -> common.EmptyResult:
+    ) -> Awaitable[common.EmptyResult]:
         """resources/unsubscribe"""
         raise NotImplementedError
 
 
 class ClientHandlers(Generic[C]):
-    """The requests a client may be asked. Override what is offered; peers cannot see the rest."""
+    """The requests a client may be asked. Override what is offered; peers cannot see the rest.
+
+    An `async def` overrides a method, and so does a function that returns an awaitable.
+    """
 
     def offers(self, name: str) -> bool:
         """Whether the request of this Python name has been overridden."""
         return getattr(type(self), name) is not getattr(ClientHandlers, name)
 
-    async def cancel_task(
+    def cancel_task(
         self, ctx: C, params: common.CancelTaskRequestParams
-    ) -> common.CancelTaskResult:
+    ) -> Awaitable[common.CancelTaskResult]:
         """tasks/cancel"""
         raise NotImplementedError
 
-    async def create_message(
+    def create_message(
         self, ctx: C, params: common.CreateMessageRequestParams
-    ) -> common.CreateMessageResult | common.CreateTaskResult:
+    ) -> Awaitable[common.CreateMessageResult | common.CreateTaskResult]:
         """sampling/createMessage"""
         raise NotImplementedError
 
-    async def elicit(
+    def elicit(
         self, ctx: C, params: common.ElicitRequestParams
-    ) -> common.ElicitResult | common.CreateTaskResult:
+    ) -> Awaitable[common.ElicitResult | common.CreateTaskResult]:
         """elicitation/create"""
         raise NotImplementedError
 
-    async def get_task(self, ctx: C, params: common.GetTaskRequestParams) -> common.GetTaskResult:
+    def get_task(
+        self, ctx: C, params: common.GetTaskRequestParams
+    ) -> Awaitable[common.GetTaskResult]:
         """tasks/get"""
         raise NotImplementedError
 
-    async def get_task_payload(
+    def get_task_payload(
         self, ctx: C, params: common.GetTaskPayloadRequestParams
-    ) -> common.GetTaskPayloadResult:
+    ) -> Awaitable[common.GetTaskPayloadResult]:
         """tasks/result"""
         raise NotImplementedError
 
-    async def list_roots(
+    def list_roots(
         self, ctx: C, params: common.RequestParams | common.ListRootsRequestParams
-    ) -> common.ListRootsResult:
+    ) -> Awaitable[common.ListRootsResult]:
         """roots/list"""
         raise NotImplementedError
 
-    async def list_tasks(
+    def list_tasks(
         self, ctx: C, params: common.PaginatedRequestParams
-    ) -> common.ListTasksResult:
+    ) -> Awaitable[common.ListTasksResult]:
         """tasks/list"""
         raise NotImplementedError
 
-    async def ping(self, ctx: C, params: common.RequestParams) -> common.EmptyResult:
+    def ping(self, ctx: C, params: common.RequestParams) -> Awaitable[common.EmptyResult]:
         """ping"""
         raise NotImplementedError

@@ -90,5 +90,6 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     progress_message: bool
     url_elicitation: Literal["none", "mode"]
     elicitation_complete_notification: bool
+    declares_sampling_parts: bool
     session_state: bool
     tasks: Literal["none", "core", "extension"]

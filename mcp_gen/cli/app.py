@@ -10,6 +10,7 @@ import typer
 from mcp_gen.cli.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.diff import diff
 from mcp_gen.cli.methods import methods
+from mcp_gen.cli.run import run
 from mcp_gen.cli.types import types
 
 __all__ = ["app"]
@@ -45,3 +46,4 @@ app.command(epilog=DEMO_EPILOG)(demo)
 app.command()(diff)
 app.command()(types)
 app.command()(methods)
+app.command()(run)

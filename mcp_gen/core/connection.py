@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
+from mcp_gen.core.envelope import NoAnswer
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 
 if TYPE_CHECKING:
@@ -74,10 +75,10 @@ class Answered(Struct, Generic[W], gc=False):
 
 
 class Failed(Struct, Generic[W], gc=False):
-    """The peer answered with an error."""
+    """The peer answered with an error, or with what is no answer at all."""
 
     waiter: W
-    error: McpError
+    error: McpError | ProtocolError
 
 
 class Refused(Struct, gc=False):
@@ -132,11 +133,13 @@ class Connection(Generic[W]):
     def _event(self, data: bytes | Raw, batch: Batch | None) -> Event:
         try:
             frame = envelope.read(data)
+        except NoAnswer as error:
+            return self._no_answer(error, batch)
         except ProtocolError as error:
             return _refused(error, batch)
-        return self.event(frame, batch)
+        return self.classify(frame, batch)
 
-    def event(self, frame: Envelope, batch: Batch | None = None) -> Event:
+    def classify(self, frame: Envelope, batch: Batch | None = None) -> Event:
         """What a frame means that has been read already."""
         if frame.method is UNSET:
             return self._answer(frame, batch)
@@ -158,6 +161,13 @@ class Connection(Generic[W]):
         if frame.error:
             return Failed(waiter, envelope.read_error(frame.error))
         return Answered(waiter, frame.result)
+
+    def _no_answer(self, error: NoAnswer, batch: Batch | None) -> Event:
+        """Whoever waits under its id will get no better one."""
+        id = error.request_id
+        if id is not None and id in self._waiters:
+            return Failed(self._waiters.pop(id), error)
+        return Refused(error, None, batch) if error.tries else _refused(error, batch)
 
     def open_request(self, waiter: W) -> RequestId:
         """Reserve the id of a request to the peer."""

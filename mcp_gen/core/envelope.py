@@ -13,6 +13,7 @@ from mcp_wire.base import encode
 __all__ = [
     "Envelope",
     "ErrorObject",
+    "NoAnswer",
     "RequestId",
     "error_object",
     "failure",
@@ -26,6 +27,17 @@ __all__ = [
 RequestId: TypeAlias = int | str
 
 NOTHING = Raw(b"")
+
+
+class NoAnswer(InvalidRequest):
+    """A frame without a method that is no answer either. `request_id` is what it may answer.
+
+    `tries` says whether it was meant as one: it has a result or an error.
+    """
+
+    def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
+        super().__init__(message, request_id)
+        self.tries = tries
 
 
 class Envelope(Struct, gc=False):
@@ -87,18 +99,16 @@ def read(data: bytes | Raw) -> Envelope:
     Raises:
         ParseError: not JSON, or nested too deeply to read.
         InvalidRequest: JSON, but no JSON-RPC frame; with the id where one could be read.
+        NoAnswer: the same, and there is no method in it.
     """
     try:
         frame = _envelope.decode(data)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"no JSON-RPC message: {error}", _readable_id(data)) from None
+        raise _no_frame(f"no JSON-RPC message: {error}", data) from None
     except _UNREADABLE as error:
         raise ParseError(f"not JSON: {_why(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
-        raise InvalidRequest(
-            "no JSON-RPC message: expected `method`, `result` or `error`",
-            frame.id if isinstance(frame.id, int | str) else None,
-        )
+        raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
     if frame.method is not UNSET and frame.id is None:
         raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
     return frame
@@ -156,10 +166,21 @@ def read_error(data: Raw) -> McpError:
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
 
 
-def _readable_id(data: bytes | Raw) -> RequestId | None:
+def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
     try:
-        return _id.decode(_object.decode(data)["id"])
-    except (*_UNREADABLE, KeyError):
+        members = _object.decode(data)
+    except _UNREADABLE:
+        return InvalidRequest(message)
+    id = _readable_id(members)
+    if "method" in members:
+        return InvalidRequest(message, id)
+    return NoAnswer(message, id, tries="result" in members or "error" in members)
+
+
+def _readable_id(members: dict[str, Raw]) -> RequestId | None:
+    try:
+        return _id.decode(members.get("id", NOTHING))
+    except _UNREADABLE:
         return None
 
 

@@ -7,31 +7,41 @@ McpGenError
 │   ├── MethodNotFound     a method that is not offered here
 │   └── InvalidParams      params or a result of the wrong shape
 ├── McpError               a JSON-RPC error that a peer sent, or that is to be sent
+│   ├── MissingCapability  the client has not declared what a request needs
+│   └── UrlElicitationRequired  the user must go to a URL first
 ├── ToolError              a tool's result says that it failed
+├── ResourceNotFound       there is no such resource
 ├── TransportError         messages cannot be moved
 │   └── SessionLost        the connection ended while something was waited for
 ├── RequestTimeout         no answer in time
+├── LifespanError          what a server needs to serve could not be set up
 ├── ProjectionError        a value that another revision cannot hold
 └── UsageError             ours to fix: a call that makes no sense as written
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
     "InvalidParams",
     "InvalidRequest",
+    "LifespanError",
     "McpError",
     "McpGenError",
     "MethodNotFound",
+    "MissingCapability",
     "ParseError",
     "ProjectionError",
     "ProtocolError",
     "RequestTimeout",
+    "ResourceNotFound",
     "SessionLost",
     "ToolError",
     "TransportError",
+    "UrlElicitation",
+    "UrlElicitationRequired",
     "UsageError",
 ]
 
@@ -88,8 +98,75 @@ class McpError(McpGenError):
         return f"{self.message} ({self.code})"
 
 
+class MissingCapability(McpError):
+    """The client has not declared what the request needs: it was not asked.
+
+    `capability` is a path such as `sampling.tools`. The error's data names it under
+    `requiredCapabilities`, in the shape of ClientCapabilities; `code` is the revision's own where
+    it has one, and that of an invalid request elsewhere.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
+    def __init__(self, capability: str, code: int = InvalidRequest.code) -> None:
+        required: dict[str, Any] = {}
+        for name in reversed(capability.split(".")):
+            required = {name: required}
+        super().__init__(
+            code,
+            f"this request needs a client that declares the capability `{capability}`",
+            {"requiredCapabilities": required},
+        )
+        self.capability = capability
+
+
+class UrlElicitation(NamedTuple):
+    """A page that the user must go to: why, where, and the id under which it is spoken of.
+
+    Without an id it gets one, where the revision has ids for it.
+    """
+
+    message: str
+    url: str
+    elicitation_id: str | None = None
+
+
+class UrlElicitationRequired(McpError):
+    """Raised in a tool, prompt or resource: the user must go to these pages first.
+
+    The client gets the error that its revision has for this, or the pages as questions of an
+    `input_required` result. Once the user has been there it makes the request again: keep what
+    came of it under the user's name, not the session's. Raised anywhere else it is an invalid
+    request.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+    """
+
+    def __init__(
+        self,
+        elicitations: Sequence[UrlElicitation],
+        message: str = "the user has to open a page before this can be done",
+    ) -> None:
+        super().__init__(InvalidRequest.code, message)
+        self.elicitations = list(elicitations)
+
+
 class ToolError(McpGenError):
     """Raised in a tool: its result is an error for the model to read."""
+
+
+class ResourceNotFound(McpGenError):
+    """Raised in a resource's function: there is nothing to read.
+
+    `uri` is what there is none of; None: what was asked for. The client is told so with the code
+    that its revision has for it.
+    """
+
+    def __init__(self, uri: str | None = None) -> None:
+        super().__init__(f"resource not found: {uri}" if uri else "resource not found")
+        self.uri = uri
 
 
 class TransportError(McpGenError):
@@ -102,6 +179,10 @@ class SessionLost(TransportError):
 
 class RequestTimeout(McpGenError):
     """No answer came in time. The request has been cancelled."""
+
+
+class LifespanError(McpGenError):
+    """A server's lifespan failed: it does not serve. The cause is what was raised in it."""
 
 
 class ProjectionError(McpGenError):

@@ -126,8 +126,10 @@ def _schema_of_object(
 
 def wrapped_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of `{"result": value}`, where structured content must be an object."""
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
-    shared = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    # With an identifier it is a document of its own wherever it stands, and refers into itself.
+    to_root = () if "$id" in schema else ("$schema", "$defs", "definitions")
+    shared = {key: schema[key] for key in to_root if key in schema}
+    inner = {key: value for key, value in schema.items() if key not in shared}
     return {"type": "object", "properties": {"result": inner}, "required": ["result"], **shared}
 
 

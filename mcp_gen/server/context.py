@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
 
+from mcp_gen.server.rounds import earlier_rounds, rounds_of, together
 from mcp_gen.session.peer import client_at
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.server.asking import Answer, Messages
-    from mcp_gen.server.blocking import BlockingContext
+    from mcp_gen.server.blocking import BlockingContext, Worker
     from mcp_gen.server.rounds import Rounds
     from mcp_gen.server.server import Server
     from mcp_gen.session.lifecycle import Caller
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Context"]
 
 T = TypeVar("T")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T3 = TypeVar("T3")
+T4 = TypeVar("T4")
+T5 = TypeVar("T5")
 
 
 class Context(Struct, eq=False):
@@ -37,8 +43,12 @@ class Context(Struct, eq=False):
     caller: Caller
     meta: dict[str, Any] | None
     """The request's `_meta`, as it came."""
+    asking: Any = None
+    """The params of a tool, prompt or resource while it runs: then it may ask the client."""
     rounds: Rounds | None = None
-    """The questions of this request, where it may ask: in tools, prompts and resources."""
+    """The questions of this request, once there are any."""
+    worker: Worker | None = None
+    """The thread that a handler runs in, where it does."""
     last_progress: float | None = None
     """What was reported last: progress only goes up."""
 
@@ -143,12 +153,23 @@ class Context(Struct, eq=False):
 
         Where the client cannot be asked while a request is open, the request ends with the question
         and this handler runs again, from its beginning, with the answer. `key` names the question
-        over these rounds; without it, what is asked and how often before names it.
+        over these rounds; without it, what is asked and how often before names it. An answer under
+        a key is the answer to every question of that key.
+
+        A field is a str, int, float, bool, datetime or date, a Literal or an Enum of texts, or a
+        list of one of these two; `Annotated[..., msgspec.Meta(...)]` adds titles, descriptions,
+        bounds and, in `extra_json_schema`, the formats `email` and `uri`.
+
+        Where the client is asked at once, its answer may take `timeout_s`, which is 600 if it is
+        not given; `math.inf` waits for ever. An answer that does not fit the form is InvalidParams
+        there. Where it comes with the next request, it is asked for again.
 
         Raises:
             MissingCapability: the client has not declared that it can ask its user.
             UsageError: not in a tool, prompt or resource; a form that JSON cannot carry flat.
-            RequestTimeout, SessionLost, McpError: from the client, where it is asked at once.
+            ProjectionError: the revision's forms have no such field; the message ends in the path.
+            RequestTimeout, SessionLost, McpError, InvalidParams: from the client, where it is asked
+                at once.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
         """
@@ -165,31 +186,71 @@ class Context(Struct, eq=False):
         key: str | None = None,
         timeout_s: float | None = None,
     ) -> Answer[None]:
-        """Ask the user to go to a URL, for what must not pass through the client; see `elicit`."""
+        """Ask the user to go to a URL, for what must not pass through the client; see `elicit`.
+
+        Accepted means that the user has agreed to go there, not that anything has been done. A URL
+        that is made anew in every round needs a `key`, or `once`. `elicitation_id` is the name for
+        `elicitation_complete`, where the revision has it; without it one is made up.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests
+        """
         from mcp_gen.server.asking import elicit_url
 
         return await elicit_url(self, message, url, elicitation_id, key=key, timeout_s=timeout_s)
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """Tell the client that its user is done at a URL, where the revision has a word for it.
+
+        See `server.notify.elicitation_complete` for after the request.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
+        """
+        from mcp_gen.server.asking import elicitation_complete
+
+        await elicitation_complete(self, elicitation_id)
 
     async def sample(
         self,
         messages: Messages,
         *,
         max_tokens: int,
+        system_prompt: str | None = None,
+        model_preferences: latest.ModelPreferences | None = None,
+        temperature: float | None = None,
+        stop_sequences: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        tools: list[latest.Tool] | None = None,
+        tool_choice: latest.ToolChoice | None = None,
+        include_context: Literal["none", "thisServer", "allServers"] | None = None,
         key: str | None = None,
         timeout_s: float | None = None,
-        **params: Any,
     ) -> latest.CreateMessageResult:
         """Ask the client's model to go on with a conversation; see `elicit` for how and errors.
 
-        `messages` is a text, or a list of texts and SamplingMessages; `params` are the other fields
-        of CreateMessageRequestParams, such as `system_prompt` and `tools`.
+        `messages` is a text, or a list of texts and SamplingMessages; a text is the user's turn.
+        The client must have declared `sampling.tools` for `tools` and `tool_choice`, and from
+        2025-11-25 `sampling.context` for an `include_context` other than `none`.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
         """
         from mcp_gen.server.asking import sample
 
         return await sample(
-            self, messages, max_tokens=max_tokens, key=key, timeout_s=timeout_s, **params
+            self,
+            messages,
+            max_tokens=max_tokens,
+            key=key,
+            timeout_s=timeout_s,
+            system_prompt=system_prompt,
+            model_preferences=model_preferences,
+            temperature=temperature,
+            stop_sequences=stop_sequences,
+            metadata=metadata,
+            tools=tools,
+            tool_choice=tool_choice,
+            include_context=include_context,
         )
 
     async def list_roots(
@@ -197,7 +258,9 @@ class Context(Struct, eq=False):
     ) -> Sequence[latest.Root]:
         """Ask which folders the client works in; see `elicit` for how and errors.
 
-        Kept for the session until the client says that they have changed.
+        Kept for the session until the client says that they have changed, if it has declared that
+        it does; for this request where there is no session. The client may take 60 s, or
+        `timeout_s`.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/roots
         """
@@ -205,34 +268,89 @@ class Context(Struct, eq=False):
 
         return await list_roots(self, key=key, timeout_s=timeout_s)
 
-    async def once(self, key: str, make: Callable[[], Awaitable[T] | T]) -> T:
+    @overload
+    async def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
+
+    @overload
+    async def ask_all(self, a: Awaitable[T1], b: Awaitable[T2], /) -> tuple[T1, T2]: ...
+
+    @overload
+    async def ask_all(
+        self, a: Awaitable[T1], b: Awaitable[T2], c: Awaitable[T3], /
+    ) -> tuple[T1, T2, T3]: ...
+
+    @overload
+    async def ask_all(
+        self, a: Awaitable[T1], b: Awaitable[T2], c: Awaitable[T3], d: Awaitable[T4], /
+    ) -> tuple[T1, T2, T3, T4]: ...
+
+    @overload
+    async def ask_all(
+        self,
+        a: Awaitable[T1],
+        b: Awaitable[T2],
+        c: Awaitable[T3],
+        d: Awaitable[T4],
+        e: Awaitable[T5],
+        /,
+    ) -> tuple[T1, T2, T3, T4, T5]: ...
+
+    @overload
+    async def ask_all(self, *questions: Awaitable[T]) -> tuple[T, ...]: ...
+
+    async def ask_all(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
+        """Ask everything at once, in one round: `await ctx.ask_all(ctx.elicit(...), ...)`.
+
+        The answers come in the order of the questions. Where one fails, the others are cancelled,
+        at the client too, and its error is raised.
+        """
+        return await together(*questions)
+
+    @overload
+    async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T: ...
+
+    @overload
+    async def once(self, key: str, make: Callable[[], T]) -> T: ...
+
+    async def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Do something once, though the handler runs again for every round of questions.
 
         The value stays on this server while the rounds last. If an answer gets lost on its way, it
         may be made again: at least once, not at most.
         """
-        from mcp_gen.server.rounds import once
-
-        return await once(self, key, make)
+        return await rounds_of(self).once(key, make)
 
     @property
     def round(self) -> int:
         """How often the handler has been run for this request, this time included: 1 at first."""
-        return self.rounds.number if self.rounds else 1
+        rounds = earlier_rounds(self)
+        return rounds.number if rounds else 1
 
     @property
     def input_responses(self) -> Mapping[str, Any] | None:
-        """The answers to an InputRequiredResult that this handler returned, by key."""
-        return self.rounds.responses if self.rounds else None
+        """The answers to an InputRequiredResult that this handler returned, by key.
+
+        None in the first round; a key without an answer is missing. Values are ElicitResult,
+        CreateMessageResult and ListRootsResult of the newest types, as the client sent them.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+        """
+        rounds = earlier_rounds(self)
+        return rounds.responses if rounds else None
 
     @property
     def request_state(self) -> str | None:
         """The state of the InputRequiredResult that this handler returned last."""
-        return self.rounds.user_state if self.rounds else None
+        rounds = earlier_rounds(self)
+        return rounds.user_state if rounds else None
 
     @property
     def blocking(self) -> BlockingContext:
-        """The same for a handler that is not async: each call waits for its answer."""
+        """The same for a handler that is not async, in its thread: each call waits for its answer.
+
+        Raises:
+            UsageError: from its calls, on the loop: await them there.
+        """
         from mcp_gen.server.blocking import BlockingContext
 
         return BlockingContext(self)

@@ -58,6 +58,5 @@ class Handlers(
             supported_versions=list(self.server.kernel.per_request),
             capabilities=self.server.capabilities(),
             instructions=self.server.instructions,
-            ttl_ms=self.server.cache.ttl_ms,
-            cache_scope=self.server.cache.cache_scope,
+            **self.server.hints.of("discover").fields(),
         )

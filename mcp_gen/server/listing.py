@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Sequence
+import copy
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidParams
+from mcp_gen.core.errors import UsageError
 from mcp_gen.core.project import project
-from mcp_gen.server.registry import Registry
+from mcp_gen.server.cursors import cursor_to, place_of
+from mcp_gen.server.registry import Entry, Registry
 from mcp_wire import Wire, encode
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
-    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.hints import Hints
+    from mcp_gen.session.peer import Session
 
-__all__ = ["Filter", "Listing"]
+__all__ = ["Filter", "Listing", "in_session", "listings"]
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 Filter: TypeAlias = "Callable[[Context, Any], bool]"
 """`filter(ctx, item)`: whether the client of this request may see, and use, what is described."""
@@ -43,45 +48,66 @@ class Listing(Generic[T]):
         field: str,
         describe: Callable[[T], Wire],
         changed: Callable[[], None],
-        hints: CacheHints,
+        hints: Hints,
     ) -> None:
         self.kind = kind
         self.items: Registry[T] = Registry(kind, self._on_change)
         self.filters: list[Filter] = []
-        self.page_size: int | None = None
-        self.hints = hints
+        self._page_size: int | None = None
+        self._hints = hints
         self._result = result
         self._field = field
+        self._method = _snake(result.removesuffix("Result"))
         self._describe = describe
         self._changed = changed
-        self._described: dict[tuple[str, int], Any] = {}
         self._pages: dict[tuple[str, int], Raw] = {}
+
+    @property
+    def page_size(self) -> int | None:
+        """How many items a page has at most; None: there is one page.
+
+        Raises:
+            UsageError: set to less than 1.
+        """
+        return self._page_size
+
+    @page_size.setter
+    def page_size(self, size: int | None) -> None:
+        if size is not None and size < 1:
+            raise UsageError(f"page_size={size}: a page has at least 1 item")
+        self._page_size = size
+        self.forget()
 
     def _on_change(self) -> None:
         self.forget()
         self._changed()
 
     def forget(self) -> None:
-        """What was made from the items is no longer true."""
-        self._pages.clear()
-        self._described.clear()
+        """The pages are no longer true."""
+        # Not cleared: a page that another thread outdates while it is made goes to the old ones.
+        self._pages = {}
 
     # --- one item ---
 
     def find(self, ctx: Context, name: str) -> T | None:
-        """The item of that name, if the client of this request may use it."""
-        item = self.items.get(name)
+        """The item of that name, if the client of this request may use it.
+
+        What a session has of its own stands before what the server has under the same name.
+        """
         session = ctx.caller.session
-        if session is not None and item is None and "local" in session.__dict__:
-            local = self._local(ctx)
-            item = local.get(name) if local is not None else None
+        item: T | None = None
+        if session is not None and "local" in session.__dict__:
+            local = self._local(session)
+            item = local.get(name) if local else None
+        if item is None:
+            item = self.items.get(name)
         if item is None or not self.filters:
             return item
         return item if self._passes(ctx, item) else None
 
     def visible(self, ctx: Context) -> Sequence[T]:
         """Every item that the client of this request may use, in order."""
-        return [item for _, item in self._after(ctx, 0)]
+        return [entry.item for entry in self._shown(ctx, self.items.after(0), 0)]
 
     def _passes(self, ctx: Context, item: T) -> bool:
         described = self._describe(item)
@@ -89,10 +115,17 @@ class Listing(Generic[T]):
 
     # --- the items of one session ---
 
-    def _local(self, ctx: Context) -> Registry[T] | None:
-        session = ctx.caller.session
-        found: Registry[T] | None = session.local.get(self.kind) if session is not None else None
+    def _local(self, session: Session | None) -> Registry[T] | None:
+        if session is None or "local" not in session.__dict__:
+            return None
+        found: Registry[T] | None = session.local.get(self.kind)
         return found
+
+    def in_session(self, session: Session, changed: Callable[[], None]) -> Listing[T]:
+        """The same list, whose items are those of one session alone."""
+        mine = copy.copy(self)
+        mine.items = session.local.setdefault(self.kind, Registry(self.kind, changed))
+        return mine
 
     # --- lists ---
 
@@ -102,60 +135,73 @@ class Listing(Generic[T]):
         Raises:
             InvalidParams: a cursor that was not made here.
         """
-        start = self._number(cursor)
-        session = ctx.caller.session
-        shared = not self.filters and not (session is not None and "local" in session.__dict__)
-        if not (shared and as_bytes):
-            return self._page(ctx, start)
-        key = (ctx.revision, start)
-        found = self._pages.get(key)
+        pages = self._pages
+        every = entries = self.items.after(0)
+        behind = 0
+        if cursor is not None:
+            behind = place_of(cursor, self._field, self.items)
+            entries = self.items.after(behind)
+        # Pages that begin anywhere else are rare, and there could be one for each item.
+        first = len(every) - len(entries)
+        regular = first % (self._page_size or len(every) or 1) == 0
+        if not (as_bytes and regular) or self.filters or self._local(ctx.caller.session):
+            return self._page(ctx, entries, behind)
+        key = (ctx.revision, first)
+        found = pages.get(key)
         if found is None:
-            found = self._pages[key] = Raw(encode(self._page(ctx, start)))
+            found = pages[key] = Raw(encode(self._page(ctx, entries, behind)))
         return found
 
-    def _page(self, ctx: Context, start: int) -> Any:
-        items = self._after(ctx, start)
-        size = self.page_size
-        more = size is not None and len(items) > size
-        shown = items[:size] if more else items
+    def _page(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Any:
+        size = self._page_size
+        shown = self._shown(ctx, entries, behind)
+        # One more than fits tells whether there is a next page.
+        page = list(shown if size is None else islice(shown, size + 1))
         fields: dict[str, Any] = {
-            self._field: [self._at(ctx.revision, number, item) for number, item in shown]
+            self._field: [self._at(ctx.revision, entry) for entry in page[:size]]
         }
-        if more:
-            fields["next_cursor"] = self._cursor(shown[-1][0])
+        if size is not None and len(page) > size:
+            last = page[size - 1]
+            fields["next_cursor"] = cursor_to(self._field, last.number, last.name)
         if ctx.profile.cache_hints:
-            fields |= self.hints.fields()
+            fields |= self._hints.of(self._method).fields()
+            if self.filters:
+                # Others may see other items.
+                fields["cache_scope"] = "private"
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)
 
-    def _after(self, ctx: Context, start: int) -> Sequence[tuple[int, T]]:
-        found = self.items.after(start)
-        local = self._local(ctx)
+    def _shown(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Iterator[Entry[T]]:
+        """Of the entries behind a number, and the session's own, those that the client may use."""
+        local = self._local(ctx.caller.session)
         if local:
-            found = sorted([*found, *local.after(start)], key=lambda one: one[0])
-        if self.filters:
-            found = [one for one in found if self._passes(ctx, one[1])]
-        return found
+            own = local.after(behind)
+            others = (entry for entry in entries if entry.name not in local)
+            entries = heapq.merge(others, own, key=lambda entry: entry.number)
+        if not self.filters:
+            return iter(entries)
+        return (entry for entry in entries if self._passes(ctx, entry.item))
 
-    def _at(self, revision: str, number: int, item: T) -> Any:
-        key = (revision, number)
-        made = self._described.get(key)
+    def _at(self, revision: str, entry: Entry[T]) -> Any:
+        made = entry.forms.get(revision)
         if made is None:
-            made = self._described[key] = project(self._describe(item), revision).value
+            made = entry.forms[revision] = project(self._describe(entry.item), revision).value
         return made
 
-    # --- cursors: the number of the last item before, so that a removal moves nothing ---
 
-    def _cursor(self, number: int) -> str:
-        return base64.urlsafe_b64encode(f"{self._field}:{number}".encode()).decode()
+def listings(box: object) -> Iterator[tuple[str, Listing[Any]]]:
+    """The listings of a feature, with the names of the attributes that hold them."""
+    for name, value in vars(box).items():
+        if isinstance(value, Listing):
+            yield name, value
 
-    def _number(self, cursor: str | None) -> int:
-        if cursor is None:
-            return 0
-        try:
-            text = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True).decode()
-            field, _, number = text.partition(":")
-            if field == self._field and int(number) > 0:
-                return int(number)
-        except (binascii.Error, ValueError):
-            pass
-        raise InvalidParams(f"{self.kind}: a cursor that this server has not made - at `$.cursor`")
+
+def in_session(box: B, session: Session, changed: Callable[[], None]) -> B:
+    """The same feature, to which is added, and from which is taken, for one session alone."""
+    mine = copy.copy(box)
+    for name, listing in listings(box):
+        setattr(mine, name, listing.in_session(session, changed))
+    return mine
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

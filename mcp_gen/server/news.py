@@ -2,37 +2,203 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import logging
+from collections.abc import Iterable
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import UNSET
+
+from mcp_gen.core.errors import MethodNotFound
+from mcp_gen.server.listeners import Listeners
+from mcp_gen.server.topics import (
+    PROMPTS,
+    RESOURCES,
+    TOOLS,
+    Topic,
+    is_watched,
+    send,
+    updated,
+)
+from mcp_gen.session.outlet import AnswerOnly
+from mcp_gen.session.peer import asking
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
+    from mcp_gen.server.context import Context
     from mcp_gen.server.server import Server
     from mcp_gen.session.kernel import Kernel
+    from mcp_gen.session.outlet import Outlet
+    from mcp_gen.session.peer import Session
+    from mcp_wire import common
 
 __all__ = ["News", "NewsHandlers"]
 
+_log = logging.getLogger("mcp_gen.server")
+Loop: TypeAlias = asyncio.AbstractEventLoop
+_Changes: TypeAlias = "dict[tuple[Topic, Session | None], None]"
+"""What has changed, in order and each once; for one session, or for all who want to know."""
+
 
 class News:
-    """Tells clients what has changed: `server.notify`."""
+    """Tells clients what has changed: `server.notify`.
+
+    Sessions are told until 2025-11-25, and from 2026-07-28 on those requests that listen. What
+    changes in one turn of the event loop is told once. Any thread may call these methods, also
+    where nothing is served yet: then there is nobody to tell.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
+    """
 
     def __init__(self, kernel: Kernel[Any]) -> None:
         self._kernel = kernel
+        self._listeners = Listeners(kernel)
+        self._lock = Lock()
+        self._waiting: dict[Loop, _Changes] = {}
+        self._busy: dict[Outlet, set[asyncio.Task[None]]] = {}
+        kernel.ending.append(self._ended)
 
     def tool_list_changed(self) -> None:
-        """The list of tools is another one."""
+        """The list of tools is another one. Adding and removing tools says so by itself."""
+        self._tell(TOOLS)
 
     def prompt_list_changed(self) -> None:
-        """The list of prompts is another one."""
+        """The list of prompts is another one. Adding and removing prompts says so by itself."""
+        self._tell(PROMPTS)
 
     def resource_list_changed(self) -> None:
-        """The list of resources is another one."""
+        """The list of resources, or of templates, is another one; adding and removing say so."""
+        self._tell(RESOURCES)
 
     def resource_updated(self, uri: str) -> None:
-        """A resource reads differently now: told to those who have subscribed to it."""
+        """A resource reads differently now: told to those who have subscribed to this very URI.
+
+        What else it is a part of is told by calls of its own: what a URI contains is not written
+        in it.
+        """
+        self._tell(updated(uri))
+
+    def end_listening(self) -> None:
+        """End every request that listens, in good order; new ones may come."""
+        self._listeners.end()
+
+    async def listen(
+        self, ctx: Context, params: common.SubscriptionsListenRequestParams
+    ) -> common.SubscriptionsListenResult:
+        """What a request to listen is answered with, when it ends."""
+        return await self._listeners.listen(ctx, params)
+
+    # --- one burst of changes, one message ---
+
+    def _tell(self, topic: Topic, session: Session | None = None) -> None:
+        loops = self._kernel.loops
+        if not loops:
+            return
+        here = _running_loop()
+        with self._lock:
+            for loop in list(loops):
+                changes = self._waiting.get(loop)
+                if changes is not None and not loop.is_closed():
+                    changes[topic, session] = None
+                elif self._soon(loop, here):
+                    self._waiting[loop] = {(topic, session): None}
+                else:
+                    loops.discard(loop)
+                    self._waiting.pop(loop, None)
+
+    def _soon(self, loop: Loop, here: Loop | None) -> bool:
+        """Whether what has changed will be told on a loop."""
+        try:
+            (loop.call_soon if loop is here else loop.call_soon_threadsafe)(self._share, loop)
+        except RuntimeError:
+            return False  # it is closed
+        return True
+
+    def _share(self, loop: Loop) -> None:
+        with self._lock:
+            changes = self._waiting.pop(loop, {})
+        for topic, session in changes:
+            if session is None:
+                self._tell_sessions(topic, list(self._kernel.sessions), loop)
+                self._listeners.tell(topic, loop)
+            else:
+                self._tell_sessions(topic, [session], loop)
+
+    # --- to sessions ---
+
+    def changed_in(self, session: Session, topic: Topic) -> None:
+        """A list is another one for one session."""
+        self._tell(topic, session)
+
+    def _tell_sessions(self, topic: Topic, sessions: Iterable[Session], loop: Loop) -> None:
+        for session in sessions:
+            if session.loop is not loop or topic.capability not in session.declared:
+                continue
+            if topic.uri and topic.uri not in session.__dict__.get("subscribed", ()):
+                continue
+            if session.begun:
+                self._tell_session(session, topic)
+            else:
+                session.when_begun(topic, partial(self._tell_session, session, topic))
+
+    def _tell_session(self, session: Session, topic: Topic) -> None:
+        profile = session.profile
+        method = topic.notification(profile) if profile else None
+        if profile is None or method is None:
+            return
+        params = method.params(uri=topic.uri) if topic.uri else UNSET
+        if not is_watched(self._kernel, method):
+            send(session.outlet, method, params)
+            return
+        params = method.params() if params is UNSET else params
+        client = asking(profile, session.outlet, self._kernel, session)
+        task = asyncio.get_running_loop().create_task(client.notify(method, params))
+        self._busy.setdefault(session.outlet, set()).add(task)
+        task.add_done_callback(partial(self._sent, session.outlet))
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """The user is done at a URL: told to the session that was asked, if its revision says so.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
+        """
+        from mcp_gen.server.asking import tell_complete
+
+        await tell_complete(self._kernel, elicitation_id)
+
+    def _sent(self, outlet: Outlet, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            _log.error("a notification could not be sent", exc_info=error)
+        busy = self._busy.get(outlet, set[asyncio.Task[None]]())
+        busy.discard(task)
+        if not busy:
+            self._busy.pop(outlet, None)
+
+    def _ended(self, outlet: Outlet) -> None:
+        """A connection ends: who listens on it is answered; what hooks hold back is not sent."""
+        self._listeners.end(outlet)
+        for task in list(self._busy.get(outlet, ())):
+            task.cancel()
+
+
+def _running_loop() -> Loop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class NewsHandlers(ServerHandlers[Any]):
     """What a server answers to those who want to hear of changes."""
 
     server: Server
+
+    async def subscriptions_listen(
+        self, ctx: Context, params: common.SubscriptionsListenRequestParams
+    ) -> common.SubscriptionsListenResult:
+        """subscriptions/listen"""
+        if isinstance(ctx.caller.outlet, AnswerOnly):
+            raise MethodNotFound("this transport carries nothing but answers: poll instead")
+        return await self.server.notify.listen(ctx, params)

@@ -5,38 +5,52 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Generic, TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Registry"]
+__all__ = ["Entry", "Registry"]
 
 T = TypeVar("T")
 
 _numbers = count(1)
 
 
+class Entry(Struct, Generic[T], eq=False):
+    """One item under its name. `number` grows over all registries of the process."""
+
+    number: int
+    name: str
+    item: T
+    forms: dict[str, Any] = {}
+    """The item as its clients see it, by revision: made when first needed."""
+
+
 class Registry(Generic[T]):
     """Items by name. `changed` is called after each addition and removal.
 
-    Every item gets a number that grows over all registries of the process, so that a page can begin
-    behind an item that is gone by now.
+    Because numbers only grow, a page can begin behind an item that is gone by now. Any thread may
+    add and remove.
     """
 
     def __init__(self, kind: str, changed: Callable[[], None]) -> None:
         self.kind = kind
         self._changed = changed
-        self._items: dict[str, tuple[int, T]] = {}
-        self._in_order: list[tuple[int, T]] | None = None
+        self._entries: dict[str, Entry[T]] = {}
+        self._in_order: list[Entry[T]] | None = None
+        self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._items
+        return name in self._entries
 
     def __iter__(self) -> Iterator[T]:
-        return (item for _, item in self._items.values())
+        return (entry.item for entry in self._ordered())
 
     def add(self, name: str, item: T) -> None:
         """Add an item.
@@ -44,13 +58,14 @@ class Registry(Generic[T]):
         Raises:
             UsageError: there is one of that name.
         """
-        if name in self._items:
-            raise UsageError(
-                f"{self.kind} {name!r} is there already; give one of them another name, "
-                "or remove the first"
-            )
-        self._items[name] = (next(_numbers), item)
-        self._in_order = None
+        with self._lock:
+            if name in self._entries:
+                raise UsageError(
+                    f"{self.kind} {name!r} is there already; give one of them another name, "
+                    "or remove the first"
+                )
+            self._entries[name] = Entry(next(_numbers), name, item)
+            self._in_order = None
         self._changed()
 
     def remove(self, name: str) -> T:
@@ -59,22 +74,37 @@ class Registry(Generic[T]):
         Raises:
             UsageError: there is none of that name.
         """
-        if name not in self._items:
-            raise UsageError(f"there is no {self.kind} {name!r} to remove")
-        _, item = self._items.pop(name)
-        self._in_order = None
+        with self._lock:
+            if name not in self._entries:
+                raise UsageError(f"there is no {self.kind} {name!r} to remove")
+            entry = self._entries.pop(name)
+            self._in_order = None
         self._changed()
-        return item
+        return entry.item
 
     def get(self, name: str) -> T | None:
         """The item of that name."""
-        found = self._items.get(name)
-        return found[1] if found else None
+        found = self._entries.get(name)
+        return found.item if found else None
 
-    def after(self, number: int) -> Sequence[tuple[int, T]]:
-        """The items whose number is greater, with their numbers."""
-        if self._in_order is None:
-            self._in_order = list(self._items.values())
+    def entry(self, name: str) -> Entry[T] | None:
+        """The item of that name, with what else is known of it."""
+        return self._entries.get(name)
+
+    def after(self, number: int) -> Sequence[Entry[T]]:
+        """The entries whose number is greater, in order."""
+        entries = self._ordered()
         if not number:
-            return self._in_order
-        return self._in_order[bisect_right(self._in_order, number, key=lambda one: one[0]) :]
+            return entries
+        return entries[bisect_right(entries, number, key=_number_of) :]
+
+    def _ordered(self) -> list[Entry[T]]:
+        entries = self._in_order
+        if entries is None:
+            with self._lock:
+                entries = self._in_order = list(self._entries.values())
+        return entries
+
+
+def _number_of(entry: Entry[Any]) -> int:
+    return entry.number

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import math
+from typing import TYPE_CHECKING, Any
+
+from mcp_gen.server.telling import tell
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
@@ -14,4 +18,22 @@ async def report_progress(
     ctx: Context, progress: float, total: float | None, message: str | None
 ) -> None:
     """See `Context.report_progress`."""
-    raise NotImplementedError
+    profile = ctx.profile
+    token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
+    if token.__class__ not in (str, int) or profile.progress is None:
+        return
+    last = ctx.last_progress
+    # What is no number at all is greater than nothing, and JSON has no infinity.
+    if not math.isfinite(progress) or (last is not None and progress <= last):
+        return
+    if not ctx.caller.outlet.answers(ctx.request_id):
+        return
+    ctx.last_progress = progress
+    fields: dict[str, Any] = {"progress_token": token, "progress": progress}
+    if total is not None and math.isfinite(total):
+        fields["total"] = total
+    if message is not None and profile.progress_message:
+        fields["message"] = message
+    await tell(ctx, profile.progress, profile.progress.params(**fields))
+    # A handler that does nothing but report would let nobody else have a turn.
+    await asyncio.sleep(0)

@@ -1,162 +1,46 @@
-"""Tools made from functions: schema from hints, arguments decoded once into types of their own."""
+"""The tools of a server: added, listed, found and called."""
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import logging
-import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property, partial
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    TypeAlias,
-    TypeGuard,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    overload,
-)
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.core.groups import sentence, speaking
+from mcp_gen.server.function_tool import FunctionTool
 from mcp_gen.server.listing import Listing
+from mcp_gen.server.offered_tool import OfferedTool
 from mcp_gen.server.rounds import in_rounds
-from mcp_gen.server.signature import Signature, json_schema
-from mcp_wire import UnknownContent, Wire, encode, latest
+from mcp_gen.server.tool_results import failed
+from mcp_wire import Wire
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
-    from mcp_gen.server.hints import CacheHints
+    from mcp_gen.server.hints import Hints
+    from mcp_gen.server.raw_tool import RawHandler
     from mcp_gen.server.server import Server
-    from mcp_wire import common
+    from mcp_wire import common, latest
 
-__all__ = ["FunctionTool", "OffersTools", "ToolBox", "ToolHandlers"]
+__all__ = ["OffersTools", "ToolBox", "ToolHandlers", "made_tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 CallParams: TypeAlias = "common.CallToolRequestParams | common.RawCallToolRequestParams"
 
 _log = logging.getLogger("mcp_gen.server")
-_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _NULL = Raw(b"null")
-_PLAIN = frozenset({bool, dict, float, int, list, str, type(None)})
-"""What most tools return, and what is no wire type for certain."""
-_BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
-
-
-class FunctionTool:
-    """One tool and the function behind it."""
-
-    def __init__(self, function: Callable[..., Any], name: str | None, **described: Any) -> None:
-        self.signature = Signature(function)
-        self.name = self.signature.name if name is None else name
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(
-                f"tool {self.name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`"
-            )
-        self._described = described
-        self._function = function
-        self._structured = _is_data(self.signature.returns)
-
-    @cached_property
-    def tool(self) -> latest.Tool:
-        """What clients see."""
-        output = json_schema(self.signature.returns) if self._structured else UNSET
-        return latest.Tool(
-            name=self.name,
-            input_schema=self.signature.input_schema,
-            output_schema=None if output is UNSET else output,
-            **self._described,
-        )
-
-    def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
-        """The function's arguments from the call's.
-
-        Raises:
-            msgspec.ValidationError: they are not what the function takes.
-        """
-        if isinstance(arguments, Raw):
-            return self.signature.decode(arguments)
-        return msgspec.convert(arguments or {}, self.signature.struct)
-
-    async def call(self, ctx: Context, arguments: Any) -> Any:
-        """Call the function; one that is not async runs in a thread, so that it may block."""
-        named = self.signature.arguments(arguments, ctx)
-        if self.signature.is_async:
-            return await self._function(**named)
-        run = partial(contextvars.copy_context().run, self._function, **named)
-        return await asyncio.get_running_loop().run_in_executor(None, run)
-
-    def result(self, value: Any, revision: str) -> common.CallToolResult:
-        """What the function returned, as a result of a revision.
-
-        What the function made of wire types itself stays as it is.
-        """
-        if value.__class__ not in _PLAIN:
-            if _is_result(value):
-                return value
-            if _is_block(value):
-                return latest.CallToolResult(content=[value])
-        results = _results_at(revision)
-        if self._structured:
-            return results.of_data(value, is_object=self._gives_object)
-        if value is None:
-            return results.of_texts(())
-        values: list[Any] = value if value.__class__ is list else [value]
-        if any(_is_block(item) for item in values):
-            return latest.CallToolResult(content=[_block(item) for item in values])
-        return results.of_texts(map(_as_text, values))
-
-    @cached_property
-    def _gives_object(self) -> bool:
-        schema = self.tool.output_schema
-        return schema is not None and schema.get("type") == "object"
-
-
-class _Results:
-    """Makes results in the types of one revision, so that there is nothing left to project."""
-
-    def __init__(self, revision: str) -> None:
-        home = mcp_wire.types(revision)
-        self._result: Any = home.CallToolResult
-        self._text: Any = home.TextContent
-        self._holds = mcp_wire.profile(revision).structured_content
-
-    def of_texts(self, texts: Iterable[str]) -> common.CallToolResult:
-        """A result with one block per text."""
-        result: common.CallToolResult = self._result(content=[self._text(text=t) for t in texts])
-        return result
-
-    def of_data(self, value: Any, *, is_object: bool) -> common.CallToolResult:
-        """A result with data, as its output schema has it at the revision, and as text."""
-        content = [self._text(text=_as_text(value))]
-        if self._holds == "none":
-            made: common.CallToolResult = self._result(content=content)
-            return made
-        if is_object:
-            value = value if value.__class__ is dict else msgspec.to_builtins(value)
-        elif self._holds == "object":
-            # The output schema is wrapped by the same rule when it is projected.
-            value = {"result": value}
-        result: common.CallToolResult = self._result(content=content, structured_content=value)
-        return result
-
-
-_results_at = cache(_Results)
 
 
 class ToolBox:
-    """The tools of a server: listed, found and called."""
+    """The tools of a server, in the order in which they were added: `len`, `in`, iteration."""
 
-    def __init__(self, changed: Callable[[], None], hints: CacheHints) -> None:
-        self.listing: Listing[FunctionTool] = Listing(
+    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
+        self.listing: Listing[OfferedTool] = Listing(
             "tool",
             result="ListToolsResult",
             field="tools",
@@ -166,14 +50,28 @@ class ToolBox:
         )
         self.for_hooks = False
         """Whether hooks see the results: then these are of the newest types, at every revision."""
+        self.run_in_threads = True
+        """Whether tools that are not async run in threads, where they do not say it themselves."""
 
     def __len__(self) -> int:
         return len(self.listing.items)
 
-    def __iter__(self) -> Iterator[FunctionTool]:
+    def __iter__(self) -> Iterator[OfferedTool]:
         return iter(self.listing.items)
 
-    def add(self, tool: FunctionTool) -> None:
+    def __contains__(self, name: object) -> bool:
+        return name in self.listing.items
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tools."""
+        return [tool.name for tool in self]
+
+    def get(self, name: str) -> OfferedTool | None:
+        """The tool of that name."""
+        return self.listing.items.get(name)
+
+    def add(self, tool: OfferedTool) -> None:
         """Add a tool.
 
         Raises:
@@ -181,7 +79,9 @@ class ToolBox:
         """
         self.listing.items.add(tool.name, tool)
 
-    async def call(self, ctx: Context, params: CallParams) -> common.CallToolResult:
+    async def call(
+        self, ctx: Context, params: CallParams
+    ) -> common.CallToolResult | common.InputRequiredResult:
         """Call the tool that is named.
 
         Raises:
@@ -199,18 +99,25 @@ class ToolBox:
             return _bad_arguments(ctx, tool, given, error)
         try:
             made = await tool.call(ctx, arguments)
-            return tool.result(made, mcp_wire.LATEST if self.for_hooks else ctx.revision)
+            for_hooks = self.for_hooks
+            return tool.output.result(
+                made,
+                mcp_wire.LATEST if for_hooks else ctx.caller.profile.revision,
+                for_hooks or bool(ctx.server.kernel.middleware),
+            )
         except McpError:
             raise
         except ToolError as error:
-            return _failed(str(error))
+            return failed(str(error))
         except SystemExit as error:
             # A library that was made for the command line; the server has more to do.
             _log.exception("tool %s failed", tool.name)
-            return _failed(f"SystemExit: {error}")
+            return failed(f"SystemExit: {error}")
         except Exception as error:
+            if isinstance(told := speaking(error), McpError):
+                raise told from None  # out of a group
             _log.exception("tool %s failed", tool.name)
-            return _failed(str(error) or type(error).__name__)
+            return failed(sentence(error))
 
 
 class ToolHandlers(ServerHandlers["Context"]):
@@ -229,11 +136,12 @@ class ToolHandlers(ServerHandlers["Context"]):
         )
         return page
 
-    async def call_tool(
+    def call_tool(
         self, ctx: Context, params: CallParams
-    ) -> common.CallToolResult | common.InputRequiredResult:
+    ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
         """tools/call"""
-        return await in_rounds(ctx, params, self.server.tools.call)
+        # Not async itself: one coroutine less for every call to go through.
+        return in_rounds(ctx, params, self.server.tools.call)
 
 
 class OffersTools:
@@ -255,13 +163,37 @@ class OffersTools:
         annotations: latest.ToolAnnotations | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        input_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
-        """Offer a function as a tool: hints become the schema, the docstring the description.
+        """Offer a function as a tool, which stays the function it is.
+
+        Its parameters' annotations become the schema of its arguments, the docstring its
+        description, and what the docstring says of parameters theirs (styles of Google, NumPy and
+        reStructuredText; a text in `Annotated` goes before it). Members of arguments that the
+        function has no parameter for are ignored; one without parameters takes none.
+
+        A result whose annotation says that it is data is sent as structured content and as text;
+        texts, blocks (see `mcp_gen.content`) and lists of them are sent as content.
+
+        A parameter annotated `Context` gets the request's context, one annotated
+        `Annotated[T, Depends(factory)]` what the factory makes; callers see neither.
+
+        `name` is 1 to 128 of letters, digits, `_`, `-` and `.`, and by default the function's.
+        `input_schema` and `output_schema` are JSON Schemas instead of those of the annotations;
+        arguments and results are held to them. A call that takes longer than `timeout_s` seconds
+        has failed; what runs in a thread goes on unheard. A function that is not async runs in a
+        thread, unless `run_in_thread` is false: then it must not block.
 
         Raises:
-            UsageError: a name that is taken or not allowed, or a parameter without a type.
+            UsageError: a name that is taken or not allowed, a parameter without a type or with one
+                that JSON cannot carry, a schema that is none.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
 
         def add(function: F) -> F:
@@ -270,9 +202,22 @@ class OffersTools:
 
         return add if function is None else add(function)
 
+    @overload
+    def add_tool(
+        self,
+        tool: latest.Tool,
+        handler: RawHandler,
+        /,
+        *,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+    ) -> None: ...
+
+    @overload
     def add_tool(
         self,
         function: Callable[..., Any],
+        /,
         *,
         name: str | None = None,
         title: str | None = None,
@@ -280,19 +225,24 @@ class OffersTools:
         annotations: latest.ToolAnnotations | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
-    ) -> None:
-        """Offer a function as a tool; see `tool`."""
-        self.tools.add(
-            FunctionTool(
-                function,
-                name,
-                title=title,
-                description=description or _first_paragraph(function.__doc__),
-                annotations=annotations,
-                icons=icons,
-                meta=meta,
-            )
-        )
+        input_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+    ) -> None: ...
+
+    def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
+        """Offer a function as a tool, as `tool` does; or a tool as described, with its handler.
+
+        `handler(ctx, arguments)` is async or not. It gets the arguments as plain JSON that fits the
+        tool's input schema, and returns what a function may return; with an output schema that is
+        data which fits it, or a result of its own. Both schemas are 2020-12 unless they say
+        otherwise, reach clients as they are, and may not refer to other documents.
+
+        Raises:
+            UsageError: see `tool`.
+        """
+        self.tools.add(made_tool(tool, handler, **described))
 
     def remove_tool(self, name: str) -> None:
         """Offer a tool no longer; calls of it that are under way go on.
@@ -303,15 +253,23 @@ class OffersTools:
         self.tools.listing.items.remove(name)
 
 
-def _first_paragraph(text: str | None) -> str | None:
-    if not text:
-        return None
-    lines = text.strip().partition("\n\n")[0].splitlines()
-    return " ".join(line.strip() for line in lines)
+def made_tool(tool: Any, handler: Any = None, /, **described: Any) -> OfferedTool:
+    """A tool from what `OffersTools.add_tool` takes, before it is offered to anybody.
+
+    Raises:
+        UsageError: see `OffersTools.tool`.
+    """
+    if isinstance(tool, Wire):
+        from mcp_gen.server.raw_tool import RawTool
+
+        return RawTool(cast("latest.Tool", tool), handler, **described)
+    if handler is not None:
+        raise UsageError("a function is its own handler: `add_tool(function)`")
+    return FunctionTool(tool, **described)
 
 
 def _bad_arguments(
-    ctx: Context, tool: FunctionTool, given: Any, error: Exception
+    ctx: Context, tool: OfferedTool, given: Any, error: Exception
 ) -> common.CallToolResult:
     where = str(error) if "`$" in str(error) else f"{error} - at `$`"
     message = f"{tool.name}: {where.replace('`$', '`$.arguments')}"
@@ -320,44 +278,4 @@ def _bad_arguments(
     broken = no_object or not isinstance(error, msgspec.ValidationError)
     if broken or ctx.profile.bad_arguments == "protocol_error":
         raise InvalidParams(message)
-    return _failed(message)
-
-
-def _failed(message: str) -> common.CallToolResult:
-    return latest.CallToolResult(content=[latest.TextContent(text=message)], is_error=True)
-
-
-def _is_data(returns: Any) -> bool:
-    """Whether what the function returns is data, which clients get as structured content too."""
-    origin, inner = get_origin(returns), get_args(returns)
-    if origin is list:
-        return all(_is_data(item) for item in inner)
-    if origin in (Union, UnionType):
-        return any(_is_data(arm) for arm in inner) and not any(_is_wire(arm) for arm in inner)
-    if returns in (str, None, type(None), Any) or returns is Signature.UNANNOTATED:
-        return False
-    return not _is_wire(returns)
-
-
-def _is_wire(returns: Any) -> bool:
-    return isinstance(returns, type) and issubclass(returns, (Wire, UnknownContent))
-
-
-def _block(value: Any) -> latest.ContentBlock:
-    return value if _is_block(value) else latest.TextContent(text=_as_text(value))
-
-
-def _is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
-    """A block of any revision: the tool has made its own."""
-    if isinstance(value, UnknownContent):
-        return True
-    return isinstance(value, Wire) and type(value).__name__ in _BLOCKS
-
-
-def _is_result(value: Any) -> TypeGuard[common.CallToolResult]:
-    """A result of any revision: the tool has made its own."""
-    return isinstance(value, Wire) and type(value).__name__ == latest.CallToolResult.__name__
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else encode(value).decode()
+    return failed(message)

@@ -1,4 +1,4 @@
-"""Asking the peer at the revision that is spoken: arguments of its types, hooks around the call."""
+"""Asking the peer at the revision that is spoken: its types, hooks and middleware around it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import msgspec
 
 from mcp_gen.core.errors import InvalidParams, ProtocolError, UsageError
 from mcp_gen.core.project import project
+from mcp_gen.session.middleware import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from mcp_gen.session.middleware import Inner, Middleware
     from mcp_gen.session.outlet import Outlet
     from mcp_wire.callers import OnProgress
     from mcp_wire.hook_points import HookPoint, HookSet
@@ -104,9 +106,10 @@ def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 class Asking:
-    """The peer of the generated calls: sends, and decodes what comes back, between the hooks.
+    """The peer of the generated calls: sends, and decodes what comes back.
 
-    Results are read with the types of `results_at`, which may be newer than what is spoken.
+    Around that are the hooks, and around these the middleware, which may answer itself. Results are
+    read with the types of `results_at`, which may be newer than what is spoken.
     """
 
     def __init__(
@@ -116,14 +119,16 @@ class Asking:
         outbound: HookSet,
         context: Any = None,
         *,
+        middleware: Sequence[Middleware] = (),
         peer: str = "server",
     ) -> None:
         self._outlet = outlet
         self._read_as = results_at.methods
         self._outbound = outbound
+        self._middleware = middleware
         self._peer = peer
         self.context = context
-        """What the hooks get as their context."""
+        """What hooks and middleware get as their context."""
 
     async def request(
         self,
@@ -144,18 +149,29 @@ class Asking:
             raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
             return self._read(method, raw)
 
+        call: Inner = send
         point = self._outbound.points.get(method.name)
         if point:
-            typed: HookPoint[P, R] = point
-            return await typed.around(self.context, params, send)
-        return await send(self.context, params)
+            call = _between(point, send)
+        if self._middleware:
+            call = wrapped(self._middleware, method.name, call, answered=True)
+        result: R = await call(self.context, params)
+        return result
 
     async def notify(self, method: Method[P, None], params: P) -> None:
         """Send a notification, after its hooks."""
-        point = self._outbound.notices.get(method.name)
-        if point:
-            await point.tell(self.context, params)
-        self._outlet.notify(method, params)
+
+        async def send(context: Any, params: P) -> None:
+            point = self._outbound.notices.get(method.name)
+            if point:
+                await point.tell(context, params)
+            self._outlet.notify(method, params)
+
+        if self._middleware:
+            call = wrapped(self._middleware, method.name, send, answered=False)
+            await call(self.context, params)
+        else:
+            await send(self.context, params)
 
     def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
         reader: Method[Any, R] = self._read_as.get(method.name, method)
@@ -169,6 +185,13 @@ class Asking:
                 f"{method.name}: the {self._peer} answered with {kind}, unasked for"
             )
         return result
+
+
+def _between(point: HookPoint[P, R], send: Callable[[Any, P], Awaitable[R]]) -> Inner:
+    async def call(context: Any, params: P) -> R:
+        return await point.around(context, params, send)
+
+    return call
 
 
 def _fields(params: msgspec.Struct) -> dict[str, Any]:

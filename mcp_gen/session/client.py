@@ -18,6 +18,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.project import project
 from mcp_gen.session.kernel import internal_error, is_cancelled, settle
 from mcp_gen.session.link import Link
+from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +44,7 @@ class ClientLink(Link):
     """Drives one connection to a server."""
 
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
-        super().__init__(transport, hooks, hooks.outbound, _log)
+        super().__init__(transport, Notices(hooks, _log), hooks.outbound, _log)
         self.hooks = hooks
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None

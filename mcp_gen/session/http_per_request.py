@@ -70,7 +70,7 @@ class PerRequestExchange(Generic[C]):
         profile = binding.profile
         lasting = call.route.method is profile.listen
         if profile.stream_drop_cancels:
-            reply.cancels(lasting=lasting)
+            outlet.runs_in(reply.cancels(lasting=lasting))
         body = await (self._last(call, outlet) if lasting else self._kernel.run(call))
         if call.error_code is None:
             return Answer(200, body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import UNSET
@@ -54,7 +55,8 @@ class StatelessExchange(Generic[C]):
         shakes_hands = handshake is not None and frame.method == handshake.name
         if not shakes_hands:
             binding = self._kernel.binding(self._revision(headers))
-        caller = Caller(binding.profile, ReplyOutlet(reply), headers=headers)
+        outlet = ReplyOutlet(reply, asyncio.current_task())
+        caller = Caller(binding.profile, outlet, headers=headers)
         caller.principal = reply.principal
         # Whether there has been a handshake is not known: one that comes is answered.
         caller.ready = not shakes_hands

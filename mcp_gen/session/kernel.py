@@ -9,7 +9,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
@@ -18,10 +17,22 @@ from msgspec import Raw, Struct
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import InvalidParams, McpError, McpGenError, MethodNotFound, ProtocolError
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    McpGenError,
+    MethodNotFound,
+    ProtocolError,
+    RequestTimeout,
+    UsageError,
+)
+from mcp_gen.core.groups import speaking
 from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of, unsupported
+from mcp_gen.session.limits import Limits, time_limit
+from mcp_gen.session.middleware import Middleware, wrapped
+from mcp_gen.session.notices import Notices
 from mcp_wire import encode
 from mcp_wire.method import Route
 
@@ -32,14 +43,13 @@ if TYPE_CHECKING:
     from mcp_gen.session.peer import Session
     from mcp_wire.handlers import ServerHandlers
     from mcp_wire.hooks import ServerHooks
+    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = [
     "Binding",
     "Call",
-    "CallNext",
     "Kernel",
-    "Middleware",
     "internal_error",
     "is_cancelled",
     "loosely",
@@ -47,11 +57,7 @@ __all__ = [
 ]
 
 C = TypeVar("C")
-
-CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
-"""What a middleware awaits to go on: takes params, gives the result."""
-Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]
-"""Wraps every request: `await mw(ctx, method, params, call_next)` gives the result."""
+Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -106,6 +112,7 @@ class Kernel(Generic[C]):
         context: Callable[[RequestId | None, Caller, dict[str, Any] | None], C],
         offered: Callable[[], frozenset[str]],
         server_info: Any,
+        limits: Limits = Limits(),  # noqa: B008  # it is frozen
     ) -> None:
         self.revisions = tuple(revisions)
         self.handshakes = with_handshake(revisions)
@@ -113,16 +120,25 @@ class Kernel(Generic[C]):
         self._handlers = handlers
         self.hooks = hooks
         self.context = context
-        self._offered = offered
+        self.offered = offered
         self._server_info = server_info
+        self.limits = limits
         self.sessions: set[Session] = set()
         """The sessions that are open."""
+        self.loops: set[asyncio.AbstractEventLoop] = set()
+        """The event loops on which there has been somebody to tell of changes."""
         self.ending: list[Callable[[Outlet], None]] = []
         """Called with a connection that is about to end: what stays open on it is to end too."""
         self.middleware: list[Middleware] = []
-        """What wraps the handling of every request, outermost first; call `changed` after it."""
+        """What wraps the handling of what comes, outermost first; call `changed` after it."""
+        self.sending: list[Middleware] = []
+        """What wraps the sending of what goes to clients, outermost first."""
+        self.around: Callable[[Handle[C]], Handle[C]] | None = None
+        """What is put around middleware and all; call `changed` after it."""
         self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
         """Requests that no revision knows, by method: the route of each at a revision."""
+        self.heard: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
+        """Notifications that no revision knows, and somebody listens to: the row of each."""
         self._bindings: dict[str, Binding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
         # Searched for in undecoded params: most requests of a connection with a handshake lack it.
@@ -133,40 +149,54 @@ class Kernel(Generic[C]):
 
     def changed(self) -> None:
         """Hooks or features were added: make routes anew when they are next asked for."""
-        self._bindings.clear()
+        # Not cleared: another thread may be at work on one that is outdated by now.
+        self._bindings = {}
+
+    def offers(self, capability: str) -> bool:
+        """Whether this has been declared to clients."""
+        return capability in self.offered()
 
     def binding(self, revision: str) -> Binding[C]:
         """This server at one revision."""
-        found = self._bindings.get(revision)
+        bindings = self._bindings
+        found = bindings.get(revision)
         if found is None:
-            found = self._bindings[revision] = self._bind(mcp_wire.profile(revision))
+            found = bindings[revision] = self._bind(mcp_wire.profile(revision))
         return found
 
     def _bind(self, profile: Profile) -> Binding[C]:
         dispatch = import_module(f"{profile.module}.dispatch")
         routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self._handlers, self.hooks).routes()
-        offered = self._offered()
+        offered = self.offered()
         visible = {
-            name: self._wrapped(route)
+            name: self._wrapped(route, profile)
             for name, route in routes.items()
             if not route.method.capability or route.method.capability in offered
         }
         for name, make in self.custom.items():
             route = make(profile)
             if route is not None:
-                visible.setdefault(name, self._wrapped(route))
+                visible.setdefault(name, self._wrapped(route, profile))
         identity: dict[str, Any] = {}
         if profile.server_info_key:
             identity[profile.server_info_key] = project(self._server_info, profile.revision).value
         return Binding(profile, visible, lifecycle_of(profile, self.per_request), identity)
 
-    def _wrapped(self, route: Route[C]) -> Route[C]:
-        """The route inside of all middleware."""
-        call = route.call
-        for middleware in reversed(self.middleware):
-            call = _around(middleware, route.method.name, call)
-        # A route of its own: middleware sees the params decoded to the end.
-        return route if call is route.call else Route(route.method, call)
+    def _wrapped(self, route: Route[C], profile: Profile) -> Route[C]:
+        """The route inside of all middleware, with so much time as a request has."""
+        method, limit_s = route.method, self.limits.request_timeout_s
+        if self.middleware:
+            # A route of its own: middleware sees the params decoded to the end.
+            route = Route(method, wrapped(self.middleware, method.name, route.call, answered=True))
+        if limit_s is not None and method is not profile.listen:
+            route.call = _timed(limit_s, method.name, route.call)
+        if self.around is not None:
+            route.call = self.around(route.call)
+        return route
+
+    def notices(self) -> Notices:
+        """What takes the notifications of one client."""
+        return Notices(self.hooks, _log, self.middleware, self.heard)
 
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
         """The revision to answer a request at: the one it names itself, or its connection's."""
@@ -218,7 +248,11 @@ class Kernel(Generic[C]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             binding.lifecycle.admit(caller, method, _loose_meta(params))
             raise _bad_params(method, error) from None
-        meta: dict[str, Any] | None = getattr(decoded, "meta", None)
+        meta: dict[str, Any] | None
+        if self.custom and method in self.custom:
+            meta = _loose_meta(params)
+        else:
+            meta = getattr(decoded, "meta", None)
         binding.lifecycle.admit(caller, method, meta)
         return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
 
@@ -231,20 +265,32 @@ class Kernel(Generic[C]):
         try:
             result = await call.route.call(call.ctx, call.params)
             return self._answer(call, result)
-        except (McpError, ProtocolError) as error:
+        except BaseException as error:
+            return self._failure(call, error)
+
+    def _failure(self, call: Call[C], error: BaseException) -> bytes:
+        """The bytes of the answer to a request whose handler raised.
+
+        Raises:
+            CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
+        """
+        error = speaking(error)
+        if isinstance(error, McpError | ProtocolError):
             call.error_code = error.code
             return envelope.failure(call.id, envelope.error_object(error))
-        except McpGenError as error:
-            _log.exception("%s failed", call.route.method.name)
+        name = call.route.method.name
+        if isinstance(error, RequestTimeout):
+            _log.warning("%s was not answered: %s", name, error)
             return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and is_cancelled():
-                raise
-            # Details stay here: they may hold what no peer should see.
-            _log.exception("%s failed", call.route.method.name)
-            return internal_error(call.id)
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise error
+        # Details stay here: they may hold what no peer should see.
+        _log.error("%s failed", name, exc_info=error)
+        if isinstance(error, McpGenError) and not isinstance(error, UsageError):
+            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
+        return internal_error(call.id)
 
     def _answer(self, call: Call[C], result: Any) -> bytes:
         caller = call.caller
@@ -256,6 +302,8 @@ class Kernel(Generic[C]):
         profile = caller.profile
         if type(result) is Raw:
             pass  # encoded already, for this revision
+        elif result.__class__ is dict and call.route.method.name in self.custom:
+            return envelope.response(call.id, _whole(call.binding, result))
         elif type(result) not in call.route.results or profile is not call.binding.profile:
             result = project(result, profile.revision).value
         tail = call.binding.tail
@@ -271,13 +319,19 @@ class Kernel(Generic[C]):
         return envelope.response(call.id, result)[: -len(b"}}")] + tail
 
 
-def _around(
-    middleware: Middleware, method: str, inner: Callable[[Any, Any], Awaitable[Any]]
-) -> Callable[[Any, Any], Awaitable[Any]]:
-    async def call(ctx: Any, params: Any) -> Any:
-        return await middleware(ctx, method, params, partial(inner, ctx))
+def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:
+    """A result that no revision knows, with what every result of the revision has."""
+    common: dict[str, Any] = msgspec.to_builtins(mcp_wire.types(binding.profile.revision).Result())
+    meta = {**binding.identity, **(as_object(result.get("_meta")) or {})}
+    return {**common, **result, "_meta": meta} if meta else {**common, **result}
 
-    return call
+
+def _timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:
+    async def timed(ctx: C, params: Any) -> Any:
+        with time_limit(limit_s, method):
+            return await call(ctx, params)
+
+    return timed
 
 
 def internal_error(id: RequestId) -> bytes:

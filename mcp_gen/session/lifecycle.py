@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError
+from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, UsageError
+from mcp_gen.session.levels import rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,7 @@ class PerRequestLifecycle:
         self._version = profile.protocol_version_key or ""
         self._capabilities = profile.client_capabilities_key or ""
         self._info = profile.client_info_key or ""
+        self._log_level = profile.log_level_key or ""
 
     def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
         """Read who asks; refuse a request that does not say so, or names another revision."""
@@ -112,9 +114,18 @@ class PerRequestLifecycle:
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
+        if self._log_level in meta:
+            self._check_level(method, meta[self._log_level])
         caller.capabilities = capabilities
         caller.client_info = meta.get(self._info)
         caller.ready = True
+
+    def _check_level(self, method: str, level: object) -> None:
+        try:
+            rank(self._profile, level)
+        except UsageError as error:
+            where = f"$.params._meta.{self._log_level}"
+            raise InvalidParams(f"{method}: {error} - at `{where}`") from None
 
     def _revision_missing(self, method: str) -> McpError:
         # A client that knows nothing but handshakes learns from this what it could speak instead.

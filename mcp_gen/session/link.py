@@ -14,7 +14,6 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
-from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
+    from mcp_gen.session.notices import Notices
     from mcp_wire.callers import OnProgress
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method
@@ -46,12 +46,12 @@ class Link(ABC):
     """One connection being driven. It is its transport's receiver."""
 
     def __init__(
-        self, transport: Duplex, inbound: HookSet, outbound: HookSet, log: logging.Logger
+        self, transport: Duplex, notices: Notices, outbound: HookSet, log: logging.Logger
     ) -> None:
         self._transport = transport
         self._outbound = outbound
         self._log = log
-        self._notices = Notices(inbound, log)
+        self._notices = notices
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
@@ -118,10 +118,15 @@ class Link(ABC):
 
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
-        if id is None:
-            return False
-        task: asyncio.Task[None] | None = self._connection.in_flight.get(id)
+        task = self.task(id)
         return task is not None and not task.cancelling()
+
+    def task(self, id: RequestId | None) -> asyncio.Task[None] | None:
+        """The task in which this request is being answered."""
+        found: asyncio.Task[None] | None = None
+        if id is not None:
+            found = self._connection.in_flight.get(id)
+        return found
 
     async def drain(self) -> None:
         """Wait until the peer has read enough for more to be sent."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from mcp_gen.session.middleware import wrapped
+
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine, Mapping, Sequence
 
     from mcp_gen.core.connection import Noticed
+    from mcp_gen.session.middleware import Inner, Middleware
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
@@ -19,16 +23,29 @@ if TYPE_CHECKING:
 __all__ = ["Notices"]
 
 Act: TypeAlias = "tuple[Method[Any, Any] | None, Callable[[Any], None]]"
+Rows: TypeAlias = "Mapping[str, Callable[[Profile], Method[Any, Any] | None]]"
 
 
 class Notices:
-    """The notifications of one peer, or of whoever has no session, and the tasks of their hooks."""
+    """The notifications of one peer, or of whoever has no session, and the tasks of their hooks.
 
-    __slots__ = ("_hooks", "_log", "_tasks")
+    `middleware` wraps what is told; `custom` has the rows of notifications that no revision knows.
+    Both are looked at when something comes.
+    """
 
-    def __init__(self, hooks: HookSet, log: logging.Logger) -> None:
+    __slots__ = ("_custom", "_hooks", "_log", "_middleware", "_tasks")
+
+    def __init__(
+        self,
+        hooks: HookSet,
+        log: logging.Logger,
+        middleware: Sequence[Middleware] = (),
+        custom: Rows | None = None,
+    ) -> None:
         self._hooks = hooks
         self._log = log
+        self._middleware = middleware
+        self._custom: Rows = {} if custom is None else custom
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(
@@ -40,12 +57,14 @@ class Notices:
         for what a peer sent: malformed params are logged, and what nobody listens to is not read.
         """
         method = profile.methods.get(event.method)
+        if method is None and event.method in self._custom:
+            method = self._custom[event.method](profile)
         if method is None:
             self._log.debug("ignored the notification %s", event.method)
             return
         act = next((act for heard, act in acts if heard is method), None)
         point = self._hooks.notices.get(event.method)
-        if act is None and not point:
+        if act is None and not point and not self._middleware:
             return
         try:
             params = method.decode_params(event.params)
@@ -54,8 +73,18 @@ class Notices:
             return
         if act:
             act(params)
-        if point:
-            self.listen(point.tell(context(profile), params))
+        tell: Inner = point.tell if point else _nobody
+        if self._middleware:
+            tell = wrapped(self._middleware, method.name, tell, answered=False)
+        if tell is not _nobody:
+            self.listen(self._told(method.name, tell, context(profile), params))
+
+    async def _told(self, name: str, tell: Inner, context: Any, params: Any) -> None:
+        try:
+            await tell(context, params)
+        except Exception:
+            # Nobody waits for a notification, so nobody else would hear of it.
+            self._log.exception("%s failed", name)
 
     def listen(self, hooks: Coroutine[Any, Any, None]) -> None:
         """Let hooks run while the session goes on."""
@@ -66,3 +95,7 @@ class Notices:
     def tasks(self) -> list[asyncio.Task[None]]:
         """The hooks that are running."""
         return list(self._tasks)
+
+
+async def _nobody(context: Any, params: Any) -> None:
+    """Nobody listens."""

@@ -56,9 +56,16 @@ class Outlet(Protocol):
         """Whether this request is still being answered: nothing may be sent for it afterwards."""
         ...
 
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """The task in which this request is being answered, if that is known here."""
+        ...
+
 
 class AnswerOnly:
-    """An exchange that can carry nothing but the answer."""
+    """An exchange that can carry nothing but the answer; `task` is the one that makes it."""
+
+    def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
+        self._task = task
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Forget it: nobody is promised a notification."""
@@ -81,6 +88,10 @@ class AnswerOnly:
         """Whether this request is still being answered."""
         return id is not None
 
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """The task in which this request is being answered, if that is known here."""
+        return self._task
+
 
 ANSWER_ONLY = AnswerOnly()
 
@@ -92,9 +103,8 @@ class ReplyOutlet(AnswerOnly):
     `lasting` is cut off instead: whoever listens for changes must not miss one unawares.
     """
 
-    __slots__ = ("_reply", "lasting")
-
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: Reply, task: asyncio.Task[Any] | None = None) -> None:
+        super().__init__(task)
         self._reply = reply
         self.lasting = False
 
@@ -118,6 +128,6 @@ class ReplyOutlet(AnswerOnly):
         """Whether this request is still being answered."""
         return id is not None and not self._reply.over
 
-    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """The task in which this request is being answered: that of its POST."""
-        return asyncio.current_task()
+    def runs_in(self, task: asyncio.Task[Any] | None) -> None:
+        """Say in which task the request is being answered."""
+        self._task = task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -10,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.session.asking import Asking, AtRevision
+from mcp_gen.session.levels import as_json, is_heard
 from mcp_wire.callers import ClientCaller
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.outlet import Outlet
+    from mcp_wire import latest
     from mcp_wire.profile import Profile
 
-__all__ = ["Session", "SessionClient", "client_at"]
+__all__ = ["Session", "SessionClient", "asking", "client_at"]
 
 
 class Session(ABC):
@@ -34,6 +39,29 @@ class Session(ABC):
         """The client, once it has shaken hands."""
         self.log_level: str | None = None
         """The least severe level that the client wants to hear; None until it says so."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of the session; None before the handshake."""
+        self.declared: frozenset[str] = frozenset()
+        """What the server had declared when the session began: both sides keep to it."""
+        self.begun = False
+        """Whether the client has said, after the handshake, that it is ready."""
+        self._later: dict[Hashable, Callable[[], None]] = {}
+        self.roots: tuple[Any, ...] | None = None
+        """The client's roots, while it has not said that they are others."""
+        self.roots_changes: int = 0
+        """How often it has said so: what was asked before is not what there is after."""
+
+    def hear(self, profile: Profile, method: str) -> None:
+        """Take what the client tells about itself: that it is ready, that its roots are others."""
+        if profile.ready and method == profile.ready.name:
+            self.begin()
+        elif profile.roots_changed and method == profile.roots_changed.name:
+            self.forget_roots()
+
+    def forget_roots(self) -> None:
+        """The client's roots are others now."""
+        self.roots = None
+        self.roots_changes += 1
 
     @cached_property
     def id(self) -> str:
@@ -51,8 +79,13 @@ class Session(ABC):
         return set()
 
     @cached_property
+    def elicitations(self) -> dict[str, None]:
+        """The ids of the pages that this session's user was sent to, oldest first."""
+        return {}
+
+    @cached_property
     def local(self) -> dict[str, Any]:
-        """What the server offers in this session alone, by kind: see `Server.session_tools`."""
+        """What the server offers in this session alone, by kind: see `Server.for_session`."""
         return {}
 
     @property
@@ -85,6 +118,55 @@ class Session(ABC):
         caller.profile = profile
         caller.ready = True
         self.caller = caller
+        self.declared = self.kernel.offered()
+        self.loop = asyncio.get_running_loop()
+        self.kernel.loops.add(self.loop)
+
+    def begin(self) -> None:
+        """The client is ready: do what has waited for it."""
+        if self.caller is None:
+            return
+        self.begun = True
+        waiting = list(self._later.values())
+        self._later.clear()
+        for do in waiting:
+            do()
+
+    def when_begun(self, key: Hashable, do: Callable[[], None]) -> None:
+        """Do something now, or when the client is ready; what waits under the same key, once.
+
+        Before it is ready, a client should be sent nothing but pings and log messages.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization
+        """
+        if self.begun:
+            do()
+        else:
+            self._later[key] = do
+
+    async def log(
+        self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
+    ) -> None:
+        """Send the client a log message that belongs to no request, if it wants to hear of it.
+
+        `data` is a text or any JSON.
+
+        Raises:
+            UsageError: no such level, or a session that knows nothing of the client: where there is
+                no handshake, and before it, messages belong to requests.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging
+        """
+        if self.caller is None:
+            raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
+        profile = self.caller.profile
+        if not is_heard(self.caller, None, level) or not self.kernel.offers("logging"):
+            return
+        if profile.log is not None:
+            as_json(data)  # an error now, not where it is sent
+            params = profile.log.params(level=level, data=data, logger=logger)
+            await asking(profile, self.outlet, self.kernel, self).notify(profile.log, params)
+            await self.outlet.drain()
 
     @abstractmethod
     def end(self) -> None:
@@ -113,5 +195,10 @@ class SessionClient(AtRevision, ClientCaller):
 
 def client_at(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> SessionClient:
     """The client at the end of an outlet; hooks and middleware get `context`."""
-    asking = Asking(outlet, profile, kernel.hooks.outbound, context, peer="client")
-    return SessionClient(profile, asking)
+    return SessionClient(profile, asking(profile, outlet, kernel, context))
+
+
+def asking(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> Asking:
+    """What sends to the client at the end of an outlet, through hooks and middleware."""
+    hooks, middleware = kernel.hooks.outbound, kernel.sending
+    return Asking(outlet, profile, hooks, context, middleware=middleware, peer="client")

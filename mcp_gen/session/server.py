@@ -14,6 +14,7 @@ from mcp_gen.core.errors import (
     ProtocolError,
     SessionLost,
 )
+from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
@@ -38,13 +39,15 @@ class ServerSession(Link, Session, Generic[C]):
     """Drives one client's connection."""
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        Link.__init__(self, transport, kernel.hooks, kernel.hooks.outbound, _log)
+        Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound, _log)
         Session.__init__(self, kernel)
         self._kernel = kernel
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._held: list[bytes] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
         self._opened = False
+        self._ending = False
+        self._keeping_alive: asyncio.Task[None] | None = None
         self._named: Profile | None = None
         """What the last request named for itself, where there is no handshake."""
 
@@ -66,16 +69,33 @@ class ServerSession(Link, Session, Generic[C]):
 
     def end(self) -> None:
         """End the session: what is in flight gets a moment, then the connection is closed."""
+        self._ending = True
         if not self._ended.done():
             self._ended.set_result(None)
 
+    async def wait_ended(self) -> None:
+        """Wait until the client has hung up, or the session is being ended."""
+        await asyncio.shield(self._ended)
+
+    async def start(self) -> None:
+        """Begin to answer; to be followed by `finish`."""
+        await self._transport.start(self)
+
     async def serve(self) -> None:
         """Answer until the client hangs up, then let what is in flight end."""
-        await self._transport.start(self)
+        await self.start()
+        await self.finish()
+
+    async def finish(self) -> None:
+        """Wait until the session is to end, and let what is in flight end."""
         try:
             await self._ended
+            for end in self._kernel.ending:
+                end(self)
             await settle(self._tasks, GRACE_S)
         finally:
+            if self._keeping_alive:
+                self._keeping_alive.cancel()
             await settle(self._tasks, 0)
             try:
                 await self._transport.close()
@@ -91,6 +111,15 @@ class ServerSession(Link, Session, Generic[C]):
             self._kernel.sessions.add(self)
             if self._kernel.hooks.opened:
                 self._notices.listen(self._kernel.hooks.tell_opened(self))
+            self._keep_alive()
+
+    def _keep_alive(self) -> None:
+        limits, profile = self._kernel.limits, self.profile
+        if limits.keep_alive_s is not None and profile is not None and profile.alive is not None:
+            asks = keep_alive(
+                self, every_s=limits.keep_alive_s, timeout_s=limits.keep_alive_timeout_s
+            )
+            self._keeping_alive = self._loop.create_task(asks)
 
     # --- what the transport calls ---
 
@@ -111,8 +140,7 @@ class ServerSession(Link, Session, Generic[C]):
         if error:
             _log.warning("the connection broke: %s", error)
         self._lose(SessionLost("the client hung up"))
-        if not self._ended.done():
-            self._ended.set_result(None)
+        self.end()
 
     # --- what came ---
 
@@ -140,6 +168,7 @@ class ServerSession(Link, Session, Generic[C]):
 
     def _prepare(self, event: Requested) -> Call[C]:
         binding = self._kernel.choose(self._connection, event.params)
+        self._make_room(event, binding.profile)
         # The handshake's client is the caller only at the revision that was agreed on with it.
         known = self.caller if binding.profile is self._connection.profile else None
         caller = known or self._caller(binding.profile)
@@ -148,6 +177,12 @@ class ServerSession(Link, Session, Generic[C]):
             self._named = binding.profile
             self._open()
         return call
+
+    def _make_room(self, event: Requested, profile: Profile) -> None:
+        if self._ending:
+            raise InvalidRequest("this server is about to end, and takes no more requests")
+        if profile.alive is None or event.method != profile.alive.name:
+            self._kernel.limits.make_room(len(self._connection.in_flight))
 
     def _caller(self, profile: Profile) -> Caller:
         return Caller(profile, self, self if profile.session_state else None)
@@ -160,6 +195,11 @@ class ServerSession(Link, Session, Generic[C]):
             task: asyncio.Task[None] = self._connection.in_flight.pop(call.id)
             # A cancelled request is answered with nothing, even where its handler goes on.
             self._send(None if task.cancelling() else answer, batch)
+
+    def _told(self, event: Noticed) -> None:
+        if self.profile:
+            self.hear(self.profile, event.method)
+        super()._told(event)
 
     def _spoken(self, event: Noticed) -> Profile | None:
         # Notifications name nothing: where nothing was agreed on, they follow the requests.

@@ -104,6 +104,36 @@ def test_an_answer_to_no_open_request_is_never_answered(revision: str, id: Any) 
     assert refusal(event) == (InvalidRequest, None)
 
 
+BROKEN_ANSWERS = [
+    {"jsonrpc": "1.0", "result": {}},
+    {"jsonrpc": "2.0"},
+    {"result": {}},
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN_ANSWERS)
+def test_a_broken_answer_with_the_id_of_an_open_request_fails_it(broken: dict[str, Any]) -> None:
+    connection = at(mcp_wire.LATEST)
+    id = connection.open_request("asked")
+    event = only(connection.receive(msgspec.json.encode({"id": id, **broken})))
+    assert isinstance(event, Failed)
+    assert (event.waiter, type(event.error).__bases__) == ("asked", (InvalidRequest,))
+
+
+def test_a_broken_answer_to_no_open_request_is_never_answered() -> None:
+    event = only(at(mcp_wire.LATEST).receive(b'{"jsonrpc":"1.0","id":7,"result":{}}'))
+    assert isinstance(event, Refused)
+    assert event.answer is None
+
+
+def test_a_broken_request_with_the_id_of_an_open_request_leaves_that_open() -> None:
+    connection = at(mcp_wire.LATEST)
+    id = connection.open_request("asked")
+    broken = msgspec.json.encode({"jsonrpc": "2.0", "id": id, "method": 5})
+    assert isinstance(only(connection.receive(broken)), Refused)
+    assert connection.receive(frame(id=id, result={})) == [Answered("asked", Raw(b"{}"))]
+
+
 def test_a_second_answer_to_one_request_is_refused() -> None:
     connection = at(mcp_wire.LATEST)
     id = connection.open_request("asked")

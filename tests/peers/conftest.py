@@ -1,7 +1,9 @@
-"""The official SDK as a real peer. It lives in an environment of its own: `nox -s peers`."""
+"""The official SDKs as real peers. They live in environments of their own: `nox -s peers`."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +16,9 @@ from tests.peers.command import Command
 def pytest_configure() -> None:
     if find_spec("mcp") is None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
+    if "PEERS_TYPESCRIPT" not in os.environ or shutil.which("node") is None:
+        # Not skipped: what was not tried did not pass.
+        raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")
 
 
 @pytest.fixture

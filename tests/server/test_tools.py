@@ -273,14 +273,14 @@ async def test_wrong_arguments_are_answered_as_the_revision_demands_with_their_p
 @every_revision
 async def test_a_default_that_a_call_could_change_is_not_shared(revision: str) -> None:
     # The shared default is what is tested.
-    def collect(into: list[int] = []) -> list[int]:  # noqa: B006
+    def collect(into: list[int] = [0]) -> list[int]:  # noqa: B006
         into.append(1)
         return into
 
     async with served(with_tool(collect), revision) as session:
         first = await session.call_tool("collect")
         second = await session.call_tool("collect")
-    assert first.content[0].text == second.content[0].text == "[1]"
+    assert first.content[0].text == second.content[0].text == "[0,1]"
 
 
 @every_revision
@@ -297,7 +297,7 @@ async def test_an_error_of_the_function_that_looks_like_one_of_decoding_is_a_fai
 
 
 @every_revision
-async def test_the_docstrings_first_paragraph_is_the_description(revision: str) -> None:
+async def test_the_docstring_is_the_description(revision: str) -> None:
     def f() -> None:
         """First line,
         and its second.
@@ -305,7 +305,7 @@ async def test_the_docstrings_first_paragraph_is_the_description(revision: str) 
         More.
         """
 
-    assert (await listed(f, revision)).description == "First line, and its second."
+    assert (await listed(f, revision)).description == "First line,\nand its second.\n\nMore."
 
 
 @every_revision

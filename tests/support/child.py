@@ -17,6 +17,8 @@ from typing import IO, Any
 
 import msgspec
 
+from tests.support.watch import watch
+
 __all__ = ["Child", "Ran", "feed", "running", "started"]
 
 SCRIPT = Path(__file__).with_name("stdio_server.py")
@@ -51,6 +53,11 @@ def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
     ran = subprocess.run(
         command(options), input=whole, capture_output=True, timeout=WAIT_S, check=False
     )
+    seen = watch()
+    for line in whole.splitlines():
+        seen.saw("client", line)
+    for line in ran.stdout.splitlines():
+        seen.saw("server", line)
     return Ran(ran.stdout, ran.stderr.decode(), ran.returncode)
 
 
@@ -59,6 +66,8 @@ class Child:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
+        self._seen = watch()
+        self._written = b""
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._errors: queue.Queue[bytes] = queue.Queue()
         self._threads = [
@@ -73,11 +82,16 @@ class Child:
         self.write(b"".join(line + b"\n" for line in lines))
 
     def write(self, data: bytes) -> None:
+        *lines, self._written = (self._written + data).split(b"\n")
+        for line in lines:
+            self._seen.saw("client", line)
         os.write(_pipe(self.process.stdin).fileno(), data)
 
     def next(self) -> Any:
         """The next frame."""
-        return msgspec.json.decode(self._lines.get(timeout=WAIT_S))
+        line = self._lines.get(timeout=WAIT_S)
+        self._seen.saw("server", line)
+        return msgspec.json.decode(line)
 
     def answer(self, id: Any) -> Any:
         """The answer with this id; what comes before it is passed over."""

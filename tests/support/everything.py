@@ -57,8 +57,13 @@ def minimal_params(revision: str, method: Method[Any, Any]) -> Any:
 
 def minimal_result(revision: str, method: Method[Any, Any]) -> Any:
     """The smallest result, with the revision's type."""
-    kind = method.results[0]
+    kind, profile = method.results[0], mcp_wire.profile(revision)
     value = {} if kind is dict else kept(revision).minimal(kind.__name__)
+    if method is profile.handshake:
+        value["protocolVersion"] = revision
+    elif method is profile.listen:
+        # What the schema wants of this map, its type leaves open.
+        value["_meta"] = {profile.subscription_id_key: 1}
     return mcp_wire.decode(kind, mcp_wire.encode(value))
 
 

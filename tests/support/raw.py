@@ -77,11 +77,12 @@ class RawClient:
 
 @asynccontextmanager
 async def talking(
-    server: Serves, revision: str, *, opened: bool = True
+    server: Serves, revision: str, *, opened: bool = True, custom: bool = False
 ) -> AsyncIterator[RawClient]:
     """A raw client of the server, after the handshake where there is one.
 
-    At the end the server must have stopped, and every frame it sent is checked.
+    At the end the server must have stopped, and every frame it sent is checked; see
+    `server_violations` for `custom`.
     """
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(server.serve(theirs))
@@ -96,7 +97,7 @@ async def talking(
         await client.transport.close()
         async with asyncio.timeout(WAIT_S):
             await serving
-    assert server_violations(revision, client.transport.frames) == []
+    assert server_violations(revision, client.transport.frames, custom=custom) == []
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Both type checkers accept what hooks and calls are for, and refuse what they are not for."""
+"""Both type checkers accept what the API is for, and refuse what it is not for."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ACCEPTED = Path(__file__).with_name("hook_types.py")
-REFUSED = Path(__file__).with_name("refused_hooks.py")
+HERE = Path(__file__).parent
+ACCEPTED = sorted(HERE.glob("*_types.py"))
+REFUSED = sorted(HERE.glob("refused_*.py"))
 LIMIT_S = 50
 Check = Callable[[Path], set[int]]
 
@@ -43,13 +44,15 @@ def pyright(path: Path) -> set[int]:
 both = pytest.mark.parametrize("errors_in", [mypy, pyright])
 
 
+@pytest.mark.parametrize("path", ACCEPTED, ids=lambda path: path.stem)
 @both
-def test_right_hooks_and_calls_are_accepted(errors_in: Check) -> None:
-    assert errors_in(ACCEPTED) == set()
+def test_right_uses_are_accepted(errors_in: Check, path: Path) -> None:
+    assert errors_in(path) == set()
 
 
+@pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
 @both
-def test_wrong_hooks_and_calls_are_refused_in_their_lines(errors_in: Check) -> None:
-    lines = REFUSED.read_text("utf-8").splitlines()
+def test_wrong_uses_are_refused_in_their_lines(errors_in: Check, path: Path) -> None:
+    lines = path.read_text("utf-8").splitlines()
     marked = {n for n, line in enumerate(lines, 1) if line.endswith("# refused")}
-    assert errors_in(REFUSED) == marked
+    assert errors_in(path) == marked

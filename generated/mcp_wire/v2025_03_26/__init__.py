@@ -308,6 +308,7 @@ PROFILE = Profile(
     progress_message=True,
     url_elicitation="none",
     elicitation_complete_notification=False,
+    declares_sampling_parts=False,
     session_state=True,
     tasks="none",
 )

@@ -430,6 +430,7 @@ PROFILE = Profile(
     progress_message=True,
     url_elicitation="mode",
     elicitation_complete_notification=True,
+    declares_sampling_parts=True,
     session_state=True,
     tasks="core",
 )

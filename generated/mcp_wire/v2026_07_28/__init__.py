@@ -447,6 +447,7 @@ PROFILE = Profile(
     progress_message=True,
     url_elicitation="mode",
     elicitation_complete_notification=False,
+    declares_sampling_parts=True,
     session_state=False,
     tasks="extension",
 )

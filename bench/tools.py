@@ -1,0 +1,114 @@
+"""Servers with many tools: what it costs to start one, and to call a tool among them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from msgspec import Raw
+
+import mcp_wire
+from bench.child import ROOT, environment
+from bench.requests import HANDSHAKE
+from bench.sampling import Row, Settings, at_most, compare
+from mcp_gen import Server
+from mcp_gen.session.lifecycle import Caller
+
+__all__ = ["rows"]
+
+MANY, FEW = 10_000, 10
+LIMIT_S = 60.0
+
+# Each function has code and annotations of its own, as those of a large program have. They are
+# there before the clock starts: the program pays for them with any server.
+_PROGRAM = """
+import sys, time
+many, names_as_texts = int(sys.argv[1]), sys.argv[2] == "texts"
+source = "from __future__ import annotations" if names_as_texts else ""
+for number in range(many):
+    source += f'''
+async def tool_{number}(name: str, count: int = 1, tags: list[str] | None = None) -> dict[str, int]:
+    "Tool {number}."
+    return {{"count": count}}
+'''
+functions = {}
+exec(source, functions)
+started = time.process_time()
+from mcp_gen import Server
+server = Server("many")
+for number in range(many):
+    server.add_tool(functions[f"tool_{number}"])
+print(time.process_time() - started)
+"""
+
+
+def rows(settings: Settings) -> Iterator[Row]:
+    """Starting in fresh interpreters, against the limit; then calls, against those among few."""
+    for how in ("types", "texts"):
+        yield compare(
+            f"start with {MANY:,} tools, annotations as {how} / 1 s",
+            "CPU s",
+            partial(_start_s, how),
+            lambda: 1.0,
+            repetitions=settings.repetitions(6),
+            goal=at_most(1),
+        )
+    calls = settings.calls(6000)
+    yield compare(
+        f"call among {MANY:,} tools / among {FEW}",
+        "CPU ns",
+        partial(_call_ns, _server(MANY), calls),
+        partial(_call_ns, _server(FEW), calls),
+        repetitions=settings.repetitions(15),
+        goal=at_most(1.1),
+    )
+
+
+def _start_s(how: str) -> float:
+    ran = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(MANY), how],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT_S,
+    )
+    return float(ran.stdout)
+
+
+def _server(tools: int) -> Server:
+    server = Server("many")
+    for number in range(tools):
+        server.add_tool(_adder(), name=f"tool_{number}")
+    return server
+
+
+def _adder() -> Callable[..., Any]:
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    return add
+
+
+def _call_ns(server: Server, calls: int) -> float:
+    """What a call of one of the last tools costs, between the decoding of params and the answer."""
+    caller = Caller(mcp_wire.profile(HANDSHAKE), None, None)
+    ctx = server.kernel.context(1, caller, None)
+    params: Any = SimpleNamespace(
+        name=f"tool_{len(server.tools) - 1}", arguments=Raw(b'{"a":1,"b":2}')
+    )
+
+    async def run() -> float:
+        started = time.process_time_ns()
+        for _ in range(calls):
+            await server.tools.call(ctx, params)
+        return (time.process_time_ns() - started) / calls
+
+    return asyncio.run(run())

@@ -1,0 +1,35 @@
+"""Groups of errors, as the one error or the one sentence that others are shown instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from mcp_gen.core.errors import McpError, McpGenError, ProtocolError
+
+__all__ = ["leaves", "sentence", "speaking"]
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group and in the groups in it, in order; an error that is no group itself."""
+    if not isinstance(error, BaseExceptionGroup):
+        yield error
+        return
+    for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+        yield from leaves(inner)
+
+
+def speaking(error: BaseException) -> BaseException:
+    """The error of a group that says most: what a peer is to be told, else ours, else the first."""
+    found = list(leaves(error))
+    for kind in ((McpError, ProtocolError), McpGenError):
+        for one in found:
+            if isinstance(one, kind):
+                return one
+    return found[0]
+
+
+def sentence(error: BaseException) -> str:
+    """What an error says, or its name if it says nothing; of a group, what its errors say."""
+    said = [str(one) or type(one).__name__ for one in leaves(error)]
+    return "; ".join(dict.fromkeys(said))

@@ -1,0 +1,120 @@
+"""What every tool has: a name, a description for clients, and a way to be called."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from mcp_gen.core.errors import ToolError, UsageError
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context import Context
+    from mcp_gen.server.outputs import Output
+    from mcp_wire import latest
+
+__all__ = ["OfferedTool", "check_icons", "plain_arguments"]
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+_SOURCES = ("https:", "data:")
+
+
+class OfferedTool(ABC):
+    """One tool of a server, however it was made."""
+
+    output: Output
+
+    def __init__(
+        self, name: str, *, timeout_s: float | None = None, run_in_thread: bool | None = None
+    ) -> None:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"tool {name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`: "
+                "give it one with name="
+            )
+        if timeout_s is not None and not timeout_s > 0:
+            raise UsageError(f"tool {name}: timeout_s={timeout_s}: expected seconds, more than 0")
+        self.name = name
+        self.timeout_s = timeout_s
+        self.run_in_thread = run_in_thread
+
+    @cached_property
+    def tool(self) -> latest.Tool:
+        """What clients see."""
+        return self._describe()
+
+    @abstractmethod
+    def _describe(self) -> latest.Tool: ...
+
+    @abstractmethod
+    def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        """What `call` takes, from the arguments of a call.
+
+        Raises:
+            msgspec.ValidationError: not what the tool takes; the message ends in the path.
+            msgspec.DecodeError: not JSON.
+        """
+
+    @abstractmethod
+    async def call(self, ctx: Context, arguments: Any) -> Any:
+        """Run the tool, and give what it returns.
+
+        Raises:
+            ToolError: it took too long.
+            Exception: what the tool raises.
+        """
+
+    def _threads(self, ctx: Context) -> bool:
+        """Whether what is not async runs in a thread."""
+        if self.run_in_thread is None:
+            return ctx.server.tools.run_in_threads
+        return self.run_in_thread
+
+    async def _in_time(self, running: Awaitable[T]) -> T:
+        if self.timeout_s is None:
+            return await running
+        timeout = asyncio.timeout(self.timeout_s)
+        try:
+            async with timeout:
+                return await running
+        except TimeoutError:
+            if not timeout.expired():
+                raise  # one of the tool's own
+            raise ToolError(f"{self.name}: not done within {self.timeout_s:g} s") from None
+
+
+def plain_arguments(arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a call as plain JSON.
+
+    Raises:
+        msgspec.ValidationError: no object.
+        msgspec.DecodeError: not JSON.
+    """
+    if isinstance(arguments, Raw):
+        return msgspec.json.decode(arguments, type=dict[str, Any])
+    return arguments or {}
+
+
+def check_icons(what: str, icons: Iterable[latest.Icon] | None) -> None:
+    """Icons are what clients can show without running anything.
+
+    Raises:
+        UsageError: an icon from elsewhere than the web or the data itself.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/basic#icons
+    """
+    for icon in icons or ():
+        if not icon.src.lower().startswith(_SOURCES):
+            scheme = icon.src.partition(":")[0][:20]
+            raise UsageError(
+                f"{what}: an icon's src starts with `https:` or `data:`, not `{scheme}`: "
+                "clients show no others"
+            )

@@ -1,0 +1,122 @@
+"""Results of calls, in the types of the revision that they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
+
+import msgspec
+from msgspec import Raw
+
+import mcp_wire
+from mcp_wire import UnknownContent, Wire, latest
+
+if TYPE_CHECKING:
+    from mcp_wire import common
+
+__all__ = ["as_block", "as_text", "failed", "is_block", "is_result", "of_revision", "to_json"]
+
+_BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
+_RESULTS = frozenset({latest.CallToolResult.__name__, latest.InputRequiredResult.__name__})
+_NUMBERS = frozenset({bool, float, int})
+
+
+def failed(message: str) -> common.CallToolResult:
+    """The result of a call that has failed, for the model to read."""
+    return latest.CallToolResult(content=[latest.TextContent(text=message)], is_error=True)
+
+
+def is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
+    """A block of any revision: the tool has made its own."""
+    if isinstance(value, UnknownContent):
+        return True
+    return isinstance(value, Wire) and type(value).__name__ in _BLOCKS
+
+
+def is_result(value: Any) -> TypeGuard[common.CallToolResult]:
+    """A result of any revision, or a question instead of one: the tool has made its own."""
+    return isinstance(value, Wire) and type(value).__name__ in _RESULTS
+
+
+def as_block(value: Any) -> latest.ContentBlock:
+    """A block as it is, all else as text."""
+    return value if is_block(value) else latest.TextContent(text=as_text(value))
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, all else as JSON."""
+    return value if isinstance(value, str) else to_json(value).decode()
+
+
+def _write(value: Any) -> Any:
+    kind: type[Any] = type(value)
+    if isinstance(value, UnknownContent):
+        return Raw(value.raw)
+    writer: Any = getattr(kind, "__pydantic_serializer__", None)
+    if writer is not None:
+        return Raw(writer.to_json(value, by_alias=True))
+    raise TypeError(f"JSON has nothing for {kind.__name__}")
+
+
+to_json = msgspec.json.Encoder(enc_hook=_write).encode
+"""The JSON of what a tool may return; TypeError for what JSON cannot carry."""
+
+
+class _Results:
+    """Makes results in the types of one revision, so that there is nothing left to project."""
+
+    def __init__(self, revision: str) -> None:
+        home = mcp_wire.types(revision)
+        self._result: Any = home.CallToolResult
+        self._text: Any = home.TextContent
+        self._holds = mcp_wire.profile(revision).structured_content
+
+    def of_texts(self, texts: Iterable[str]) -> common.CallToolResult:
+        """A result with one block per text."""
+        result: common.CallToolResult = self._result(content=[self._text(text=t) for t in texts])
+        return result
+
+    def of_data(
+        self,
+        value: Any,
+        json: bytes,
+        is_object: bool,
+        seen: bool,
+        content: Sequence[Any] | None = None,
+    ) -> common.CallToolResult:
+        """A result with data, as its output schema has it at the revision, and as text.
+
+        `content` is what the tool said itself. The data is `json` as it is, which is not encoded
+        once more; it is plain where the result is `seen` by hooks.
+        """
+        if content is None:
+            blocks = [self._text(text=value if isinstance(value, str) else json.decode())]
+        else:
+            blocks = _with_text(content, json, is_object=is_object)
+        if self._holds == "none":
+            made: common.CallToolResult = self._result(content=blocks)
+            return made
+        if value.__class__ in _NUMBERS:
+            data: Any = value
+        else:
+            data = msgspec.json.decode(json) if seen else Raw(json)
+        if not is_object and self._holds == "object":
+            # The output schema is wrapped by the same rule when it is projected.
+            data = {"result": data}
+        result: common.CallToolResult = self._result(content=blocks, structured_content=data)
+        return result
+
+
+def _with_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
+    """The blocks, and the data as text: where that is no object, older clients have nothing else.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#structured-content
+    """
+    blocks = [as_block(one) for one in content]
+    says_it = is_object and any(getattr(block, "text", None) is not None for block in blocks)
+    return blocks if says_it else [*blocks, latest.TextContent(text=json.decode())]
+
+
+of_revision = cache(_Results)
+"""What makes the results of a revision."""

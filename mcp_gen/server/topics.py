@@ -1,0 +1,67 @@
+"""What can change, and how it is told: the lists of a server, and each of its resources."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from mcp_gen.session.kernel import Kernel
+    from mcp_gen.session.outlet import Outlet
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = [
+    "LISTS",
+    "PROMPTS",
+    "RESOURCES",
+    "TOOLS",
+    "Topic",
+    "is_watched",
+    "send",
+    "updated",
+]
+
+_log = logging.getLogger("mcp_gen.server")
+
+
+class Topic(NamedTuple):
+    """Something that can change."""
+
+    role: str
+    """The attribute of the Profile that has its notification."""
+    capability: str
+    """What a server declares that tells of it."""
+    wanted: str
+    """The field of a listening request's filter that asks for it."""
+    uri: str = ""
+    """Which resource, where it is not a list."""
+
+    def notification(self, profile: Profile) -> Method[Any, None] | None:
+        """What is sent at a revision, where it knows of this."""
+        found: Method[Any, None] | None = getattr(profile, self.role)
+        return found
+
+
+TOOLS = Topic("tools_changed", "tools", "tools_list_changed")
+PROMPTS = Topic("prompts_changed", "prompts", "prompts_list_changed")
+RESOURCES = Topic("resources_changed", "resources", "resources_list_changed")
+LISTS = (TOOLS, PROMPTS, RESOURCES)
+
+
+def updated(uri: str) -> Topic:
+    """What one resource reads as."""
+    return Topic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
+
+
+def is_watched(kernel: Kernel[Any], method: Method[Any, None]) -> bool:
+    """Whether hooks or middleware have a part in sending this notification."""
+    return bool(kernel.sending or kernel.hooks.outbound.notices.get(method.name))
+
+
+def send(outlet: Outlet, method: Method[Any, None], params: Any) -> None:
+    """Send one of many the same news: a connection that fails does not keep it from the others."""
+    try:
+        outlet.notify(method, params)
+    except Exception:
+        _log.exception("%s could not be sent", method.name)

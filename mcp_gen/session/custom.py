@@ -1,0 +1,94 @@
+"""Methods that no revision knows: their rows in the method table, and their routes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from mcp_gen.core.errors import UsageError
+from mcp_wire import decoder
+from mcp_wire.hook_points import HookPoint
+from mcp_wire.method import Method, Route
+
+if TYPE_CHECKING:
+    from mcp_wire.hook_points import HookSet
+
+__all__ = ["check_name", "notification_row", "request_row", "route"]
+
+C = TypeVar("C")
+P = TypeVar("P")
+
+
+def check_name(name: str) -> None:
+    """Check that a method may have this name.
+
+    Raises:
+        UsageError: a revision has a method of that name, or JSON-RPC keeps it for itself.
+
+    Source: https://www.jsonrpc.org/specification#request_object
+    """
+    from mcp_wire.changes import METHODS
+
+    if not name or name.startswith("rpc."):
+        raise UsageError(f"method {name!r}: JSON-RPC keeps this name for itself; take another")
+    if name in METHODS:
+        raise UsageError(
+            f"method {name!r} belongs to the protocol; give yours a prefix, as in 'acme/search', "
+            "or add a hook to what there is"
+        )
+
+
+def request_row(name: str, params: Any) -> Method[Any, Any]:
+    """A row of the method table for a request with params of this type.
+
+    Raises:
+        UsageError: a type that cannot be decoded from JSON.
+    """
+    return _row(name, params, results=(dict,), kind="request")
+
+
+def notification_row(name: str, params: Any) -> Method[Any, None]:
+    """The same for a notification."""
+    return _row(name, params, results=(), kind="notification")
+
+
+def _row(name: str, params: Any, *, results: tuple[type[Any], ...], kind: Any) -> Method[Any, Any]:
+    try:
+        decoder(params)
+    except TypeError as error:
+        raise UsageError(f"method {name!r}: params of {params!r}: {error}") from None
+    config: Any = getattr(params, "__struct_config__", None)
+    if config is not None and config.forbid_unknown_fields:
+        raise UsageError(
+            f"method {name!r}: {params.__name__} forbids unknown fields, but params may have "
+            "`_meta`; take `forbid_unknown_fields` away"
+        )
+    return Method(
+        name,
+        kind=kind,
+        direction="client_to_server",
+        params=params,
+        params_required=False,
+        results=results,
+    )
+
+
+def route(
+    method: Method[P, Any], handler: Callable[[C, P], Awaitable[Any]], hooks: HookSet
+) -> Route[C]:
+    """The route to a handler, between the hooks that run for every request."""
+    known: HookPoint[P, Any] | None = hooks.points.get(method.name)
+    point = HookPoint[P, Any](hooks, method.name) if known is None else known
+
+    async def call(ctx: C, params: P) -> dict[str, Any]:
+        answer = await (point.around(ctx, params, handler) if point else handler(ctx, params))
+        result: Any = msgspec.to_builtins(answer)
+        if result.__class__ is not dict:
+            kind = type(answer).__name__
+            raise UsageError(f"{method.name}: expected a result that is a JSON object, got {kind}")
+        whole: dict[str, Any] = result
+        return whole
+
+    return Route(method, call)

@@ -1,0 +1,1 @@
+"""What the official conformance suite wants to find in a server."""

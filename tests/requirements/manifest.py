@@ -1,0 +1,134 @@
+"""What the specification demands, as data: a row per demand, with the words it stands for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+__all__ = ["Pages", "Place", "Requirement", "pages", "pending", "requirements", "words_by_page"]
+
+HERE = Path(__file__).parent
+DATA = {"pages.toml", "pending.toml"}
+SITE = "https://modelcontextprotocol.io/specification"
+
+
+class Place(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a demand stands: a page and its section, at some revisions.
+
+    `words` is how many MUST and SHOULD of that section the demand stands for: none where another
+    demand counts the word that both come from.
+    """
+
+    spec: str
+    revisions: tuple[str, ...]
+    words: int = 1
+
+    @property
+    def page(self) -> str:
+        return self.spec.partition("#")[0]
+
+    @property
+    def section(self) -> str:
+        return self.spec.partition("#")[2]
+
+    def link(self, revision: str) -> str:
+        return f"{SITE}/{revision}/{self.spec}".replace("/index", "")
+
+
+class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
+    """One demand, in our words.
+
+    `applies` says whom it binds: an author is who writes a server with this library, and does what
+    no library can do. `unmet` says why a demand on the server is not met, `untested` why no test
+    could show that it is.
+    """
+
+    id: str
+    level: Literal["must", "should"]
+    says: str
+    at: tuple[Place, ...]
+    applies: Literal["server", "author", "client", "other"] = "server"
+    transport: Literal["any", "stdio", "http"] = "any"
+    unmet: str = ""
+    untested: str = ""
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """The revisions that it stands in, oldest first."""
+        return tuple(sorted({revision for place in self.at for revision in place.revisions}))
+
+    @property
+    def for_tests(self) -> bool:
+        """Whether a test can show that it is met."""
+        return self.applies == "server" and not (self.unmet or self.untested)
+
+    @property
+    def due(self) -> bool:
+        """Whether it must have a test now: what is about HTTP is tested together with HTTP."""
+        return self.for_tests and self.transport != "http"
+
+
+class Page(Struct, frozen=True, forbid_unknown_fields=True):
+    """A page of the specification as it was counted."""
+
+    words: int
+    sha256: str
+
+
+class Pages(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which pages there are, by revision and path, and where they were taken from."""
+
+    repository: str
+    commit: str
+    folder: str
+    pages: dict[str, dict[str, Page]]
+
+
+class _Area(Struct, frozen=True, forbid_unknown_fields=True):
+    requirement: tuple[Requirement, ...]
+
+
+class _Pending(Struct, frozen=True, forbid_unknown_fields=True):
+    pending: tuple[str, ...]
+
+
+@cache
+def rows() -> tuple[Requirement, ...]:
+    """Every row of every area, as it stands in the files."""
+    areas = sorted(path for path in HERE.glob("*.toml") if path.name not in DATA)
+    read = [msgspec.toml.decode(path.read_bytes(), type=_Area) for path in areas]
+    return tuple(row for area in read for row in area.requirement)
+
+
+@cache
+def requirements() -> dict[str, Requirement]:
+    """The demands by id."""
+    return {row.id: row for row in rows()}
+
+
+@cache
+def pages() -> Pages:
+    """The pages as they were counted last."""
+    return msgspec.toml.decode((HERE / "pages.toml").read_bytes(), type=Pages)
+
+
+@cache
+def pending() -> frozenset[str]:
+    """The demands whose tests are still to be written."""
+    data = (HERE / "pending.toml").read_bytes()
+    return frozenset(msgspec.toml.decode(data, type=_Pending).pending)
+
+
+def words_by_page() -> Counter[tuple[str, str]]:
+    """How many MUST and SHOULD of each page, by revision and path, the rows stand for."""
+    found: Counter[tuple[str, str]] = Counter()
+    for row in rows():
+        for place in row.at:
+            for revision in place.revisions:
+                found[revision, place.page] += place.words
+    return found

@@ -1,0 +1,240 @@
+"""Which types JSON carries: the same answer from annotations alone as from msgspec."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import ipaddress
+import pathlib
+import typing
+import uuid
+from collections import abc
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+
+import attrs
+import msgspec
+import pydantic
+import pytest
+from msgspec import Meta
+
+from mcp_gen.server.jsonable import NotJson, Reader, bare, reader_of
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Size(enum.IntEnum):
+    BIG = 1
+
+
+class Mixed(enum.Enum):
+    A = "a"
+    B = 1
+
+
+class Halves(enum.Enum):
+    A = 0.5
+
+
+class Nothing(enum.Enum):
+    pass
+
+
+class One(msgspec.Struct):
+    x: int
+
+
+class Other(msgspec.Struct):
+    y: int
+
+
+class TaggedOne(msgspec.Struct, tag=True):
+    x: int
+
+
+class TaggedOther(msgspec.Struct, tag=True):
+    x: int
+
+
+class Numbered(msgspec.Struct, tag=1):
+    x: int
+
+
+class Row(msgspec.Struct, array_like=True):
+    x: int
+
+
+@dataclasses.dataclass
+class Data:
+    x: int
+
+
+@dataclasses.dataclass
+class OtherData:
+    y: int
+
+
+@dataclasses.dataclass
+class Tree:
+    children: list[Tree]
+
+
+@attrs.define
+class Attrs:
+    x: int
+
+
+class Typed(TypedDict, total=False):
+    x: typing.Required[int]
+
+
+class Pair(NamedTuple):
+    x: int
+    y: int
+
+
+class Plain:
+    pass
+
+
+@dataclasses.dataclass
+class HasPlain:
+    inside: list[Plain]
+
+
+T = typing.TypeVar("T")
+Text = typing.TypeVar("Text", bytes, str)
+Number = typing.NewType("Number", int)
+
+
+class Page(msgspec.Struct, typing.Generic[T]):
+    items: list[T]
+
+
+CARRIED: list[Any] = [
+    *(Any, None, bool, int, float, str, bytes, bytearray, memoryview),
+    *(datetime.datetime, datetime.date, datetime.time, datetime.timedelta),
+    *(decimal.Decimal, uuid.UUID, Number, msgspec.Raw),
+    *(list, tuple, set, frozenset, dict, list[int], tuple[int, str], tuple[int, ...], tuple[()]),
+    *(set[str], frozenset[int], set[tuple[int, int]], typing.Set[int], typing.Set),  # noqa: UP006
+    *(abc.Sequence[int], abc.Collection[int], abc.MutableSequence[int], abc.Set[int]),
+    *(abc.Mapping[str, int], abc.MutableMapping[str, int], typing.Dict, typing.List),  # noqa: UP006
+    *(dict[int, str], dict[Colour, str], dict[Literal["a"], int], dict[uuid.UUID, int]),
+    *(dict[Any, int], dict[Number, int], dict[str | int, int], dict[float, int]),
+    *(Colour, Size, One, TaggedOne, Row, Data, Tree, Attrs, Typed, Pair, Page[int], Page[One]),
+    *(Literal["a", 1, None], Literal[True], int | None, int | str, int | float, bool | int),
+    *(Literal["a"] | str, Literal["a"] | Literal["b"], Literal[1] | int, Literal["a"] | Size),
+    *(TaggedOne | TaggedOther, TaggedOne | list[int], One | None, One | list[int] | str | int),
+    *(float | decimal.Decimal, datetime.datetime | int, bool | Size, Data | str, Any | int),
+    *(Annotated[int, "how many"], Annotated[int, Meta(ge=1)], Annotated[str, Meta(pattern="a")]),
+    *(Annotated[list[int], Meta(max_length=3)], Annotated[int, Meta(ge=1)] | None),
+    *(Annotated[dict[str, int], Meta(min_length=1)], Annotated[Number, Meta(ge=1)]),
+    *(Annotated[datetime.datetime, Meta(tz=True)], Annotated[bytes, Meta(max_length=3)]),
+    *(Annotated[int, Meta(extra={"a": {}})], typing.Final[int]),
+]
+
+NOT_CARRIED: list[Any] = [
+    *(Plain, object, complex, range, type, type[int], pathlib.Path, ipaddress.IPv4Address),
+    *(abc.Callable, abc.Iterable[int], abc.Iterator[int], typing.Hashable, collections.deque),
+    *(collections.OrderedDict[str, int], collections.Counter, typing.Self, typing.NoReturn),
+    *(Mixed, Halves, Nothing, Literal[b"a"], Literal[Colour.RED], Text, 5, [int]),
+    *(list[Plain], dict[str, Plain], Plain | None, HasPlain, Page[Plain], tuple[int, Plain]),
+    *(str | bytes, str | datetime.datetime, Colour | str, Colour | Literal["a"], int | Size),
+    *(uuid.UUID | str, list[int] | tuple[int, ...], list[int] | set[int], dict[str, int] | One),
+    *(One | Other, TaggedOne | One, TaggedOne | Numbered, Data | OtherData, Data | One),
+    *(Attrs | Typed, TaggedOne | dict[str, int], Row | list[int], Row | Pair, Typed | Data),
+    *(Annotated[str, Meta(ge=1)], Annotated[int, Meta(min_length=1)]),
+    *(Annotated[int, Meta(pattern="a")], Annotated[list[int], Meta(gt=1)]),
+    *(Annotated[decimal.Decimal, Meta(ge=1)], Annotated[int | None, Meta(ge=1)]),
+    *(Annotated[Size, Meta(ge=1)], Annotated[str, Meta(tz=True)], Annotated[Any, Meta(ge=1)]),
+]
+"""What msgspec refuses, or takes for a type that the program has a hook for."""
+
+ONLY_WHEN_READ: list[Any] = [
+    *(dict[tuple[int, int], int], dict[None, int], dict[One, int], dict[bool, int]),
+    *(set[list[int]], set[dict[str, int]], frozenset[abc.Sequence[int]]),
+]
+"""What msgspec takes, and then cannot read."""
+
+
+@pytest.mark.parametrize("hint", CARRIED, ids=str)
+def test_what_msgspec_reads_and_describes_is_carried(hint: Any) -> None:
+    msgspec.json.Decoder(hint)
+    msgspec.json.schema(hint)
+    assert Reader.PYDANTIC not in reader_of(hint)
+
+
+@pytest.mark.parametrize("hint", NOT_CARRIED, ids=str)
+def test_what_msgspec_does_not_describe_is_not_carried(hint: Any) -> None:
+    with pytest.raises((TypeError, NotImplementedError)):
+        msgspec.json.schema(hint)
+    with pytest.raises(NotJson):
+        reader_of(hint)
+
+
+@pytest.mark.parametrize("hint", ONLY_WHEN_READ, ids=str)
+def test_what_no_json_could_be_read_as_is_not_carried(hint: Any) -> None:
+    with pytest.raises(NotJson):
+        reader_of(hint)
+
+
+def test_a_field_that_json_has_nothing_for_is_named_with_its_class() -> None:
+    with pytest.raises(NotJson, match="HasPlain: JSON has nothing for Plain"):
+        reader_of(HasPlain)
+
+
+# --- pydantic ---
+
+
+class Model(pydantic.BaseModel):
+    x: int
+
+
+@pydantic.dataclasses.dataclass
+class Validated:
+    x: int
+
+
+@dataclasses.dataclass
+class HasModel:
+    model: Model
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        Model,
+        list[Model],
+        Model | None,
+        dict[str, Model],
+        Validated,
+        HasModel,
+        pydantic.AnyUrl,
+        Annotated[int, pydantic.Field(ge=1)],
+        pydantic.PositiveInt,
+        Annotated[Model, "which"],
+        Annotated[Model, Meta(description="which")],
+        Model | HasModel,
+    ],
+    ids=str,
+)
+def test_what_is_made_of_pydantics_types_is_read_by_pydantic(hint: Any) -> None:
+    assert reader_of(hint) is Reader.PYDANTIC
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [dict[str, Model | One], tuple[Model, Attrs], tuple[Model, Annotated[int, Meta(ge=1)]]],
+    ids=str,
+)
+def test_types_of_both_do_not_go_together(hint: Any) -> None:
+    with pytest.raises(NotJson, match="do not go together"):
+        reader_of(hint)
+
+
+def test_the_type_below_names_and_metadata_is_bare() -> None:
+    assert bare(Annotated[Number, "n"]) is int

@@ -1,0 +1,71 @@
+"""Tests name what they show: `@requirement("tools:declared")`, an id of tests/requirements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+import mcp_wire
+from tests.requirements.manifest import Requirement, requirements
+from tests.support.connect import Connect
+
+__all__ = ["Named", "cells", "named_in", "requirement"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TRANSPORTS = ("memory", "stdio")
+
+
+class Named(NamedTuple):
+    """A test file that names a requirement; no id where what it names is no plain text."""
+
+    path: Path
+    line: int
+    id: str | None
+
+
+def requirement(*ids: str) -> Callable[[F], F]:
+    """Marks a test as one of these requirements.
+
+    A test that takes `connect` runs over every transport and at every revision that all of them
+    apply to.
+
+    Raises:
+        LookupError: there is no such requirement, or none that a test could show.
+    """
+    for id in ids:
+        row = requirements().get(id)
+        if row is None:
+            raise LookupError(f"requirement {id!r}: no row of tests/requirements has this id")
+        if not row.for_tests:
+            raise LookupError(f"requirement {id!r} binds no server, or its row says it has no test")
+    mark: Callable[[F], F] = pytest.mark.requirement(*ids)
+    return mark
+
+
+def cells(ids: tuple[str, ...]) -> list[Connect]:
+    """Where a test of these requirements runs: over what, and at which revisions."""
+    rows = [requirements()[id] for id in ids]
+    revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
+    return [Connect(over, one) for over in _transports(rows) for one in revisions]
+
+
+def _transports(rows: list[Requirement]) -> tuple[str, ...]:
+    only = {row.transport for row in rows} - {"any"}
+    return tuple(only) or TRANSPORTS
+
+
+def named_in(folder: Path) -> Iterator[Named]:
+    """Every id that a test of a folder names, read from the text: nothing is imported."""
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "@requirement(" in text else ():
+            for call in getattr(node, "decorator_list", ()):
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "requirement":
+                    for word in call.args:
+                        value = getattr(word, "value", None)
+                        yield Named(path, call.lineno, value if isinstance(value, str) else None)

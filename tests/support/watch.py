@@ -1,0 +1,316 @@
+"""Every frame that a server sends in a test is checked, whatever the test is about.
+
+While a test runs, each server session gets its transport inside of a watched one, and what comes
+and goes over HTTP is looked at, streams and all; harnesses of other processes hand their frames in.
+What a server says must be valid by the published schema of the revision that is spoken, and closed:
+no key that it lacks. The client may say anything. A test that makes a server send what is wrong is
+marked `@pytest.mark.unchecked("why")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+import mcp_wire
+from mcp_gen.compat.closed import FrameChecker, Sender
+from mcp_gen.core.transport import Answer, Duplex, Receiver
+from mcp_gen.session.exchange import HttpExchange
+from mcp_gen.session.http_streams import Stream
+from mcp_gen.session.server import ServerSession
+from mcp_gen.transports.http_reply import HttpReply
+from tests.support.published import published
+
+__all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
+
+HANDSHAKES = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).handshake]
+PER_REQUEST = [one for one in mcp_wire.REVISIONS if not mcp_wire.profile(one).handshake]
+NAMES_REVISION = {mcp_wire.VERSION_KEYS[one] for one in PER_REQUEST}
+
+
+class _Asked(NamedTuple):
+    """A request that is open: what it is, and the revision that it names for itself."""
+
+    frame: bytes
+    method: str
+    revision: str | None
+
+
+class Watch:
+    """One connection, watched. It finds out by itself which revision each frame is of."""
+
+    def __init__(self, revision: str | None = None) -> None:
+        self.revision = revision
+        """What was agreed on, once something was."""
+        self.violations: list[str] = []
+        self._named: str | None = None
+        self._client_asked: dict[bytes, list[_Asked]] = {}
+        self._server_asked: set[bytes] = set()
+        self._client_is_right = True
+
+    @property
+    def spoken(self) -> str:
+        """The revision of what names none for itself."""
+        return self.revision or self._named or HANDSHAKES[-1]
+
+    def saw(self, sender: Sender, data: bytes) -> None:
+        """One message went over the connection."""
+        try:
+            frame = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            frame = None
+        hear = self._heard if sender == "client" else self._said
+        # What a client sends at once may be seen before the handshake in front of it is answered.
+        batch = sender == "client" or mcp_wire.profile(self.spoken).allows_batches
+        if isinstance(frame, list) and batch:
+            for entry in frame:
+                hear(entry, msgspec.json.encode(entry))
+        else:
+            hear(frame, data)
+
+    # --- the client: what it asks for, and whether it keeps to the rules ---
+
+    def _heard(self, frame: Any, data: bytes) -> None:
+        named = _named(frame)
+        self._named = named or self._named
+        if isinstance(frame, dict) and ("result" in frame or "error" in frame):
+            return
+        right = not _checker(named or self.spoken).check(data, "client")
+        if isinstance(frame, dict) and "method" in frame and "id" in frame:
+            id = msgspec.json.encode(frame["id"])
+            right = right and not self._client_asked.get(id)
+            # An id that is still open may come again: then there are two answers to it.
+            asked = _Asked(data, str(frame["method"]), named)
+            self._client_asked.setdefault(id, []).append(asked)
+        self._client_is_right = self._client_is_right and right
+
+    # --- the server: what it says ---
+
+    def _said(self, frame: Any, data: bytes) -> None:
+        if not isinstance(frame, dict):
+            self._add(self.spoken, _checker(self.spoken).check(data, "server"))
+        elif "method" in frame:
+            self._asks_or_tells(frame, data)
+        else:
+            self._answers(frame, data)
+
+    def _asks_or_tells(self, frame: dict[str, Any], data: bytes) -> None:
+        revision = self.spoken
+        self._add(revision, _checker(revision).check(data, "server"))
+        self._add(revision, published(revision).message(frame))
+        if "id" in frame:
+            id = msgspec.json.encode(frame["id"])
+            if id in self._server_asked:
+                self._add(revision, [f"$.id: {frame['id']!r} was used for a request before"])
+            self._server_asked.add(id)
+
+    def _answers(self, frame: dict[str, Any], data: bytes) -> None:
+        id = msgspec.json.encode(frame.get("id"))
+        open_ones = self._client_asked.get(id)
+        asked = open_ones.pop(0) if open_ones else None
+        if asked is None:
+            # What is no request can still have an id, which its error then carries; and of two
+            # requests with one id nobody can tell whose answer it is.
+            if self._client_is_right or "id" not in frame:
+                self._add(self.spoken, _checker(self.spoken).check(data, "server"))
+            return
+        if asked.method == "initialize" and "result" in frame:
+            self._agree(frame["result"])
+        revision = asked.revision or self.spoken
+        known = asked.method in mcp_wire.profile(revision).methods
+        if known or "error" in frame:
+            checker = _checker(revision)
+            checker.check(asked.frame, "client")
+            self._add(revision, checker.check(data, "server"))
+        schema = published(revision)
+        if "result" in frame:
+            self._add(revision, schema.result(asked.method, frame["result"]))
+        elif isinstance(frame.get("error"), dict):
+            self._add(revision, schema.error(frame))
+
+    def _agree(self, result: Any) -> None:
+        """A handshake was answered: this is spoken from here on."""
+        revision = result.get("protocolVersion")
+        if revision in HANDSHAKES:
+            self.revision = revision
+        else:
+            self._add(self.spoken, [f"$.result.protocolVersion: {revision!r} has no handshake"])
+
+    def _add(self, revision: str, found: Iterable[object]) -> None:
+        for one in found:
+            text = str(one)
+            self.violations.append(text if revision in text else f"{text} ({revision})")
+
+
+def _checker(revision: str) -> FrameChecker:
+    return FrameChecker(mcp_wire.profile(revision))
+
+
+def _named(frame: Any) -> str | None:
+    """The revision that a message names for itself, or what a server takes it for."""
+    params = frame.get("params") if isinstance(frame, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict):
+        return None
+    named = [meta[key] for key in NAMES_REVISION & meta.keys()]
+    return next((one for one in named if one in PER_REQUEST), PER_REQUEST[-1]) if named else None
+
+
+class Guard:
+    """Everything that is watched while a test runs."""
+
+    def __init__(self) -> None:
+        self._watches: list[Watch] = []
+        self._by_session: dict[str, Watch] = {}
+        self._by_reply: dict[int, tuple[HttpReply, Watch]] = {}
+
+    def watch(self, revision: str | None = None) -> Watch:
+        """A watch for one more connection."""
+        made = Watch(revision)
+        self._watches.append(made)
+        return made
+
+    def take(self) -> list[str]:
+        """What was found so far; it is not found again."""
+        found = [one for each in self._watches for one in each.violations]
+        for each in self._watches:
+            each.violations.clear()
+        return found
+
+    # --- over HTTP: sessions are connections, and so is a request that stands for itself ---
+
+    def posted(self, message: bytes, headers: Mapping[str, str], reply: HttpReply) -> Watch:
+        """A message came."""
+        named = [self._by_session[one] for one in headers.values() if one in self._by_session]
+        seen = named[0] if named else self.watch()
+        seen.saw("client", message)
+        self._by_reply[id(reply)] = reply, seen
+        return seen
+
+    def answered(self, seen: Watch, answer: Answer | None, reply: HttpReply) -> None:
+        """It has been answered in one piece, or by a stream."""
+        if answer is not None and answer.body:
+            seen.saw("server", answer.body)
+        if seen.revision:
+            named = answer.headers if answer is not None else reply.headers
+            self._by_session |= dict.fromkeys((named or {}).values(), seen)
+
+    def sent(self, events: bytes, reply: HttpReply) -> None:
+        """Events are being sent where they belong to no session."""
+        _, seen = self._by_reply.get(id(reply), (None, None))
+        if seen is None or reply.opening is not None:
+            return
+        for line in events.splitlines():
+            if line.startswith(b"data: "):
+                seen.saw("server", line.removeprefix(b"data: "))
+
+    def put(self, message: bytes, stream: Stream) -> None:
+        """A message is being sent in a session, for the first time."""
+        seen = self._by_session.get(stream.streams.session_id)
+        if seen is None:
+            _, seen = self._by_reply.get(id(stream.reply), (None, None))
+        if seen is not None:
+            seen.saw("server", message)
+
+
+_guards: list[Guard] = []
+
+
+def watch() -> Watch:
+    """A watch for a connection that a test's harness has opened by itself."""
+    return _guards[-1].watch() if _guards else Watch()
+
+
+@contextmanager
+def guarded() -> Iterator[Guard]:
+    """Watch every server; fails at the end if one of them said something wrong.
+
+    Raises:
+        AssertionError: what was said, and where it is wrong.
+    """
+    guard = Guard()
+    _guards.append(guard)
+    try:
+        yield guard
+    finally:
+        _guards.remove(guard)
+    found = guard.take()
+    if found:
+        raise AssertionError("\n".join(["a server sent what its revision does not have:", *found]))
+
+
+class Watched:
+    """The transport of one side, with a watch on it."""
+
+    def __init__(self, inner: Duplex, seen: Watch, side: Sender) -> None:
+        self._inner = inner
+        self._seen = seen
+        self._side: Sender = side
+        self._receiver: Receiver | None = None
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        await self._inner.start(self)
+
+    def send(self, message: bytes) -> None:
+        self._seen.saw(self._side, message)
+        self._inner.send(message)
+
+    async def drain(self) -> None:
+        await self._inner.drain()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def receive(self, message: bytes) -> None:
+        self._seen.saw("server" if self._side == "client" else "client", message)
+        assert self._receiver
+        self._receiver.receive(message)
+
+    def oversized(self, limit_bytes: int) -> None:
+        assert self._receiver
+        self._receiver.oversized(limit_bytes)
+
+    def closed(self, error: BaseException | None) -> None:
+        assert self._receiver
+        self._receiver.closed(error)
+
+
+def install() -> None:
+    """Put every server of this process under watch, from now on."""
+    begin: Callable[..., None] = ServerSession.__init__
+    answer: Callable[..., Any] = HttpExchange.answer
+    send, put = HttpReply.send, Stream.put
+
+    def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
+        seen = Watched(transport, watch(), "server") if _guards else transport
+        begin(self, kernel, seen, *args, **named)
+
+    async def exchange(
+        self: Any, message: bytes, headers: Mapping[str, str], reply: Any
+    ) -> Answer | None:
+        if not _guards:
+            return await answer(self, message, headers, reply)
+        guard = _guards[-1]
+        seen = guard.posted(message, headers, reply)
+        answered: Answer | None = await answer(self, message, headers, reply)
+        guard.answered(seen, answered, reply)
+        return answered
+
+    def watched_send(self: HttpReply, events: bytes) -> None:
+        if _guards:
+            _guards[-1].sent(events, self)
+        send(self, events)
+
+    def watched_put(self: Stream, message: bytes) -> None:
+        if _guards:
+            _guards[-1].put(message, self)
+        put(self, message)
+
+    ServerSession.__init__ = watched  # type: ignore[method-assign]
+    HttpExchange.answer = exchange  # type: ignore[method-assign]
+    HttpReply.send = watched_send  # type: ignore[method-assign]
+    Stream.put = watched_put  # type: ignore[method-assign]
