@@ -162,11 +162,14 @@ async def refuse(reason: str) -> str:
 
 
 @server.tool
-async def count(ctx: Context, to: Annotated[int, Meta(ge=1, le=100)] = 3) -> str:
+async def count(
+    ctx: Context, to: Annotated[int, Meta(ge=1, le=100)] = 3, pause_s: float = 0.05
+) -> str:
     """Count, and report each number as progress."""
     for number in range(1, to + 1):
         await ctx.report_progress(number, to, f"{number} of {to}")
-        await asyncio.sleep(0)
+        # Some clients forget a report that comes together with the answer.
+        await asyncio.sleep(pause_s)
     return f"counted to {to}"
 
 

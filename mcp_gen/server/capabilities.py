@@ -1,4 +1,4 @@
-"""What a client must have declared before it is asked anything."""
+"""What a client must have declared, and a question must be, before it is asked anything."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from mcp_gen.core.errors import InvalidRequest, MissingCapability
+from mcp_gen.server.questions import check_question
 from mcp_wire.latest import ElicitRequestURLParams
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ __all__ = ["declared", "require_for", "require_url"]
 
 
 def require_for(ctx: Context, question: Question) -> None:
-    """Let a question pass that the client has declared to be able to answer.
+    """Let a question pass that is one, and that the client has declared to be able to answer.
 
     Raises:
         MissingCapability: it has not; or its revision has no such question.
+        UsageError: no client could answer it.
     """
     _CHECKS[question.role](ctx, question.params)
+    check_question(question.params)
 
 
 def require_url(ctx: Context) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.server.capabilities import require_for, require_url
+from mcp_gen.server.questions import check_page
 from mcp_gen.server.rounds import Question, Rounds, questions_of, together
 from mcp_gen.session.asking import Asking
 from mcp_gen.session.peer import SessionClient
@@ -139,6 +140,8 @@ class LiveRounds(Rounds):
     def _pages_first(self, error: UrlElicitationRequired) -> McpError:
         """The error of the revision for this; raises MissingCapability where it has none."""
         require_url(self.ctx)
+        for page in error.elicitations:
+            check_page(page.url)
         code = self.ctx.profile.errors.url_elicitation_required
         pages = [msgspec.to_builtins(self._page(page)) for page in error.elicitations]
         return McpError(

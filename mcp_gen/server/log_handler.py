@@ -81,6 +81,8 @@ class ClientLogHandler(logging.Handler):
         self.tell_dropped(request)
         # Without a formatter of its own the message alone: tracebacks are nobody else's business.
         said = self.format(record) if self.formatter else record.getMessage()
+        # What stands for bytes of a file name is no text: it is sent escaped.
+        said = said.encode(errors="backslashreplace").decode()
         request.send(level, said, record.name)
 
     def tell_dropped(self, request: _Watched) -> None:

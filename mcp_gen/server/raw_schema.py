@@ -72,8 +72,8 @@ class RawSchema:
         self.schema: dict[str, Any] = schema
         self.what = what
         if not isinstance(schema, dict):
-            raise UsageError(f"{what}: expected an object, got {type(schema).__name__}")
-        _LookingOver(self, moves=moves and schema.get("type") != "object").all()
+            raise UsageError(f"{what}: expected a dict, got {type(schema).__name__}")
+        _LookingOver(self, moves=moves and self.schema.get("type") != "object").all()
 
     @cached_property
     def _validator(self) -> Validator:

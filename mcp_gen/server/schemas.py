@@ -15,12 +15,12 @@ from mcp_gen.server.callee import NO_DEFAULT
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Described", "json_schema", "of_parameters", "of_pydantic"]
+__all__ = ["Member", "json_schema", "of_parameters", "of_pydantic"]
 
 _REFERENCE = "#/$defs/{name}"
 
 
-class Described(NamedTuple):
+class Member(NamedTuple):
     """A parameter, as its schema tells of it."""
 
     name: str
@@ -49,7 +49,7 @@ def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     return _with_root(named["it"], definitions)
 
 
-def of_parameters(parameters: Sequence[Described]) -> dict[str, Any]:
+def of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
     """The JSON Schema of an object with a member per parameter. Without any, it must be empty.
 
     Raises:
@@ -78,7 +78,7 @@ def of_parameters(parameters: Sequence[Described]) -> dict[str, Any]:
 
 
 def _of_each(
-    parameters: Sequence[Described],
+    parameters: Sequence[Member],
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The schema of each by name, and what they share."""
     plain = [one for one in parameters if one.adapter is None]
@@ -119,7 +119,7 @@ def _kept(kind: Any) -> dict[str, Any] | None:
     return None if definitions else schema
 
 
-def _as_json(one: Described) -> Any:
+def _as_json(one: Member) -> Any:
     if one.default is UNSET:
         return UNSET
     try:

@@ -18,7 +18,7 @@ from mcp_gen.server.callee import NO_DEFAULT, callee
 from mcp_gen.server.dependencies import Depends, context_for, context_kind, depends_of, plan_of
 from mcp_gen.server.docstrings import described
 from mcp_gen.server.jsonable import NotJson, Reader, metadata, reader_of
-from mcp_gen.server.schemas import Described, json_schema, of_parameters
+from mcp_gen.server.schemas import Member, json_schema, of_parameters
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -208,7 +208,7 @@ class Signature:
         texts = described(self.doc).parameters if self.parameters else {}
         return of_parameters(
             [
-                Described(
+                Member(
                     one.name,
                     one.hint,
                     one.default,

@@ -50,13 +50,12 @@ def as_text(value: Any) -> str:
 
 
 def _write(value: Any) -> Any:
-    kind: type[Any] = type(value)
     if isinstance(value, UnknownContent):
         return Raw(value.raw)
-    writer: Any = getattr(kind, "__pydantic_serializer__", None)
+    writer: Any = getattr(value, "__pydantic_serializer__", None)
     if writer is not None:
         return Raw(writer.to_json(value, by_alias=True))
-    raise TypeError(f"JSON has nothing for {kind.__name__}")
+    raise TypeError(f"JSON has nothing for {type(value).__name__}")
 
 
 to_json = msgspec.json.Encoder(enc_hook=_write).encode

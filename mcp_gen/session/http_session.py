@@ -108,6 +108,8 @@ class HttpSession(Link, Session):
         """End the session: what is in flight goes on to its answer, nothing new is taken."""
         if not self.over:
             self.over = True
+            for end in self.kernel.ending:
+                end(self)
             self.streams.end_listening()
             self._lose(SessionLost("the session has ended"))
             self._ended(self)
@@ -197,7 +199,7 @@ class HttpSession(Link, Session):
         profile, post = self.profile, self._post
         if profile is None or post is None:
             return
-        self.hear(profile, event.method)
+        self.heed(profile, event.method)
         self._notices.take(
             event,
             profile,

@@ -44,10 +44,12 @@ def as_json(data: Any) -> Any:
     Raises:
         UsageError: JSON cannot carry it.
     """
-    if data.__class__ is str:
-        return data
     try:
-        return Raw(encode(data))
+        if data.__class__ is not str:
+            return Raw(encode(data))
+        if not data.isascii():
+            data.encode()  # half of a surrogate pair is no text
+        return data
     except (NotImplementedError, TypeError, ValueError) as error:
         raise UsageError(f"log: expected a text or other JSON: {error}") from None
 

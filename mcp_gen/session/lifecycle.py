@@ -114,11 +114,11 @@ class PerRequestLifecycle:
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
-        if self._log_level in meta:
-            self._check_level(method, meta[self._log_level])
         caller.capabilities = capabilities
         caller.client_info = meta.get(self._info)
         caller.ready = True
+        if self._log_level in meta:
+            self._check_level(method, meta[self._log_level])
 
     def _check_level(self, method: str, level: object) -> None:
         try:

@@ -211,6 +211,7 @@ class Link(ABC):
         """What a hook gets as its context where the peer is asked or told."""
 
     def _cancel(self, params: Any) -> None:
+        self._log.debug("request %r is cancelled: %r", params.request_id, params.reason)
         task = self._connection.in_flight.get(params.request_id)
         if task is not None:
             # In the next turn: a task that is cancelled before it began runs no `finally`.

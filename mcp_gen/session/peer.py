@@ -51,7 +51,7 @@ class Session(ABC):
         self.roots_changes: int = 0
         """How often it has said so: what was asked before is not what there is after."""
 
-    def hear(self, profile: Profile, method: str) -> None:
+    def heed(self, profile: Profile, method: str) -> None:
         """Take what the client tells about itself: that it is ready, that its roots are others."""
         if profile.ready and method == profile.ready.name:
             self.begin()

@@ -198,7 +198,7 @@ class ServerSession(Link, Session, Generic[C]):
 
     def _told(self, event: Noticed) -> None:
         if self.profile:
-            self.hear(self.profile, event.method)
+            self.heed(self.profile, event.method)
         super()._told(event)
 
     def _spoken(self, event: Noticed) -> Profile | None:

@@ -329,7 +329,7 @@ ELSEWHERE = "is another document, and none is fetched"
         ({}, 'expected `"type": "object"`'),
         ({"type": "array"}, 'expected `"type": "object"`'),
         ({"type": ["object", "null"]}, 'expected `"type": "object"`'),
-        ("object", "expected an object, got str"),
+        ("object", "expected a dict, got str"),
         ({"type": "object", "properties": []}, "`properties`: expected an object of schemas"),
         ({"type": "object", "properties": {"a": 1}}, "expected a schema, got int"),
         ({"type": "object", "allOf": {}}, "`allOf`: expected a list of schemas"),

@@ -69,7 +69,7 @@ class Asked:
 def declared(revision: str, methods: Iterable[str]) -> dict[str, Any]:
     """The capabilities of a client that answers these methods, as the revision knows them."""
     kind = mcp_wire.types(revision).ClientCapabilities
-    given = dict(CAPABILITIES[method] for method in methods)
+    given = dict(CAPABILITIES[method] for method in methods if method in CAPABILITIES)
     # What the revision does not name is dropped on the way.
     known = mcp_wire.decode(kind, msgspec.json.encode(given))
     found: dict[str, Any] = msgspec.json.decode(mcp_wire.encode(known))

@@ -106,6 +106,19 @@ class Conversation:
         id: Any = None,
     ) -> Asked:
         """Send a request, and go on. `meta` is added to what every request has there."""
+        asked, message = self.prepare(method, params, meta=meta, id=id)
+        self.send(message)
+        return asked
+
+    def prepare(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        id: Any = None,
+    ) -> tuple[Asked, bytes]:
+        """A request that is not sent yet."""
         self._numbers += 1
         asked = Asked(
             self._numbers if id is None else id, asyncio.get_running_loop().create_future()
@@ -116,8 +129,7 @@ class Conversation:
         if all_meta:
             whole["_meta"] = all_meta
         frame = {"jsonrpc": "2.0", "id": asked.id, "method": method, "params": whole}
-        self.send(msgspec.json.encode(frame))
-        return asked
+        return asked, msgspec.json.encode(frame)
 
     async def request(
         self,

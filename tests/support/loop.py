@@ -26,4 +26,4 @@ async def _bounded(test: Coroutine[Any, Any, None]) -> None:
     await asyncio.sleep(0)
     left = [repr(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     assert left == [], "the test left tasks behind"
-    assert complaints == [], "the event loop had something to complain about"
+    assert complaints == [], f"the event loop had something to complain about: {complaints}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -34,6 +35,8 @@ def _serve(make: Callable[[], Server], *pipes: Any) -> None:
         private = pipe.detach()
         os.dup2(private, public)
         os.close(private)
+    # As a fresh interpreter has it: what is printed waits in a buffer.
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     make().run("stdio")
 
 

@@ -1,27 +1,32 @@
 """Every frame that a server sends in a test is checked, whatever the test is about.
 
-While a test runs, each server session gets its transport inside of a watched one, and what comes
-and goes over HTTP is looked at, streams and all; harnesses of other processes hand their frames in.
-What a server says must be valid by the published schema of the revision that is spoken, and closed:
-no key that it lacks. The client may say anything. A test that makes a server send what is wrong is
-marked `@pytest.mark.unchecked("why")`.
+While a test runs, each server session gets its transport inside of a watched one, and each HTTP
+exchange is looked at; harnesses of other processes hand their frames in. What a server says must be
+valid by the published schema of the revision that is spoken, and closed: no key that it lacks.
+The client may say anything. A test that makes a server send what is wrong is marked
+`@pytest.mark.unchecked("why")`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Sender
-from mcp_gen.core.transport import Answer, Duplex, Receiver
+from mcp_gen.core import envelope
+from mcp_gen.core.headers import Headers
+from mcp_gen.core.transport import Answer, Duplex, Receiver, Reply
 from mcp_gen.session.exchange import HttpExchange
+from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.http_streams import Stream
+from mcp_gen.session.outlet import ReplyOutlet
 from mcp_gen.session.server import ServerSession
-from mcp_gen.transports.http_reply import HttpReply
 from tests.support.published import published
 
 __all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
@@ -164,8 +169,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._watches: list[Watch] = []
-        self._by_session: dict[str, Watch] = {}
-        self._by_reply: dict[int, tuple[HttpReply, Watch]] = {}
+        self._sessions: dict[str, Watch] = {}
 
     def watch(self, revision: str | None = None) -> Watch:
         """A watch for one more connection."""
@@ -180,43 +184,24 @@ class Guard:
             each.violations.clear()
         return found
 
-    # --- over HTTP: sessions are connections, and so is a request that stands for itself ---
+    def posted(self, headers: Mapping[str, str]) -> Watch:
+        """The watch of the session that a POST names, or a new one."""
+        named = (self._sessions[one] for one in headers.values() if one in self._sessions)
+        return next(named, None) or self.watch()
 
-    def posted(self, message: bytes, headers: Mapping[str, str], reply: HttpReply) -> Watch:
-        """A message came."""
-        named = [self._by_session[one] for one in headers.values() if one in self._by_session]
-        seen = named[0] if named else self.watch()
-        seen.saw("client", message)
-        self._by_reply[id(reply)] = reply, seen
-        return seen
+    def begun(self, session: str, seen: Watch) -> None:
+        """A session has been made, in the exchange that is under this watch."""
+        self._sessions[session] = seen
 
-    def answered(self, seen: Watch, answer: Answer | None, reply: HttpReply) -> None:
-        """It has been answered in one piece, or by a stream."""
-        if answer is not None and answer.body:
-            seen.saw("server", answer.body)
-        if seen.revision:
-            named = answer.headers if answer is not None else reply.headers
-            self._by_session |= dict.fromkeys((named or {}).values(), seen)
-
-    def sent(self, events: bytes, reply: HttpReply) -> None:
-        """Events are being sent where they belong to no session."""
-        _, seen = self._by_reply.get(id(reply), (None, None))
-        if seen is None or reply.opening is not None:
-            return
-        for line in events.splitlines():
-            if line.startswith(b"data: "):
-                seen.saw("server", line.removeprefix(b"data: "))
-
-    def put(self, message: bytes, stream: Stream) -> None:
-        """A message is being sent in a session, for the first time."""
-        seen = self._by_session.get(stream.streams.session_id)
-        if seen is None:
-            _, seen = self._by_reply.get(id(stream.reply), (None, None))
-        if seen is not None:
-            seen.saw("server", message)
+    def put(self, session: str, message: bytes) -> None:
+        """Something was put on a stream of a session."""
+        if session in self._sessions:
+            self._sessions[session].saw("server", message)
 
 
 _guards: list[Guard] = []
+_exchange: ContextVar[Watch] = ContextVar("exchange")
+"""The watch on the HTTP exchange that is going on."""
 
 
 def watch() -> Watch:
@@ -283,34 +268,47 @@ def install() -> None:
     """Put every server of this process under watch, from now on."""
     begin: Callable[..., None] = ServerSession.__init__
     answer: Callable[..., Any] = HttpExchange.answer
-    send, put = HttpReply.send, Stream.put
+    make_session: Callable[..., None] = HttpSession.__init__
+    put_on_stream: Callable[..., None] = Stream.put
+    notify: Callable[..., None] = ReplyOutlet.notify
 
     def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         seen = Watched(transport, watch(), "server") if _guards else transport
         begin(self, kernel, seen, *args, **named)
 
-    async def exchange(
-        self: Any, message: bytes, headers: Mapping[str, str], reply: Any
-    ) -> Answer | None:
+    async def exchange(self: Any, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
         if not _guards:
             return await answer(self, message, headers, reply)
-        guard = _guards[-1]
-        seen = guard.posted(message, headers, reply)
-        answered: Answer | None = await answer(self, message, headers, reply)
-        guard.answered(seen, answered, reply)
+        seen = _guards[-1].posted(headers)
+        seen.saw("client", message)
+        token = _exchange.set(seen)
+        try:
+            answered: Answer | None = await answer(self, message, headers, reply)
+        finally:
+            _exchange.reset(token)
+        if answered is not None and answered.body:
+            seen.saw("server", answered.body)
         return answered
 
-    def watched_send(self: HttpReply, events: bytes) -> None:
-        if _guards:
-            _guards[-1].sent(events, self)
-        send(self, events)
+    def session_made(self: Any, *args: Any, **named: Any) -> None:
+        make_session(self, *args, **named)
+        seen = _exchange.get(None)
+        if _guards and seen is not None:
+            _guards[-1].begun(self.id, seen)
 
-    def watched_put(self: Stream, message: bytes) -> None:
+    def put(self: Any, message: bytes) -> None:
         if _guards:
-            _guards[-1].put(message, self)
-        put(self, message)
+            _guards[-1].put(self.streams.session_id, message)
+        put_on_stream(self, message)
+
+    def notified(self: Any, method: Any, params: Any = UNSET) -> None:
+        seen = _exchange.get(None)
+        if _guards and seen is not None and self._reply.can_stream and not self._reply.full:
+            seen.saw("server", envelope.notification(method.name, params))
+        notify(self, method, params)
 
     ServerSession.__init__ = watched  # type: ignore[method-assign]
     HttpExchange.answer = exchange  # type: ignore[method-assign]
-    HttpReply.send = watched_send  # type: ignore[method-assign]
-    Stream.put = watched_put  # type: ignore[method-assign]
+    HttpSession.__init__ = session_made  # type: ignore[method-assign]
+    Stream.put = put  # type: ignore[method-assign]
+    ReplyOutlet.notify = notified  # type: ignore[method-assign]
