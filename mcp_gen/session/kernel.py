@@ -197,7 +197,7 @@ class Kernel(Generic[C]):
 
     def _named(self, params: Raw) -> str:
         """The revision that a request names, or the newest that may be named so."""
-        *older, newest = self.per_request
+        older, newest = self.per_request[:-1], self.per_request[-1]
         if not older:
             return newest
         meta = _loose_meta(params) or {}

@@ -104,7 +104,7 @@ class PerRequestLifecycle:
         capabilities: Any = meta.get(self._capabilities) if meta else None
         if meta is None or type(version) is not str:
             raise self._revision_missing(method)
-        if _says_otherwise(caller.stated_revision, version):
+        if caller.stated_revision is not None and _says_otherwise(caller.stated_revision, version):
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
@@ -148,8 +148,8 @@ def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError
     )
 
 
-def _says_otherwise(header: str | None, body: str) -> bool:
-    return header is not None and header != body
+def _says_otherwise(header: str, body: str) -> bool:
+    return header != body
 
 
 def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:

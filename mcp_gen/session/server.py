@@ -5,28 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections import deque
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import (
-    InvalidRequest,
-    McpError,
-    ProtocolError,
-    SessionLost,
-)
+from mcp_gen.core.connection import Requested
+from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError, SessionLost
 from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
 from mcp_gen.session.peer import Session
-from mcp_gen.session.worker import Rest
+from mcp_gen.session.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_gen.core.connection import Noticed, Requested
+    from mcp_gen.core.connection import Noticed
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.kernel import Call, Kernel
@@ -54,12 +48,7 @@ class ServerSession(Link, Session, Generic[C]):
         self._opened = False
         self._most = kernel.limits.max_concurrent_requests or sys.maxsize
         """How many requests may be open; none more once the session is about to end."""
-        self._waiting: deque[Call[C]] = deque()
-        """Requests whose handlers have not begun."""
-        self._worker: asyncio.Task[None] | None = None
-        """What begins them."""
-        self._idle: asyncio.Future[None] | None = None
-        """What the worker waits for while there is nothing to begin."""
+        self._worker = Worker(kernel, self._finish)
         self._keeping_alive: asyncio.Task[None] | None = None
         self._named: Profile | None = None
         """What the last request named for itself, where there is no handshake."""
@@ -115,12 +104,12 @@ class ServerSession(Link, Session, Generic[C]):
                     await self._kernel.hooks.tell_closed(self)
 
     async def _dismiss(self) -> None:
-        """End the tasks that belong to no request."""
-        own = [task for task in (self._keeping_alive, self._worker) if task]
-        for task in own:
-            task.cancel()
-        if own:
-            await asyncio.wait(own)
+        """End what belongs to no request."""
+        self._most = 0
+        await self._worker.dismiss()
+        if self._keeping_alive:
+            self._keeping_alive.cancel()
+            await asyncio.wait([self._keeping_alive])
 
     def _open(self) -> None:
         """The session has begun: tell whoever listens, once."""
@@ -145,6 +134,12 @@ class ServerSession(Link, Session, Generic[C]):
         """One message came: start what it asks for."""
         if self._held is not None:
             self._held.append(message)
+        elif message.startswith(b"{"):
+            event = self._connection.event(message)
+            if type(event) is Requested:
+                self._asked(event)
+            else:
+                self._handle(event)
         else:
             super().receive(message)
 
@@ -175,66 +170,15 @@ class ServerSession(Link, Session, Generic[C]):
             # What it agrees on decides how everything behind it is read.
             self._held = []
         self._connection.in_flight[event.id] = call
-        self._waiting.append(call)
-        if self._idle is not None:
-            self._idle.set_result(None)
-            self._idle = None
-        elif self._worker is None:
-            self._worker = self._loop.create_task(self._work())
-
-    async def _work(self) -> None:
-        """Run handlers until one of them waits for something: this task is then that one's.
-
-        So a handler runs in one task from its beginning to its end, and shares it only with others
-        that never wait. It has its context to itself.
-        """
-        task: Any = self._worker
-        waiting, kernel = self._waiting, self._kernel
-        while True:
-            while waiting:
-                call = waiting.popleft()
-                if call.cancelled:
-                    continue
-                call.task = task
-                answer: bytes | None = None
-                try:
-                    handler: Any = call.route.call(call.ctx, call.params)
-                    context = copy_context()
-                    try:
-                        blocker = context.run(handler.send, None)
-                    except StopIteration as done:
-                        answer = kernel.answer(call, done.value)
-                    else:
-                        self._hand_over()
-                        answer = kernel.answer(call, await Rest(handler, blocker, context))
-                        return
-                except BaseException as error:
-                    answer = self._failure(call, error)
-                finally:
-                    self._finish(call, answer)
-                if self._worker is not task:
-                    return
-                if task.cancelling():
-                    # Whoever cancelled it meant the handler that has just ended.
-                    self._hand_over()
-                    return
-            self._idle = self._loop.create_future()
-            await self._idle
-
-    def _hand_over(self) -> None:
-        """Let another task begin what waits, and what is still to come."""
-        self._worker = self._loop.create_task(self._work()) if self._waiting else None
-
-    def _failure(self, call: Call[C], error: BaseException) -> bytes | None:
-        try:
-            return self._kernel.failure(call, error, cancelled=call.cancelled)
-        except asyncio.CancelledError:
-            return None
+        self._worker.add(call)
 
     def _finish(self, call: Call[C], answer: bytes | None) -> None:
         del self._connection.in_flight[call.id]
         # A cancelled request is answered with nothing, even where its handler goes on.
-        self._send(None if call.cancelled else answer, call.batch)
+        if call.batch is not None or call.cancelled:
+            self._send(None if call.cancelled else answer, call.batch)
+        elif answer is not None:
+            self._transport.send(answer)
         if self._held is not None and call.route.method is call.binding.profile.handshake:
             held, self._held = self._held, None
             for message in held:
@@ -269,8 +213,8 @@ class ServerSession(Link, Session, Generic[C]):
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         tasks = [call.task for call in self._calls() if call.task]
-        if self._worker and self._idle is None:
-            tasks.append(self._worker)
+        if self._worker.busy:
+            tasks.append(self._worker.busy)
         return [*tasks, *self._notices.tasks()]
 
     def _calls(self) -> Iterable[Call[C]]:
@@ -290,7 +234,7 @@ class ServerSession(Link, Session, Generic[C]):
         return call
 
     def _make_room(self, event: Requested, profile: Profile) -> None:
-        if self._ended.done():
+        if self._most == 0:
             raise InvalidRequest("this server is about to end, and takes no more requests")
         if profile.alive is None or event.method != profile.alive.name:
             self._kernel.limits.make_room(len(self._connection.in_flight))
