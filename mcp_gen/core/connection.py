@@ -137,9 +137,9 @@ class Connection(Generic[W]):
             return self._no_answer(error, batch)
         except ProtocolError as error:
             return _refused(error, batch)
-        return self.event(frame, batch)
+        return self.classify(frame, batch)
 
-    def event(self, frame: Envelope, batch: Batch | None = None) -> Event:
+    def classify(self, frame: Envelope, batch: Batch | None = None) -> Event:
         """What a frame means that has been read already."""
         if frame.method is UNSET:
             return self._answer(frame, batch)

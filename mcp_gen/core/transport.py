@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -135,8 +135,8 @@ class Reply(Protocol):
         """
         ...
 
-    def cancels(self, *, lasting: bool = False) -> None:
-        """From now on a client that hangs up cancels the task this is called in.
+    def cancels(self, *, lasting: bool = False) -> Any:
+        """From now on a client that hangs up cancels the task this is called in; gives that task.
 
         `lasting` is for a request that is open for as long as its client wants: what ends the
         server ends it too.

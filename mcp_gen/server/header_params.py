@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from mcp_gen.core.errors import UsageError
@@ -16,7 +16,6 @@ from mcp_wire import common
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
-    from mcp_gen.server.server import Server
     from mcp_wire.method import Method
 
 __all__ = ["MARK", "HeaderParamsOf", "marked_params"]
@@ -95,17 +94,17 @@ def _count(schema: Any) -> int:
 
 
 class HeaderParamsOf:
-    """The marked arguments of each tool of a server, worked out when it is first called."""
+    """The marked arguments of each tool that `find` gives, worked out when it is first called."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, find: Callable[[Context, str], Any]) -> None:
+        self._find = find
         self._known: dict[str, tuple[Any, Marked]] = {}
 
     def __call__(self, ctx: Context, method: Method[Any, Any], params: Any) -> Marked | None:
         """Those of the tool that a request calls; None where it calls none."""
         if type(params) not in _CALLS:
             return None
-        tool = self._server.tools.listing.find(ctx, params.name)
+        tool = self._find(ctx, params.name)
         if tool is None:
             return None
         known = self._known.get(params.name)

@@ -13,9 +13,8 @@ from mcp_gen.core.groups import sentence
 
 if TYPE_CHECKING:
     from mcp_gen.server.server import Server
-    from mcp_gen.transports.http import AsgiApp, Message, Receive, Scope, Send
 
-__all__ = ["AsgiLifespan", "Lifespan", "MakeLifespan"]
+__all__ = ["Lifespan", "MakeLifespan"]
 
 MakeLifespan: TypeAlias = "Callable[[Server], AbstractAsyncContextManager[Any]]"
 """`lifespan(server)`: an async context manager; what it gives is `ctx.lifespan`."""
@@ -152,52 +151,3 @@ class _Running:
             raise LifespanError(f"server {server.name!r}: its lifespan failed: {what}") from error
         finally:
             server.lifespan_value = None
-
-
-class AsgiLifespan:
-    """An ASGI app whose server has a lifespan: entered by the event for it, or the first request.
-
-    Left by the event for that; where a mounted app gets none, by `Server.aclose`.
-    """
-
-    def __init__(self, app: AsgiApp, lifespan: Lifespan) -> None:
-        self._app = app
-        self._lifespan = lifespan
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one ASGI event."""
-        if scope["type"] == "lifespan":
-            await self._listen(receive, send)
-            return
-        try:
-            await self._lifespan.keep()
-        except LifespanError:
-            _log.exception("no request can be served")
-            headers = [(b"content-length", b"0")]
-            await send({"type": "http.response.start", "status": 503, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        await self._app(scope, receive, send)
-
-    async def drain(self) -> None:
-        """End the streams that would go on for ever; see `AsgiApp.drain`."""
-        await self._app.drain()
-
-    async def _shut_down(self) -> None:
-        await self._app.close()
-        await self._lifespan.let_go()
-
-    async def _listen(self, receive: Receive, send: Send) -> None:
-        steps = {"startup": self._lifespan.keep, "shutdown": self._shut_down}
-        while True:
-            message: Message = await receive()
-            kind = message["type"].removeprefix("lifespan.")
-            try:
-                await steps[kind]()
-            except LifespanError as error:
-                _log.debug("lifespan", exc_info=error)
-                await send({"type": f"lifespan.{kind}.failed", "message": str(error)})
-                return
-            await send({"type": f"lifespan.{kind}.complete"})
-            if kind == "shutdown":
-                return

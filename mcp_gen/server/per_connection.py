@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
-import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.revisions import listed, per_request
 from mcp_gen.server.sockets import ServesSockets
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Duplex
     from mcp_gen.server.context import Context
-    from mcp_gen.server.lifespan import AsgiLifespan
     from mcp_gen.server.server import Server
-    from mcp_gen.session.peer import Session
+    from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.server import ServerSession
-    from mcp_gen.transports.http import AsgiApp, Message, Receive, Scope, Send
+    from mcp_gen.transports.http import AsgiApp
 
-__all__ = ["PerConnection", "PerConnectionApp"]
-
-App: TypeAlias = "AsgiApp | AsgiLifespan"
+__all__ = ["PerConnection"]
 
 
 class PerConnection(ServesSockets):
@@ -52,12 +47,13 @@ class PerConnection(ServesSockets):
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
+        **options: Any,
     ) -> None:
         """Serve until the client hangs up, or the process is told to stop; see `Server.run`."""
         if transport == "http":
-            import uvicorn
+            from mcp_gen.server.web import run_http
 
-            uvicorn.run(self.asgi(), host=host, port=port, log_level="warning")
+            run_http(self.asgi(**options), host, port)
         else:
             self.make().run(transport)
 
@@ -71,95 +67,43 @@ class PerConnection(ServesSockets):
         async with self.make().connect(transport) as session:
             yield session
 
-    def asgi(self, path: str = "/mcp") -> PerConnectionApp:
-        """An ASGI app that answers POSTs at `path`, with a server for each session."""
-        return PerConnectionApp(self, path)
+    def asgi(self, path: str = "/mcp", **options: Any) -> AsgiApp:
+        """An ASGI app with a server for each session; `options` are those of `Server.asgi`.
+
+        Requests of revisions without sessions share one server.
+        """
+        from mcp_gen.server.web import WebOptions, asgi_app
+
+        return asgi_app(
+            self.make(),
+            path,
+            WebOptions(**options),
+            serve=self.serve,
+            servers=_SessionServers(self),
+        )
 
 
-class PerConnectionApp:
-    """Hands each HTTP request to the app of its session's server.
+class _SessionServers:
+    """The servers of the sessions that are open."""
 
-    A request that names a session goes to that one; one that names a revision without sessions, or
-    a session that is gone, to the one that is shared; any other may begin a session.
-    """
-
-    def __init__(self, servers: PerConnection, path: str) -> None:
+    def __init__(self, servers: PerConnection) -> None:
         self._servers = servers
-        self._path = path
-        self._begun: dict[bytes, tuple[Server, App]] = {}
-        self._common: tuple[Server, App] | None = None
-        profiles = [mcp_wire.profile(revision) for revision in mcp_wire.REVISIONS]
-        self._session_headers = _names(profile.session_header for profile in profiles)
-        self._version_headers = _names(profile.version_header for profile in profiles)
+        self._open: dict[int, Server] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one ASGI event."""
-        if scope["type"] == "lifespan":
-            await self._listen(receive, send)
-            return
-        headers: list[tuple[bytes, bytes]] = scope.get("headers", [])
-        session = _value(headers, self._session_headers)
-        revision = (_value(headers, self._version_headers) or b"").decode("latin-1")
-        if session in self._begun:
-            _, app = self._begun[session]
-            await app(scope, receive, send)
-        elif session is not None or listed(revision, per_request()) is not None:
-            await self._shared(scope, receive, send)
-        else:
-            await self._begin(scope, receive, send)
+    async def open(self) -> Kernel[Context]:
+        """A server for one more session.
 
-    async def _shared(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._common is None:
-            server = self._servers.make()
-            self._common = server, server.asgi(self._path)
-        _, app = self._common
-        await app(scope, receive, send)
-
-    async def _begin(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a new server, which is kept if its answer names a session."""
+        Raises:
+            LifespanError: its lifespan did not start.
+        """
         server = self._servers.make()
-        app = server.asgi(self._path)
-        begun: bytes | None = None
+        if server.lifespan is not None:
+            await server.lifespan.keep()
+        self._open[id(server.kernel)] = server
+        return server.kernel
 
-        async def watch(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = _value(message.get("headers", []), self._session_headers)
-                if begun is not None:
-                    self._begun[begun] = server, app
-            await send(message)
-
-        async def forget(session: Session) -> None:
-            if begun is not None:
-                self._begun.pop(begun, None)
+    async def close(self, kernel: Kernel[Any]) -> None:
+        """The session of that server has ended, or has not begun."""
+        server = self._open.pop(id(kernel), None)
+        if server is not None:
             await server.aclose()
-
-        server.hooks.session_closed(forget)
-        try:
-            await app(scope, receive, watch)
-        finally:
-            if begun is None:
-                await server.aclose()
-
-    async def _listen(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            kind = message["type"].removeprefix("lifespan.")
-            if kind == "shutdown":
-                await self._close()
-            await send({"type": f"lifespan.{kind}.complete"})
-            if kind == "shutdown":
-                return
-
-    async def _close(self) -> None:
-        common = [self._common] if self._common else []
-        for server, _ in [*self._begun.values(), *common]:
-            await server.aclose()
-
-
-def _names(headers: Iterable[str | None]) -> frozenset[bytes]:
-    return frozenset(header.lower().encode() for header in headers if header)
-
-
-def _value(headers: list[tuple[bytes, bytes]], names: frozenset[bytes]) -> bytes | None:
-    return next((value for name, value in headers if name.lower() in names), None)

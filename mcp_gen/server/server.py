@@ -117,8 +117,9 @@ class Server(
         self.experimental = experimental
         self.max_message_bytes = max_message_bytes
         self.lifespan_value: Any = None
-        self._lifespan = Lifespan(self, lifespan) if lifespan else None
+        self.lifespan = Lifespan(self, lifespan) if lifespan else None
         self._served: dict[ServerSession[Context], asyncio.Event] = {}
+        self._apps = []
         self.states = States(state_keys, state_ttl_s)
         self.kept = Kept(state_ttl_s)
         if max_rounds < 1:

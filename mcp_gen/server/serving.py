@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.sockets import ServesSockets
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.transport import Duplex
     from mcp_gen.server.context import Context
-    from mcp_gen.server.lifespan import AsgiLifespan, Lifespan
-    from mcp_gen.server.server import Server
+    from mcp_gen.server.lifespan import Lifespan
+    from mcp_gen.server.tools import ToolBox
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.peer import Session
     from mcp_gen.transports.http import AsgiApp, Scope
@@ -29,9 +29,12 @@ class Serves(ServesSockets):
 
     kernel: Kernel[Context]
     max_message_bytes: int | None
-    _lifespan: Lifespan | None
+    lifespan: Lifespan | None
+    tools: ToolBox
     _served: dict[ServerSession[Context], asyncio.Event]
     """The connections that are being served, and what is set when each has ended."""
+    _apps: list[AsgiApp]
+    """What serves it over HTTP."""
 
     def sessions(self) -> list[Session]:
         """The sessions that are open."""
@@ -54,8 +57,8 @@ class Serves(ServesSockets):
     ) -> None:
         """Serve until the client hangs up, or the process is told to stop.
 
-        For HTTP, `options` are those of `asgi`: `path` and so on.
         SIGTERM ends it in good order: what is in flight gets a moment, and the exit code is 0.
+        For HTTP, `options` are those of `asgi`: `path` and so on.
 
         Raises:
             LifespanError: the server's lifespan did not start, or failed at its end.
@@ -117,12 +120,12 @@ class Serves(ServesSockets):
             await self._need_no_longer()
 
     async def _need(self) -> None:
-        if self._lifespan is not None:
-            await self._lifespan.acquire()
+        if self.lifespan is not None:
+            await self.lifespan.acquire()
 
     async def _need_no_longer(self) -> None:
-        if self._lifespan is not None:
-            await self._lifespan.release()
+        if self.lifespan is not None:
+            await self.lifespan.release()
 
     @asynccontextmanager
     async def _listening(self) -> AsyncGenerator[None]:
@@ -150,8 +153,11 @@ class Serves(ServesSockets):
         sse_after_s: float = 10.0,
         keep_alive_s: float = 15.0,
         principal: Callable[[Scope], str | None] | None = None,
-    ) -> AsgiApp | AsgiLifespan:
+    ) -> AsgiApp:
         """An ASGI app that serves every revision at `path`. Mount it anywhere; it starts itself.
+
+        Its end is told by the lifespan events of ASGI; where a mounted app gets none, call
+        `aclose`.
 
         A request is answered with JSON, unless something is sent before its answer, or it takes
         longer than `sse_after_s`: then with a stream of events, which `keep_alive_s` of silence
@@ -183,19 +189,17 @@ class Serves(ServesSockets):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
         """
-        from mcp_gen.server.web import asgi_app
-        from mcp_gen.session.http_sessions import SessionLimits
-        from mcp_gen.transports.http import MAX_BODY_BYTES
+        from mcp_gen.server.web import WebOptions, asgi_app
 
-        app = asgi_app(
-            cast("Server", self),  # this is a part of it
-            path,
-            sse_path,
+        options = WebOptions(
             stateless=stateless,
-            event_store=event_store,
-            limits=SessionLimits(max_sessions, session_idle_s, session_lifetime_s),
             json_only=json_only,
-            max_body_bytes=max_body_bytes or self.max_message_bytes or MAX_BODY_BYTES,
+            sse_path=sse_path,
+            event_store=event_store,
+            session_idle_s=session_idle_s,
+            session_lifetime_s=session_lifetime_s,
+            max_sessions=max_sessions,
+            max_body_bytes=max_body_bytes,
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
             cross_origin=cross_origin,
@@ -203,11 +207,9 @@ class Serves(ServesSockets):
             keep_alive_s=keep_alive_s,
             principal=principal,
         )
-        if self._lifespan is None:
-            return app
-        from mcp_gen.server.lifespan import AsgiLifespan
-
-        return AsgiLifespan(app, self._lifespan)
+        app = asgi_app(self, path, options)
+        self._apps.append(app)
+        return app
 
     async def aclose(self) -> None:
         """End every session, and leave the lifespan: what is in flight gets a moment.
@@ -216,8 +218,10 @@ class Serves(ServesSockets):
         an ASGI app that is mounted where no lifespan events come.
         """
         served = list(self._served.values())
+        for app in self._apps:
+            await app.close()
         self.end_sessions()
         for ended in served:
             await ended.wait()
-        if self._lifespan is not None:
-            await self._lifespan.let_go()
+        if self.lifespan is not None:
+            await self.lifespan.let_go()

@@ -1,65 +1,111 @@
-"""A server over HTTP: its ASGI app, put together."""
+"""A server over HTTP: its ASGI app, put together, and a process that serves it."""
 
 from __future__ import annotations
 
 import gc
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.header_params import HeaderParamsOf
 from mcp_gen.session.exchange import HttpExchange
-from mcp_gen.transports.http import AsgiApp
+from mcp_gen.session.http_sessions import SessionLimits
+from mcp_gen.transports.http import MAX_BODY_BYTES, AsgiApp
 from mcp_gen.transports.sse_pair import SsePair
 
 if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
-    from mcp_gen.server.lifespan import AsgiLifespan
-    from mcp_gen.server.server import Server
-    from mcp_gen.session.http_sessions import SessionLimits
+    from mcp_gen.core.transport import Duplex
+    from mcp_gen.server.serving import Serves
+    from mcp_gen.session.exchange import SessionServers
+    from mcp_gen.transports.http import Scope
 
-__all__ = ["asgi_app", "run_http"]
+__all__ = ["WebOptions", "asgi_app", "run_http"]
+
+Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
 GRACE_S = 10
 """How long requests may still take in a process that was told to stop."""
 
 
+class WebOptions(Struct, frozen=True, kw_only=True):
+    """How a server is served over HTTP; see `Server.asgi`."""
+
+    stateless: bool = False
+    json_only: bool = False
+    sse_path: str | None = None
+    event_store: EventStore | None = None
+    session_idle_s: float = 1800.0
+    session_lifetime_s: float = 86_400.0
+    max_sessions: int = 10_000
+    max_body_bytes: int | None = None
+    allowed_hosts: Collection[str] | None = None
+    allowed_origins: Collection[str] | None = None
+    cross_origin: bool = False
+    sse_after_s: float = 10.0
+    keep_alive_s: float = 15.0
+    principal: Callable[[Scope], str | None] | None = None
+
+
 def asgi_app(
-    server: Server,
+    server: Serves,
     path: str,
-    sse_path: str | None,
+    options: WebOptions,
     *,
-    stateless: bool,
-    event_store: EventStore | None,
-    limits: SessionLimits,
-    max_body_bytes: int,
-    **options: Any,
+    serve: Serve | None = None,
+    servers: SessionServers | None = None,
 ) -> AsgiApp:
-    """See `Server.asgi`."""
-    for one in (path, sse_path):
+    """The app of a server. With `servers` each session has one of its own.
+
+    `serve` is what serves those who open a stream at `sse_path`, if it is not the server itself.
+    """
+    for one in (path, options.sse_path):
         if one is not None and not one.startswith("/"):
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
-    exchange = HttpExchange(
-        server.kernel,
-        stateless=stateless,
-        event_store=event_store,
-        limits=limits,
-        header_params=HeaderParamsOf(server),
-    )
+    limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
+    limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
     pair: SsePair | None = None
-    if sse_path is not None:
+    if options.sse_path is not None:
         if not server.kernel.handshakes:
             raise UsageError("sse_path: no revision that is offered has a handshake")
         pair = SsePair(
-            sse_path, server.serve, max_streams=limits.max_sessions, max_body_bytes=max_body_bytes
+            options.sse_path,
+            serve or server.serve,
+            max_streams=limits.max_sessions,
+            max_body_bytes=limit_bytes,
         )
-    return AsgiApp(exchange, path, beside=pair, max_body_bytes=max_body_bytes, **options)
+    exchange = HttpExchange(
+        server.kernel,
+        stateless=options.stateless,
+        event_store=options.event_store,
+        limits=limits,
+        header_params=HeaderParamsOf(server.tools.listing.find),
+        servers=servers,
+    )
+    lifespan = server.lifespan
+    return AsgiApp(
+        exchange,
+        path,
+        json_only=options.json_only,
+        max_body_bytes=limit_bytes,
+        allowed_hosts=options.allowed_hosts,
+        allowed_origins=options.allowed_origins,
+        cross_origin=options.cross_origin,
+        sse_after_s=options.sse_after_s,
+        keep_alive_s=options.keep_alive_s,
+        principal=options.principal,
+        beside=pair,
+        start=lifespan.keep if lifespan else None,
+        stop=lifespan.let_go if lifespan else None,
+    )
 
 
-def run_http(app: AsgiApp | AsgiLifespan, host: str, port: int) -> None:
+def run_http(app: AsgiApp, host: str, port: int) -> None:
     """Serve an app until the process is told to stop; what is being answered gets a moment."""
     import uvicorn
 

@@ -7,7 +7,7 @@ to hooks; what a client tells is, with and without a session.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, Raw
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel import Binding, Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["HttpExchange"]
+__all__ = ["HttpExchange", "SessionServers"]
 
 C = TypeVar("C")
 
@@ -42,12 +42,24 @@ _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
 _BATCH = b"["
 
 
+class SessionServers(Protocol):
+    """Gives each session a server of its own."""
+
+    async def open(self) -> Kernel[Any]:
+        """A server for one more session."""
+        ...
+
+    async def close(self, kernel: Kernel[Any]) -> None:
+        """The session of that server has ended, or has not begun."""
+        ...
+
+
 class HttpExchange(Generic[C]):
     """Answers for one server, at every revision that speaks HTTP this way.
 
     `stateless` serves revisions with a handshake without sessions: every request stands alone,
     clients can be asked nothing, and there are no streams but those of requests. `header_params`
-    says which arguments of a request its headers repeat.
+    says which arguments of a request its headers repeat. With `servers` each session has its own.
     """
 
     def __init__(
@@ -58,14 +70,16 @@ class HttpExchange(Generic[C]):
         event_store: EventStore | None = None,
         limits: SessionLimits = SessionLimits(),  # noqa: B008
         header_params: HeaderParams | None = None,
+        servers: SessionServers | None = None,
     ) -> None:
         self._kernel = kernel
         self._events = event_store or MemoryEventStore()
-        self._sessions = Sessions(limits, self._end)
+        self._sessions = Sessions(limits)
         self._notices = kernel.notices()
         """What belongs to no session: what is told outside of one, and the ends of them all."""
         self._requests = PerRequestExchange(kernel, self._notices, header_params)
         self._without_sessions = StatelessExchange(kernel, self._notices) if stateless else None
+        self._servers = servers
         self._closing = False
         profiles = [mcp_wire.profile(revision) for revision in kernel.revisions]
         self._version_headers = _lower(p.version_header for p in profiles)
@@ -137,8 +151,7 @@ class HttpExchange(Generic[C]):
             return refusal(400, None, error)
         except LookupError as error:
             return refusal(404, None, InvalidRequest(str(error.args[0])))
-        self._sessions.remove(session)
-        self._end(session)
+        session.end()
         return Answer(204)
 
     # --- the end ---
@@ -160,8 +173,7 @@ class HttpExchange(Generic[C]):
 
         await settle(requests, GRACE_S)
         for session in sessions:
-            self._sessions.remove(session)
-            self._end(session)
+            session.end()
         await settle(self._notices.tasks, GRACE_S)
         self._closing = False
 
@@ -178,28 +190,37 @@ class HttpExchange(Generic[C]):
             if self._closing or not self._sessions.has_room():
                 id = frame.id if isinstance(frame.id, int | str) else None
                 return busy("there are too many sessions; try again later", id)
-            session = HttpSession(self._kernel, self._events, reply.principal, self._begin)
+            servers = self._servers
+            kernel = self._kernel if servers is None else await servers.open()
+            session = HttpSession(kernel, self._events, reply.principal, self._begun, self._end)
             reply.headers = {str(profile.session_header): session.id}
+            try:
+                return await session.answer((session.event(frame),), headers, reply)
+            finally:
+                if session.caller is None and servers is not None:
+                    await servers.close(kernel)
         return await session.answer((session.event(frame),), headers, reply)
 
-    def _begin(self, session: HttpSession) -> None:
+    def _begun(self, session: HttpSession) -> None:
         """A session has been agreed on."""
         self._sessions.add(session)
-        self._kernel.sessions.add(session)
-        if self._kernel.hooks.opened:
-            session.listen(self._kernel.hooks.tell_opened(session))
+        session.kernel.sessions.add(session)
+        if session.kernel.hooks.opened:
+            session.listen(session.kernel.hooks.tell_opened(session))
 
     def _end(self, session: HttpSession) -> None:
-        """A session is found no longer."""
-        session.end()
+        """A session has ended."""
+        self._sessions.remove(session)
         self._events.forget(session.id)
         self._notices.listen(self._ended(session))
 
     async def _ended(self, session: HttpSession) -> None:
-        self._kernel.sessions.discard(session)
+        session.kernel.sessions.discard(session)
         # What else hooks were told of the session comes before its end.
         await settle(session.hooks, GRACE_S)
-        await self._kernel.hooks.tell_closed(session)
+        await session.kernel.hooks.tell_closed(session)
+        if self._servers is not None:
+            await self._servers.close(session.kernel)
 
     def _session(self, headers: Headers, reply: Reply) -> HttpSession | None:
         """The session that the headers name; None if they name none.

@@ -13,7 +13,7 @@ from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_headers import HeaderCheck
 from mcp_gen.session.kernel import loosely
 from mcp_gen.session.lifecycle import Caller
-from mcp_gen.session.outlet import ReplyOutlet
+from mcp_gen.session.outlet import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ class PerRequestExchange(Generic[C]):
         self._notices = notices
         self._header_params = header_params
         self._checks: dict[str, HeaderCheck] = {}
-        self._lasting: set[ReplyOutlet] = set()
+        self._lasting: set[AnswerOnly | ReplyOutlet] = set()
         """Those that listen until they hang up."""
 
     async def answer(
@@ -58,7 +58,7 @@ class PerRequestExchange(Generic[C]):
             return _refused(400, None, error)
         if id is UNSET or id is None:
             return self._take(binding, Noticed(frame.method, frame.params), headers, reply)
-        outlet = ReplyOutlet(reply)
+        outlet = outlet_of(reply)
         caller = Caller(binding.profile, outlet, headers=headers, principal=reply.principal)
         try:
             call = self._prepare(binding, id, frame.method, frame, caller)
@@ -70,13 +70,13 @@ class PerRequestExchange(Generic[C]):
         profile = binding.profile
         lasting = call.route.method is profile.listen
         if profile.stream_drop_cancels:
-            reply.cancels(lasting=lasting)
+            outlet.runs_in(reply.cancels(lasting=lasting))
         body = await (self._last(call, outlet) if lasting else self._kernel.run(call))
         if call.error_code is None:
             return Answer(200, body)
         return Answer(profile.http_status.get(call.error_code, 200), body)
 
-    async def _last(self, call: Call[C], outlet: ReplyOutlet) -> bytes:
+    async def _last(self, call: Call[C], outlet: AnswerOnly | ReplyOutlet) -> bytes:
         """Run what is open for as long as its client wants."""
         outlet.lasting = True
         self._lasting.add(outlet)
@@ -97,7 +97,7 @@ class PerRequestExchange(Generic[C]):
         """Take a notification: accepted before its hooks run."""
 
         def context(profile: Any) -> C:
-            caller = Caller(profile, ReplyOutlet(reply), headers=headers, principal=reply.principal)
+            caller = Caller(profile, ANSWER_ONLY, headers=headers, principal=reply.principal)
             return self._kernel.context(None, caller, None)
 
         self._notices.take(noticed, binding.profile, context)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
     from mcp_gen.core.connection import Batch, Event, Noticed, Requested
-    from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.headers import Headers
     from mcp_gen.core.transport import Reply
@@ -52,6 +51,7 @@ class HttpSession(Link, Session):
         events: EventStore | None,
         principal: str | None,
         opened: Callable[[HttpSession], None],
+        ended: Callable[[HttpSession], None],
     ) -> None:
         Session.__init__(self, kernel)
         self.streams = Streams(self.id, events)
@@ -61,7 +61,9 @@ class HttpSession(Link, Session):
         self.began_s = self.heard_s = self._loop.time()
         """When it began, and when the client was last heard, by the clock of its event loop."""
         self._opened = opened
-        self.ended = False
+        self._ended = ended
+        self.over = False
+        """Whether it has ended: what is in flight goes on to its answer."""
         self._post: Post | None = None
         """The POST whose messages are being taken."""
 
@@ -88,7 +90,7 @@ class HttpSession(Link, Session):
         """For how long it has been open."""
         return self._loop.time() - self.began_s
 
-    def hear(self) -> None:
+    def touch(self) -> None:
         """The client has been heard."""
         self.heard_s = self._loop.time()
 
@@ -104,12 +106,13 @@ class HttpSession(Link, Session):
 
     def end(self) -> None:
         """End the session: what is in flight goes on to its answer, nothing new is taken."""
-        if not self.ended:
-            self.ended = True
+        if not self.over:
+            self.over = True
             for end in self.kernel.ending:
                 end(self)
             self.streams.end_listening()
             self._lose(SessionLost("the session has ended"))
+            self._ended(self)
 
     # --- one POST ---
 
@@ -140,7 +143,7 @@ class HttpSession(Link, Session):
 
     def event(self, frame: envelope.Envelope) -> Event:
         """What a message means that has been read."""
-        return self._connection.event(frame)
+        return self._connection.classify(frame)
 
     def _asked(self, event: Requested) -> None:
         post = self._post
@@ -156,7 +159,6 @@ class HttpSession(Link, Session):
         self._connection.in_flight[event.id] = self._loop.create_task(run)
 
     def _prepare(self, event: Requested, post: Post) -> Call[Any]:
-        self.kernel.limits.make_room(len(self._connection.in_flight))
         if self.caller is None:
             binding = self.kernel.choose(None, event.params)
             caller = Caller(binding.profile, post, self)
@@ -166,6 +168,7 @@ class HttpSession(Link, Session):
             caller.outlet = post
         caller.headers = post.headers
         caller.principal = self.principal
+        self.kernel.limits.make_room(len(self._connection.in_flight))
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 
     async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
@@ -238,10 +241,3 @@ class HttpSession(Link, Session):
     def hooks(self) -> list[asyncio.Task[Any]]:
         """The hooks that are running."""
         return list(self._notices.tasks())
-
-    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """The task in which this request is being answered."""
-        found: asyncio.Task[Any] | None = None
-        if id is not None:
-            found = self._connection.in_flight.get(id)
-        return found

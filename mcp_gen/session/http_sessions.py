@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -41,11 +40,10 @@ class SessionLimits(Struct, frozen=True):
 
 
 class Sessions:
-    """Open sessions by id. `end` is called with each that its limits have ended."""
+    """Open sessions by id. Those whose time is over are ended."""
 
-    def __init__(self, limits: SessionLimits, end: Callable[[HttpSession], None]) -> None:
+    def __init__(self, limits: SessionLimits) -> None:
         self.limits = limits
-        self._end = end
         self._open: dict[str, HttpSession] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,7 +57,7 @@ class Sessions:
         if session is None or session.principal != principal:
             # Whoever is not its client is not even told that there is one.
             return None
-        session.hear()
+        session.touch()
         return session
 
     def has_room(self) -> bool:
@@ -69,7 +67,7 @@ class Sessions:
         longest = max(self._open.values(), key=lambda one: one.silent_s())
         if longest.silent_s() < self.limits.makes_room_after_s:
             return False
-        self._drop(longest)
+        longest.end()
         return True
 
     def add(self, session: HttpSession) -> None:
@@ -100,12 +98,8 @@ class Sessions:
         for session in self.all():
             silent_s = session.silent_s()
             if silent_s >= self.limits.idle_s or session.age_s() >= self.limits.lifetime_s:
-                self._drop(session)
+                _log.debug("a session ends: its client was silent, or its time is over")
+                session.end()
         self._timer = None
         if self._open:
             self._sweep_later(loop)
-
-    def _drop(self, session: HttpSession) -> None:
-        _log.debug("a session ends: its client was silent, or its time is over")
-        self.remove(session)
-        self._end(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import UNSET
@@ -13,7 +14,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, Protoco
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.lifecycle import Caller
-from mcp_gen.session.outlet import ReplyOutlet
+from mcp_gen.session.outlet import outlet_of
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope
@@ -54,7 +55,9 @@ class StatelessExchange(Generic[C]):
         shakes_hands = handshake is not None and frame.method == handshake.name
         if not shakes_hands:
             binding = self._kernel.binding(self._revision(headers))
-        caller = Caller(binding.profile, ReplyOutlet(reply), headers=headers)
+        outlet = outlet_of(reply)
+        outlet.runs_in(asyncio.current_task())
+        caller = Caller(binding.profile, outlet, headers=headers)
         caller.principal = reply.principal
         # Whether there has been a handshake is not known: one that comes is answered.
         caller.ready = not shakes_hands

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 
-__all__ = ["ANSWER_ONLY", "AnswerOnly", "Outlet", "ReplyOutlet"]
+__all__ = ["ANSWER_ONLY", "AnswerOnly", "Outlet", "ReplyOutlet", "outlet_of"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -66,6 +66,7 @@ class AnswerOnly:
 
     def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
         self._task = task
+        self.lasting = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Forget it: nobody is promised a notification."""
@@ -92,35 +93,48 @@ class AnswerOnly:
         """The task in which this request is being answered, if that is known here."""
         return self._task
 
+    def runs_in(self, task: asyncio.Task[Any] | None) -> None:
+        """Say in which task the request is being answered."""
+        self._task = task
+
 
 ANSWER_ONLY = AnswerOnly()
 
 
-class ReplyOutlet(AnswerOnly):
+class ReplyOutlet:
     """The answer to one POST, where notifications come before it: then it is a stream.
 
     A client that does not read loses notifications of its request, but never its answer. What is
     `lasting` is cut off instead: whoever listens for changes must not miss one unawares.
     """
 
-    __slots__ = ("_reply", "lasting")
+    __slots__ = ("_reply", "_task", "lasting")
 
-    def __init__(self, reply: Reply) -> None:
-        super().__init__(asyncio.current_task())
+    def __init__(self, reply: Reply, task: asyncio.Task[Any] | None = None) -> None:
         self._reply = reply
+        self._task = task
         self.lasting = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification, if the client takes a stream."""
+        """Send a notification."""
         reply = self._reply
-        if not reply.can_stream:
-            return
         if not reply.full:
             reply.send(sse.event(envelope.notification(method.name, params)))
         elif self.lasting:
             reply.cut()
         else:
             _log.debug("dropped %s: the client does not read", method.name)
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
+        """Refuse: the client has no way to answer while its request is open."""
+        raise TransportError(f"{method.name}: nobody can be asked while this POST is answered")
 
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be sent."""
@@ -129,3 +143,16 @@ class ReplyOutlet(AnswerOnly):
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
         return id is not None and not self._reply.over
+
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """The task in which this request is being answered, if that is known here."""
+        return self._task
+
+    def runs_in(self, task: asyncio.Task[Any] | None) -> None:
+        """Say in which task the request is being answered."""
+        self._task = task
+
+
+def outlet_of(reply: Reply) -> AnswerOnly | ReplyOutlet:
+    """The outlet of a request whose POST is answered so."""
+    return ReplyOutlet(reply) if reply.can_stream else AnswerOnly()

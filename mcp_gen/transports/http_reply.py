@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -148,12 +148,13 @@ class HttpReply(Struct, eq=False):
                 self._waiter = self._watch.loop.create_future()
                 await self._waiter
 
-    def cancels(self, *, lasting: bool = False) -> None:
+    def cancels(self, *, lasting: bool = False) -> Any:
         """From now on a client that hangs up cancels the current task."""
-        self._task = asyncio.current_task(self._watch.loop)
+        task = self._task = asyncio.current_task(self._watch.loop)
         self._watch.add(self)
         if lasting:
             self._watch.lasting.add(self)
+        return task
 
     # --- what the app calls ---
 

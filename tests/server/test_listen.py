@@ -474,5 +474,6 @@ async def test_nothing_is_kept_of_a_request_that_has_ended(revision: str) -> Non
 async def test_a_transport_that_carries_only_answers_has_no_such_request(revision: str) -> None:
     speaker = Speaker(revision)
     message = speaker.request(1, "subscriptions/listen", {"notifications": ALL})
-    reply = await request(declaring().asgi(), message, headers_of(speaker, message))
+    headers = {**headers_of(speaker, message), "accept": "application/json"}
+    reply = await request(declaring().asgi(), message, headers)
     assert reply.json["error"]["code"] == -32601

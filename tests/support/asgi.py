@@ -222,6 +222,7 @@ def open_request(
         "method": method,
         "path": path,
         "root_path": root_path,
+        "query_string": b"",
         "headers": headers_as
         or [
             (name.lower().encode("latin-1"), value.encode("latin-1"))

@@ -148,7 +148,7 @@ async def test_an_error_of_a_handler_has_the_status_of_its_code(code: int, statu
 
     @server.tool
     async def fail() -> None:
-        raise McpError(code, "no", {"requiredCapabilities": {}})
+        raise McpError(code, "no", {"requiredCapabilities": {"sampling": {}}})
 
     async with surfing(server.asgi(), PER_REQUEST) as client:
         reply = await client.ask(PEER.call(1, "fail"))
@@ -161,9 +161,8 @@ async def test_an_error_after_something_was_said_is_the_last_event() -> None:
     @server.tool
     async def fail(ctx: Context) -> None:
         await ctx.client.notify_logging_message("info", "soon")
-        raise McpError(
-            ERRORS.missing_required_client_capability, "no", {"requiredCapabilities": {}}
-        )
+        needed = {"requiredCapabilities": {"sampling": {}}}
+        raise McpError(ERRORS.missing_required_client_capability, "no", needed)
 
     async with surfing(server.asgi(), PER_REQUEST) as client:
         reply = await client.ask(PEER.call(1, "fail"))

@@ -1,302 +1,469 @@
-"""Tools: declared, listed and called."""
+"""Tools, as the specification wants them."""
 
 from __future__ import annotations
 
-from functools import partial
+import asyncio
+import json
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from mcp_gen import Context, Server, UsageError
-from mcp_gen.types import Tool
-from tests.server.spec.servers import bare, rich, waiting
+from mcp_gen import Context, Server, ToolError, UsageError
+from mcp_wire import latest
+from tests.server.spec.clients import admitted, is_admin, opened_as
+from tests.support.asked import Refused
 from tests.support.connect import Connect
+from tests.support.conversation import Conversation
 from tests.support.requirement import requirement
+
+MOST = 128
+"""How many characters a name may have."""
+
+
+def calculator() -> Server:
+    server = Server("calculator")
+
+    @server.tool
+    async def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    return server
 
 
 @requirement("tools:declared")
 async def test_a_server_with_tools_declares_them(connect: Connect) -> None:
-    async with connect(rich) as client:
-        assert "tools" in (await client.server())["capabilities"]
+    async with connect(calculator) as client:
+        told = await client.server()
+    assert "tools" in told["capabilities"]
 
 
 # --- the list ---
 
 
+def guarded() -> Server:
+    """One whose tool `wipe` is for the client `admin` alone; it counts how often that runs."""
+    server = Server("guarded", page_size=2)
+    wiped: list[str] = []
+
+    @server.tool
+    async def look() -> str:
+        return "seen"
+
+    @server.tool
+    async def wipe(what: str) -> str:
+        wiped.append(what)
+        return "wiped"
+
+    @server.tool
+    async def count() -> int:
+        return len(wiped)
+
+    @server.filter_tools
+    def may(ctx: Context, tool: latest.Tool) -> bool:
+        return tool.name != "wipe" or is_admin(ctx)
+
+    return server
+
+
 @requirement("tools:list")
-async def test_every_tool_is_listed(connect: Connect) -> None:
-    async with connect(rich) as client:
-        names = await client.names("tools/list", "tools")
-    assert names == ["echo", "mirror", "fail", "refuse", "crash"]
+async def test_each_client_is_listed_every_tool_that_it_may_use(connect: Connect) -> None:
+    seen = {}
+    for name in ("admin", "guest"):
+        async with connect(guarded, opened=False) as client:
+            await opened_as(client, name)
+            seen[name] = await client.names("tools/list", "tools")
+    assert seen == {"admin": ["look", "wipe", "count"], "guest": ["look", "count"]}
+
+
+@cache
+def shared() -> Server:
+    """The same server for every connection of this process."""
+    return many()
+
+
+def many() -> Server:
+    """One with tools that are not in the order of the alphabet."""
+    server = Server("many", page_size=3)
+    for name in ("pear", "apple", "quince", "fig", "Cherry", "banana", "plum"):
+        server.add_tool(lambda: "fruit", name=name)
+    return server
 
 
 @requirement("tools:list:same-for-all")
-async def test_the_list_is_the_same_on_every_connection_and_after_every_call(
+async def test_tools_are_the_same_on_each_connection_whatever_was_asked_before(
     connect: Connect,
 ) -> None:
-    async with connect(rich) as client:
-        first = await client.pages("tools/list", "tools")
-        await client.text("echo", text="a")
-        await client.refusal("tools/call", {"name": "refuse"})
-        assert await client.pages("tools/list", "tools") == first
-    async with connect(rich) as other:
+    async with connect(shared) as one, connect(shared) as other:
+        first = await one.pages("tools/list", "tools")
+        await other.call("plum")
+        await other.refusal("tools/call", {"name": "nope"})
         assert await other.pages("tools/list", "tools") == first
+        assert await one.pages("tools/list", "tools") == first
 
 
 @requirement("tools:list:ordered")
-async def test_the_order_of_the_list_does_not_change(connect: Connect) -> None:
-    async with connect(rich) as client:
+async def test_tools_are_listed_in_the_same_order_each_time(connect: Connect) -> None:
+    async with connect(many) as client:
         lists = [await client.names("tools/list", "tools") for _ in range(3)]
-    assert lists[0] == lists[1] == lists[2]
+    assert lists[0] == ["pear", "apple", "quince", "fig", "Cherry", "banana", "plum"]
+    assert lists == lists[:1] * 3
 
 
 def growing() -> Server:
-    """One that gets a tool when it is asked to."""
+    """One whose tools add a tool, and take it away."""
     server = Server("growing")
-
-    async def more() -> str:
-        return "more"
 
     @server.tool
     async def grow() -> str:
-        server.add_tool(more)
+        server.add_tool(grow, name="extra")
         return "grown"
 
     @server.tool
     async def shrink() -> str:
-        server.remove_tool("more")
+        server.remove_tool("extra")
         return "shrunk"
 
     return server
 
 
-@requirement("tools:list:changed")
-async def test_clients_are_told_when_the_list_changes(connect: Connect) -> None:
+async def is_told(connect: Connect) -> None:
+    """Tools are added and removed, and the client that listens hears of both."""
+    changed = "notifications/tools/list_changed"
     async with connect(growing) as client:
-        declared = client.opening["capabilities"]["tools"]
+        await client.listen(toolsListChanged=True)
         await client.text("grow")
-        await client.hears("notifications/tools/list_changed")
-        assert "more" in await client.names("tools/list", "tools")
+        await client.hears(changed, 1)
+        assert "extra" in await client.names("tools/list", "tools")
         await client.text("shrink")
-        await client.hears("notifications/tools/list_changed", 2)
-    assert declared["listChanged"] is True
+        await client.hears(changed, 2)
+        assert "extra" not in await client.names("tools/list", "tools")
+
+
+@requirement("tools:list:changed")
+async def test_clients_are_told_that_tools_came_and_went(connect: Connect) -> None:
+    await is_told(connect)
 
 
 @requirement("tools:list:changed-listening")
-async def test_clients_that_listen_are_told_when_the_list_changes(connect: Connect) -> None:
-    async with connect(growing) as client:
-        declared = (await client.server())["capabilities"]["tools"]
-        await client.listen(toolsListChanged=True)
-        await client.text("grow")
-        await client.hears("notifications/tools/list_changed")
-        await client.text("shrink")
-        await client.hears("notifications/tools/list_changed", 2)
-    assert declared["listChanged"] is True
+async def test_clients_that_listen_are_told_that_tools_came_and_went(connect: Connect) -> None:
+    await is_told(connect)
 
 
 # --- names ---
 
 
-async def any_tool() -> str:
-    return ""
+def named(*names: str) -> Server:
+    """One whose tools return their names."""
+    server = Server("named")
+    for name in names:
+
+        async def tell(name: str = name) -> str:
+            return name
+
+        server.add_tool(partial(tell, name), name=name)
+    return server
 
 
 @requirement("tools:names:length", "tools:names:characters")
-@pytest.mark.parametrize("name", ["a", "A_z-0.9", "a" * 128])
-def test_good_names_are_taken(name: str) -> None:
-    server = bare()
-    server.add_tool(any_tool, name=name)
-    assert server.tools.names == [name]
+async def test_tools_are_called_by_every_name_that_is_allowed(connect: Connect) -> None:
+    names = ["x", "n" * MOST, "getUser", "DATA_EXPORT_v2", "admin.tools-list", "0", "_", "-."]
+    async with connect(partial(named, *names)) as client:
+        assert await client.names("tools/list", "tools") == names
+        assert [await client.text(name) for name in names] == names
 
 
 @requirement("tools:names:length")
-@pytest.mark.parametrize("name", ["", "a" * 129])
-def test_names_that_are_empty_or_too_long_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="1 to 128"):
-        bare().add_tool(any_tool, name=name)
+@pytest.mark.parametrize("name", ["", "n" * (MOST + 1)], ids=["none", "too-long"])
+def test_a_name_too_short_or_too_long_is_refused_when_the_tool_is_defined(name: str) -> None:
+    with pytest.raises(UsageError, match="name"):
+        named(name)
 
 
 @requirement("tools:names:characters")
-@pytest.mark.parametrize("name", ["a b", "a,b", "a/b", "é", "a\n", "a:b", "(a)"])
-def test_names_with_other_characters_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="letters, digits"):
-        bare().add_tool(any_tool, name=name)
-
-
-@requirement("tools:names:unique")
-def test_a_name_can_be_given_once() -> None:
-    server = rich()
-    with pytest.raises(UsageError, match="'echo' is there already"):
-        server.add_tool(any_tool, name="echo")
-
-
-def cased() -> Server:
-    """One with two tools whose names differ in case alone."""
-    server = Server("cased")
-    for name in ("Case", "case"):
-
-        async def said(name: str = name) -> str:
-            return name
-
-        server.add_tool(said, name=name)
-    return server
+@pytest.mark.parametrize("name", ["a b", "a,b", "a/b", "é", "a\n", "a:b", "名"])
+def test_a_name_with_other_characters_is_refused_when_the_tool_is_defined(name: str) -> None:
+    with pytest.raises(UsageError, match="name"):
+        named(name)
 
 
 @requirement("tools:names:case")
 async def test_names_that_differ_in_case_are_two_tools(connect: Connect) -> None:
-    async with connect(cased) as client:
-        assert await client.names("tools/list", "tools") == ["Case", "case"]
-        assert await client.text("Case") == "Case"
-        assert (await client.refusal("tools/call", {"name": "CASE"})).code == -32602
+    async with connect(partial(named, "get", "Get")) as client:
+        assert await client.names("tools/list", "tools") == ["get", "Get"]
+        assert [await client.text("get"), await client.text("Get")] == ["get", "Get"]
+        assert (await client.refusal("tools/call", {"name": "GET"})).code == -32602
+
+
+@requirement("tools:names:unique")
+def test_a_second_tool_of_a_name_is_refused_when_it_is_defined() -> None:
+    with pytest.raises(UsageError, match="'get'"):
+        named("get", "put", "get")
 
 
 # --- schemas and results ---
 
 
-@requirement("tools:input-schema")
-async def test_every_tool_has_an_object_as_its_input_schema(connect: Connect) -> None:
-    async with connect(rich) as client:
-        (tools,) = await client.pages("tools/list", "tools")
-    for tool in tools:
-        assert tool["inputSchema"]["type"] == "object"
-        jsonschema_rs.meta.validate(tool["inputSchema"])
+@dataclass
+class Point:
+    x: int
+    y: int = 0
 
 
-@requirement("tools:output-schema")
-async def test_a_structured_result_fits_the_schema_of_its_tool(connect: Connect) -> None:
-    async with connect(rich) as client:
-        (tools,) = await client.pages("tools/list", "tools")
-        result = await client.call("mirror", point={"x": 1, "y": 2})
-    (schema,) = [tool["outputSchema"] for tool in tools if tool["name"] == "mirror"]
-    jsonschema_rs.validate(schema, result["structuredContent"])
-    assert result["structuredContent"] == {"x": 2, "y": 1}
+WEATHER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"celsius": {"type": "number", "minimum": -273.15}},
+    "required": ["celsius"],
+}
 
 
-def careless() -> Server:
-    """One whose tool returns what its schema does not allow."""
-    server = Server("careless")
-    output = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+def structured() -> Server:
+    """One with tools that give data of many kinds, by annotations and by a raw schema."""
+    server = Server("structured")
 
-    async def handler(ctx: Context, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"n": "no number"}
+    @server.tool
+    async def nothing() -> None:
+        return None
 
-    described = Tool(name="wrong", input_schema={"type": "object"}, output_schema=output)
-    server.add_tool(described, handler)
+    @server.tool
+    async def mirror(point: Point) -> Point:
+        return Point(point.y, point.x)
+
+    @server.tool
+    async def number() -> int:
+        return 7
+
+    @server.tool
+    async def several() -> list[Point]:
+        return [Point(1), Point(2, 3)]
+
+    @server.tool
+    async def table() -> dict[str, float]:
+        return {"a": 1.5}
+
+    async def weather(ctx: Context, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"celsius": arguments.get("celsius", 20)}
+
+    described = latest.Tool(name="weather", input_schema={"type": "object"}, output_schema=WEATHER)
+    server.add_tool(described, weather)
     return server
 
 
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("mirror", {"point": {"x": 1}}),
+    ("number", {}),
+    ("several", {}),
+    ("table", {}),
+    ("weather", {}),
+]
+
+
+@requirement("tools:input-schema")
+async def test_every_tool_has_an_input_schema_which_is_an_object(connect: Connect) -> None:
+    async with connect(structured) as client:
+        (tools,) = await client.pages("tools/list", "tools")
+    assert {tool["name"]: tool["inputSchema"]["type"] for tool in tools} == dict.fromkeys(
+        ("nothing", "mirror", "number", "several", "table", "weather"), "object"
+    )
+
+
+@requirement("tools:input-schema")
+@pytest.mark.parametrize("schema", [None, True, [], {"type": "array"}, {"type": "nonsense"}])
+def test_an_input_schema_that_is_no_object_is_refused_when_the_tool_is_defined(schema: Any) -> None:
+    async def handler(ctx: Context, arguments: dict[str, Any]) -> str:
+        return "called"
+
+    with pytest.raises(UsageError):
+        Server("raw").add_tool(latest.Tool(name="raw", input_schema=schema), handler)
+
+
 @requirement("tools:output-schema")
-async def test_a_result_that_does_not_fit_is_never_sent(connect: Connect) -> None:
-    async with connect(careless) as client:
-        frame = await client.begin("tools/call", {"name": "wrong"}).answer
-    assert "error" in frame or frame["result"]["isError"]
-    assert "structuredContent" not in frame.get("result", {})
+async def test_a_structured_result_fits_the_output_schema(connect: Connect) -> None:
+    async with connect(structured) as client:
+        (tools,) = await client.pages("tools/list", "tools")
+        schemas = {tool["name"]: tool.get("outputSchema", False) for tool in tools}
+        for name, arguments in CALLS:
+            result = await client.call(name, **arguments)
+            assert schemas[name], name
+            assert jsonschema_rs.is_valid(schemas[name], result["structuredContent"]), name
+
+
+@requirement("tools:output-schema")
+async def test_a_structured_result_that_does_not_fit_is_not_sent(connect: Connect) -> None:
+    async with connect(structured) as client:
+        result = await client.call("weather", celsius=-300)
+    assert result["isError"] is True
+    assert "structuredContent" not in result
 
 
 @requirement("tools:structured-as-text")
-async def test_structured_content_is_there_as_text_too(connect: Connect) -> None:
-    async with connect(rich) as client:
-        assert await client.text("mirror", point={"x": 1, "y": 2}) == '{"x":2,"y":1}'
+async def test_a_structured_result_is_there_as_text_too(connect: Connect) -> None:
+    async with connect(structured) as client:
+        for name, arguments in CALLS:
+            result = await client.call(name, **arguments)
+            data = result["structuredContent"]
+            # A value that had to be put into an object for the revision is itself in the text.
+            wanted = data["result"] if name in ("number", "several") and wraps(connect) else data
+            (block,) = result["content"]
+            assert json.loads(block["text"]) == wanted, name
 
 
-# --- what goes wrong ---
+def wraps(connect: Connect) -> bool:
+    """Whether structured content is an object at the revision, whatever the data is."""
+    return connect.profile.structured_content == "object"
+
+
+# --- errors ---
+
+
+def failing() -> Server:
+    """One whose tools fail, each in another way."""
+    server = Server("failing")
+
+    @server.tool
+    async def foreseen() -> str:
+        raise ToolError("the door is locked")
+
+    @server.tool
+    async def unforeseen() -> str:
+        raise LookupError("no such door")
+
+    @server.tool
+    def in_a_thread() -> str:
+        raise OSError("no more doors")
+
+    @server.tool(timeout_s=0.02)
+    async def slow() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    return server
 
 
 @requirement("tools:errors:in-result")
-async def test_what_a_tool_raises_is_a_result_that_says_so(connect: Connect) -> None:
-    async with connect(rich) as client:
-        failed = await client.call("fail", reason="out of paper")
-        crashed = await client.call("crash")
-    assert failed["isError"]
-    assert failed["content"] == [{"type": "text", "text": "out of paper"}]
-    assert crashed["isError"]
+async def test_what_goes_wrong_in_a_tool_is_a_result_that_says_so(connect: Connect) -> None:
+    async with connect(failing) as client:
+        for name in ("foreseen", "unforeseen", "in_a_thread", "slow"):
+            result = await client.call(name)
+            assert result["isError"] is True, name
+            assert result["content"][0]["text"], name
 
 
 @requirement("tools:errors:unknown")
-async def test_an_unknown_tool_is_a_protocol_error(connect: Connect) -> None:
-    async with connect(rich) as client:
-        for name in ("nope", "", "Echo", "tools/call"):
-            assert (await client.refusal("tools/call", {"name": name})).code == -32602
+async def test_a_call_of_a_tool_that_there_is_none_of_is_invalid_params(connect: Connect) -> None:
+    async with connect(calculator) as client:
+        refused = [await client.refusal("tools/call", {"name": name}) for name in ("nope", "Add")]
+    assert [one.code for one in refused] == [-32602, -32602]
 
 
-def strict() -> Server:
-    """One whose tool tells how often it was called."""
-    server = Server("strict")
-    calls: list[int] = []
+# --- security ---
 
-    @server.tool
-    async def take(number: int) -> int:
-        calls.append(number)
-        return len(calls)
+
+def counting() -> Server:
+    """One that knows how often its tools ran."""
+    server = Server("counting")
+    ran: list[Any] = []
 
     @server.tool
-    async def how_often() -> int:
-        return len(calls)
+    async def typed(number: int, point: Point) -> str:
+        ran.append(number)
+        return "ran"
+
+    async def handler(ctx: Context, arguments: dict[str, Any]) -> str:
+        ran.append(arguments)
+        return "ran"
+
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"number": {"type": "integer", "maximum": 9}, "point": {"type": "object"}},
+        "required": ["number", "point"],
+    }
+    server.add_tool(latest.Tool(name="raw", input_schema=schema), handler)
+
+    @server.tool
+    async def count() -> int:
+        return len(ran)
 
     return server
+
+
+BAD: list[Any] = [
+    {},
+    {"number": "7", "point": {"x": 1}},
+    {"number": 1.5, "point": {"x": 1}},
+    {"number": None, "point": {"x": 1}},
+    {"number": True, "point": {"x": 1}},
+    {"number": 7, "point": "here"},
+    {"number": 7},
+    [],
+    "number",
+    7,
+]
 
 
 @requirement("tools:inputs-validated")
-async def test_arguments_of_the_wrong_type_never_get_to_the_tool(connect: Connect) -> None:
-    wrong: list[Any] = [{}, {"number": "1"}, {"number": None}, {"number": [1]}, {"number": 1.5}]
-    async with connect(strict) as client:
-        for arguments in wrong:
-            frame = await client.begin(
-                "tools/call", {"name": "take", "arguments": arguments}
-            ).answer
-            assert "error" in frame or frame["result"]["isError"]
-        for arguments in ([1], "1", 1):
-            params = {"name": "take", "arguments": arguments}
-            assert (await client.refusal("tools/call", params)).code == -32602
-        assert await client.text("how_often") == "0"
+async def test_arguments_that_do_not_fit_never_get_to_the_tool(connect: Connect) -> None:
+    async with connect(counting) as client:
+        for tool in ("typed", "raw"):
+            for arguments in BAD:
+                assert await is_refused(client, {"name": tool, "arguments": arguments}), arguments
+            assert await is_refused(client, {"name": tool})
+        assert await client.text("count") == "0"
+        for tool in ("typed", "raw"):
+            await client.call(tool, number=7, point={"x": 1})
+        assert await client.text("count") == "2"
 
 
-def guarded() -> Server:
-    """One that keeps its tools, prompts and resources from clients without sampling."""
-    server = rich()
-
-    def may(ctx: Context, described: Any) -> bool:
-        declared: Any = ctx.client_capabilities
-        found = declared.get("sampling") if isinstance(declared, dict) else declared.sampling
-        return found is not None
-
-    server.filter_tools(may)
-    server.filter_prompts(may)
-    server.filter_resources(may)
-    return server
+async def is_refused(client: Conversation, params: dict[str, Any]) -> bool:
+    """Whether a call is answered with an error of either kind."""
+    try:
+        result = await client.request("tools/call", params)
+    except Refused as refused:
+        return refused.code == -32602
+    return result.get("isError") is True
 
 
 @requirement("tools:access")
-async def test_a_tool_that_is_kept_from_a_client_cannot_be_called(connect: Connect) -> None:
-    async with connect(guarded, capabilities={}) as client:
-        assert await client.names("tools/list", "tools") == []
-        refused = await client.refusal("tools/call", {"name": "echo", "arguments": {"text": "a"}})
-    assert refused.code == -32602
-    async with connect(guarded, capabilities={"sampling": {}}) as client:
-        assert await client.text("echo", text="a") == "a"
+async def test_a_tool_that_a_client_may_not_see_is_unknown_to_it(connect: Connect) -> None:
+    call = {"name": "wipe", "arguments": {"what": "all"}}
+    async with connect(guarded, opened=False) as client:
+        await opened_as(client, "guest")
+        assert "wipe" not in await client.names("tools/list", "tools")
+        refused = await client.refusal("tools/call", call)
+        unknown = await client.refusal("tools/call", {**call, "name": "nope"})
+        assert refused.code == unknown.code == -32602
+        assert str(refused) == str(unknown).replace("nope", "wipe")
+        assert await client.text("count") == "0"
+    async with connect(guarded, opened=False) as client:
+        await opened_as(client, "admin")
+        assert (await client.request("tools/call", call))["content"][0]["text"] == "wiped"
 
 
-def limited(most: int) -> Server:
-    """One that answers so many requests at once, and no more."""
-    server = Server("limited", max_concurrent_requests=most)
-    for tool in waiting().tools:
-        server.tools.add(tool)
+def limited() -> Server:
+    """One that works on two requests at once."""
+    server = Server("limited", max_concurrent_requests=2)
+
+    @server.tool
+    async def hold() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    @server.tool
+    async def quick() -> str:
+        return "done"
+
     return server
 
 
 @requirement("tools:rate")
-async def test_more_calls_than_may_run_at_once_are_refused(connect: Connect) -> None:
-    async with connect(partial(limited, 2)) as client:
-        held = client.begin("tools/call", {"name": "hold"})
-        assert await client.text("until_holding") == "held"
-        second = client.begin("tools/call", {"name": "hold"})
-        refused = await client.refusal("tools/call", {"name": "release"})
-        assert refused.code == -32600
-        client.cancel(second)
-        for _ in range(100):
-            # There is room again as soon as the cancelled call has ended.
-            released = await client.begin("tools/call", {"name": "release"}).answer
-            if "result" in released:
-                break
-        assert (await held.result())["content"][0]["text"] == "held"
+async def test_calls_beyond_the_limit_are_refused_until_there_is_room(connect: Connect) -> None:
+    async with connect(limited) as client:
+        held = [client.begin("tools/call", {"name": "hold"}) for _ in range(2)]
+        refused = await client.refusal("tools/call", {"name": "quick"})
+        assert "2 requests are open" in str(refused)
+        client.cancel(held[0])
+        assert await admitted(client, "tools/call", {"name": "quick"})
+        client.cancel(held[1])
