@@ -214,6 +214,22 @@ def test_a_thread_that_does_not_end_does_not_keep_a_process_from_its_end(tmp_pat
         assert "a thread was still at work" in server.stderr
 
 
+def test_a_process_that_waits_for_a_thread_when_its_client_is_gone_ends_by_sigterm(
+    tmp_path: Path,
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with running(grace_s=0.1) as server:
+        server.send(*OLD.opening, OLD.call(1, "read_file", path=str(fifo)))
+        server.send(OLD.call(2, "wait_for_ever"))
+        server.says("waiting")
+        server.close_stdin()
+        server.says("stopped waiting")
+        server.signal(signal.SIGTERM)
+        # In good order, if it was just about to: what counts is that it ends.
+        assert server.ended() in (0, -signal.SIGTERM)
+
+
 def test_a_second_sigterm_ends_a_process_at_once(tmp_path: Path) -> None:
     with running() as server:
         server.send(*OLD.opening, OLD.call(1, "hold"), OLD.request(2, "ping"))

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from mcp_gen import Server
-from tests.support.frames import HANDSHAKE, each_lifecycle
+from tests.support.frames import HANDSHAKE, each_lifecycle, with_batches
 from tests.support.raw import RawClient, talking
 
 color: ContextVar[str] = ContextVar("color", default="none")
@@ -191,7 +191,19 @@ async def test_a_request_that_is_cancelled_before_it_began_never_begins(revision
         client.send(call(client, 1, "quick", name="a"), client.speaker.cancel(1))
         await client.ask(call(client, 2, "quick", name="b"))
         assert client.came == []
-    assert list(tools.tasks) == ["b"]
+        assert text(await client.ask(call(client, 1, "quick", name="c"))) == "c"
+    assert list(tools.tasks) == ["b", "c"]
+
+
+@with_batches
+async def test_a_batch_is_answered_without_what_was_cancelled_before_it_began(
+    revision: str,
+) -> None:
+    tools = Tools()
+    async with talking(tools.server, revision) as client:
+        asked = [call(client, 1, "quick", name="a"), call(client, 2, "quick", name="b")]
+        client.send(b"[" + b",".join(asked) + b"]", client.speaker.cancel(1))
+        assert [answer["id"] for answer in await client.next()] == [2]
 
 
 @each_lifecycle
