@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -187,7 +187,7 @@ class ServerUnderTest:
 
 
 @contextmanager
-def serving(faults: list[str]) -> Iterator[ServerUnderTest]:
+def serving(faults: list[str]) -> Generator[ServerUnderTest]:
     """A server that answers; afterwards `faults` say what was wrong with it."""
     with tempfile.TemporaryDirectory() as folder:
         server = ServerUnderTest(Path(folder) / "log")
