@@ -93,6 +93,11 @@ class Child:
         self.write(message + b"\n")
         return self.read_line()
 
+    def resident_bytes(self) -> int:
+        """The memory the child has in use. Linux only."""
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGESIZE")
+
     def cpu_s(self) -> float:
         """The CPU time the child has used. Linux only."""
         # The clock of another process, as clock_getcpuclockid(3) makes it: getrusage would tell

@@ -1,4 +1,4 @@
-"""An HTTP server on a port of its own choosing: `ours`, `bare REVISION` or `static`."""
+"""An HTTP server on a free port: `ours`, `bare REVISION`, `bare_streams` or `static`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,42 @@ def bare(revision: str) -> App:
 
     async def call(request: Request) -> Response:
         return Response(answer(await request.body()), media_type="application/json")
+
+    return Starlette(routes=[Route("/mcp", call, methods=["POST"])])
+
+
+def bare_streams() -> App:
+    """Streams of events that all get the same bytes when a tool is called, with Starlette alone."""
+    import asyncio
+    from collections.abc import AsyncIterator
+
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response, StreamingResponse
+    from starlette.routing import Route
+
+    event = (
+        b'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":'
+        b'{"io.modelcontextprotocol/subscriptionId":1}}}\n\n'
+    )
+    waiting: list[asyncio.Future[None]] = []
+
+    async def events() -> AsyncIterator[bytes]:
+        yield b":\n\n"
+        while True:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waiting.append(waiter)
+            await waiter
+            yield event
+
+    async def call(request: Request) -> Response:
+        if request.headers["mcp-method"] == "tools/call":
+            told = list(waiting)
+            waiting.clear()
+            for waiter in told:
+                waiter.set_result(None)
+            return Response(b"{}", media_type="application/json")
+        return StreamingResponse(events(), media_type="text/event-stream")
 
     return Starlette(routes=[Route("/mcp", call, methods=["POST"])])
 
@@ -67,4 +103,10 @@ def serve(app: App) -> None:
 
 if __name__ == "__main__":
     kind, *rest = sys.argv[1:]
-    serve(ours() if kind == "ours" else bare(*rest) if kind == "bare" else static)
+    apps: dict[str, Callable[..., App]] = {
+        "ours": ours,
+        "bare": bare,
+        "bare_streams": bare_streams,
+        "static": lambda: static,
+    }
+    serve(apps[kind](*rest))

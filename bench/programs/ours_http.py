@@ -32,6 +32,13 @@ async def text(a: int, b: int) -> str:
     return TEXT
 
 
+@server.tool
+async def change(a: int, b: int) -> int:
+    """Tell everybody that the list of tools has changed."""
+    server.notify.tool_list_changed()
+    return a + b
+
+
 def _add_many() -> None:
     for number in range(1000 - len(server.tools)):
 

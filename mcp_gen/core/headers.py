@@ -13,14 +13,26 @@ class Headers(Mapping[str, str]):
     Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-field-lines-and-combined-fi
     """
 
-    __slots__ = ("raw",)
+    __slots__ = ("_lines", "_raw")
 
     def __init__(self, lines: Collection[tuple[bytes, bytes]] = ()) -> None:
+        self._lines = lines
         # Names are in lower case already: ASGI says so.
-        self.raw: dict[bytes, bytes] = dict(lines)
+        self._raw: dict[bytes, bytes] | None = dict(lines)
+        if len(self._raw) != len(lines):
+            self._raw = _combined(lines)
+
+    @property
+    def raw(self) -> dict[bytes, bytes]:
         """Values by name in lower case."""
-        if len(self.raw) != len(lines):
-            self.raw = _combined(lines)
+        found = self._raw
+        if found is None:
+            found = self._raw = _combined(self._lines)
+        return found
+
+    def forget(self) -> None:
+        """Make the table anew when it is next asked for: the lines are kept anyway."""
+        self._raw = None
 
     def __getitem__(self, name: str) -> str:
         return self.raw[name.lower().encode("latin-1")].decode("latin-1")

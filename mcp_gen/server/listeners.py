@@ -33,7 +33,7 @@ class _Listener:
     def __init__(self, ctx: Context, topics: tuple[Topic, ...]) -> None:
         self.ctx = ctx
         self.topics = topics
-        self.waiting: list[tuple[Method[Any, None], Raw]] = []
+        self.waiting: list[tuple[Method[Any, None], Raw]] | None = None
         """What is still to go through the hooks."""
         self.ended = False
         self._loop = asyncio.get_running_loop()
@@ -54,10 +54,11 @@ class _Listener:
         """The params of a notification: its own tag, and what is the same for all listeners."""
         return Raw(self._tag + shared)
 
-    async def woken(self) -> None:
-        """Wait until there is something to do."""
-        await self._woken
-        self._woken = self._loop.create_future()
+    def woken(self) -> asyncio.Future[None]:
+        """What ends when there is something to do."""
+        if self._woken.done():
+            self._woken = self._loop.create_future()
+        return self._woken
 
     def wake(self) -> None:
         if not self._woken.done():
@@ -76,7 +77,7 @@ class Listeners:
         self._kernel = kernel
         # Dicts for their order: whoever came first is told first.
         self._by_topic: dict[Topic, dict[_Listener, None]] = {}
-        self._by_outlet: dict[Outlet, dict[_Listener, None]] = {}
+        self._by_outlet: dict[Outlet, tuple[_Listener, ...]] = {}
 
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
@@ -85,16 +86,19 @@ class Listeners:
         granted = self._granted(params.notifications)
         listener = _Listener(ctx, tuple(_topics(granted)))
         profile, outlet = ctx.profile, ctx.caller.outlet
-        client = asking(profile, outlet, self._kernel, ctx)
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
-            await client.notify(profile.acknowledged, first)
+            await asking(profile, outlet, self._kernel, ctx).notify(profile.acknowledged, first)
+            del first
         self._add(listener, outlet)
+        # There may be many who listen, and for long: they keep only what they need.
+        del granted, params
         try:
             while not listener.ended:
                 await listener.woken()
                 while listener.waiting:
                     method, raw = listener.waiting.pop(0)
+                    client = asking(profile, outlet, self._kernel, ctx)
                     await client.notify(method, method.decode_params(raw))
         finally:
             self._remove(listener, outlet)
@@ -127,12 +131,14 @@ class Listeners:
 
     def _add(self, listener: _Listener, outlet: Outlet) -> None:
         self._kernel.loops.add(asyncio.get_running_loop())
-        self._by_outlet.setdefault(outlet, {})[listener] = None
+        self._by_outlet[outlet] = (*self._by_outlet.get(outlet, ()), listener)
         for topic in listener.topics:
             self._by_topic.setdefault(topic, {})[listener] = None
 
     def _remove(self, listener: _Listener, outlet: Outlet) -> None:
-        _discard(self._by_outlet, outlet, listener)
+        left = tuple(one for one in self._by_outlet.pop(outlet, ()) if one is not listener)
+        if left:
+            self._by_outlet[outlet] = left
         for topic in listener.topics:
             _discard(self._by_topic, topic, listener)
 
@@ -145,7 +151,7 @@ class Listeners:
                 continue
             params = listener.params(shared)
             if is_watched(self._kernel, method):
-                listener.waiting.append((method, params))
+                listener.waiting = [*(listener.waiting or ()), (method, params)]
                 listener.wake()
             else:
                 send(listener.ctx.caller.outlet, method, params)
@@ -154,7 +160,7 @@ class Listeners:
         """End the requests of one connection, or all of them, in good order; on any thread."""
         outlets = list(self._by_outlet) if outlet is None else [outlet]
         for one in outlets:
-            for listener in list(self._by_outlet.get(one, ())):
+            for listener in self._by_outlet.get(one, ()):
                 listener.end()
 
 

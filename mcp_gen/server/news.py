@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -84,11 +84,11 @@ class News:
         """End every request that listens, in good order; new ones may come."""
         self._listeners.end()
 
-    async def listen(
+    def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
-    ) -> common.SubscriptionsListenResult:
+    ) -> Awaitable[common.SubscriptionsListenResult]:
         """What a request to listen is answered with, when it ends."""
-        return await self._listeners.listen(ctx, params)
+        return self._listeners.listen(ctx, params)
 
     # --- one burst of changes, one message ---
 
@@ -195,10 +195,11 @@ class NewsHandlers(ServerHandlers[Any]):
 
     server: Server
 
-    async def subscriptions_listen(
+    def subscriptions_listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
-    ) -> common.SubscriptionsListenResult:
+    ) -> Awaitable[common.SubscriptionsListenResult]:
         """subscriptions/listen"""
         if isinstance(ctx.caller.outlet, AnswerOnly):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
-        return await self.server.notify.listen(ctx, params)
+        # Not awaited here: each open request would keep one more frame.
+        return self.server.notify.listen(ctx, params)

@@ -109,7 +109,10 @@ class HttpExchange(Generic[C]):
                 id = frame.id
             binding = self._binding(headers, frame.params)
             if binding.profile.handshake is None:
-                return await self._requests.answer(binding, frame, headers, reply)
+                answering = self._requests.answer(binding, frame, headers, reply)
+                # What is open for long is not to keep its message.
+                del message, frame
+                return await answering
             if self._without_sessions is not None:
                 return await self._without_sessions.answer(binding, frame, headers, reply)
             return await self._in_session(binding.profile, frame, headers, reply)
@@ -219,6 +222,7 @@ class HttpExchange(Generic[C]):
         # What else hooks were told of the session comes before its end.
         await settle(session.hooks, GRACE_S)
         await session.kernel.hooks.tell_closed(session)
+        session.let_go()
         if self._servers is not None:
             await self._servers.close(session.kernel)
 

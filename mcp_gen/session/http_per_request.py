@@ -71,19 +71,19 @@ class PerRequestExchange(Generic[C]):
         lasting = call.route.method is profile.listen
         if profile.stream_drop_cancels:
             outlet.runs_in(reply.cancels(lasting=lasting))
-        body = await (self._last(call, outlet) if lasting else self._kernel.run(call))
+        if lasting:
+            outlet.lasting = True
+            self._lasting.add(outlet)
+            headers.forget()
+            del frame, caller
+        try:
+            body = await self._kernel.run(call)
+        finally:
+            if lasting:
+                self._lasting.discard(outlet)
         if call.error_code is None:
             return Answer(200, body)
         return Answer(profile.http_status.get(call.error_code, 200), body)
-
-    async def _last(self, call: Call[C], outlet: AnswerOnly | ReplyOutlet) -> bytes:
-        """Run what is open for as long as its client wants."""
-        outlet.lasting = True
-        self._lasting.add(outlet)
-        try:
-            return await self._kernel.run(call)
-        finally:
-            self._lasting.discard(outlet)
 
     def end_lasting(self) -> None:
         """Let what would go on for ever come to an end in good order."""

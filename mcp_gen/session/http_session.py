@@ -20,6 +20,7 @@ from mcp_gen.session.http_post import Post
 from mcp_gen.session.http_streams import Streams
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
+from mcp_gen.session.outlet import ANSWER_ONLY
 from mcp_gen.session.peer import Session
 
 if TYPE_CHECKING:
@@ -113,6 +114,13 @@ class HttpSession(Link, Session):
             self.streams.end_listening()
             self._lose(SessionLost("the session has ended"))
             self._ended(self)
+
+    def let_go(self) -> None:
+        """Hold on to nothing that holds on to it: it is freed at once, not when garbage is."""
+        if self.caller is not None:
+            self.caller.session = None
+            self.caller.outlet = ANSWER_ONLY
+        vars(self).pop("client", None)
 
     # --- one POST ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -72,7 +72,7 @@ class Call(NamedTuple):
     headers: Headers
     path: str
     """Without the path under which the app is mounted."""
-    more: list[Line]
+    more: Sequence[Line]
     """Headers that every answer to it has."""
     principal: str | None
     watch: Watch
@@ -138,9 +138,9 @@ class AsgiApp:
             await self._serve_other(scope, receive, send)
             return
         headers = Headers(scope["headers"])
-        raw = headers.raw
-        origin = raw.get(b"origin")
-        objection = self._guard.objection(scope.get("server"), raw.get(b"host"), origin)
+        origin = headers.raw.get(b"origin")
+        host = headers.raw.get(b"host")
+        objection = self._guard.objection(scope.get("server"), host, origin)
         if objection:
             await send_answer(send, _refusal(403, objection))
             return
@@ -153,7 +153,7 @@ class AsgiApp:
                 _log.exception("no request can be served")
                 await send_answer(send, Answer(503))
                 return
-        more: list[Line] = []
+        more: Sequence[Line] = ()
         if origin is not None and self._cross_origin:
             more = cors.answer_headers(origin)
         path: str = scope["path"]
@@ -252,8 +252,11 @@ class AsgiApp:
             call.principal,
             call.more,
         )
+        answering = self._exchange.answer(body, call.headers, reply)
+        # What is open for long is not to keep its message.
+        del body
         try:
-            answer = await self._exchange.answer(body, call.headers, reply)
+            answer = await answering
         except asyncio.CancelledError:
             if not reply.cancelled:
                 reply.release()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -49,7 +50,7 @@ class HttpReply(Struct, eq=False):
     only_stream: bool
     """Whether the client takes nothing but a stream."""
     principal: str | None
-    _more: list[Line]
+    _more: Sequence[Line]
     """Headers that every answer to this request has."""
     headers: Mapping[str, str] | None = None
     opening: Callable[[], bytes] | None = None
@@ -75,7 +76,8 @@ class HttpReply(Struct, eq=False):
     cancelled: bool = False
     """Whether this reply has cancelled that task."""
     _watcher: asyncio.Task[None] | None = None
-    _timer: asyncio.TimerHandle | None = None
+    due_s: float = 0.0
+    """When to look whether the client has heard anything, by the clock of the event loop."""
 
     # --- what the session's side calls: see core.transport.Reply ---
 
@@ -169,8 +171,6 @@ class HttpReply(Struct, eq=False):
         """Watch no longer: the handler has ended. Whether its task is cancelled all the same."""
         watch = self._watch
         watch.discard(self)
-        if self._timer is not None:
-            self._timer.cancel()
         if self._watcher is not None:
             self._watcher.cancel()
         task, self._task = self._task, None
@@ -203,14 +203,20 @@ class HttpReply(Struct, eq=False):
 
     # --- a request that has been open for a while ---
 
-    def watch(self) -> None:
+    def watch(self, now_s: float) -> None:
         """Notice from now on if the client hangs up, and do not leave it without a sign of life."""
-        loop = self._watch.loop
-        self._watcher = loop.create_task(self._wait_for_end())
-        if self._begun:
-            self._timer = loop.call_later(self._watch.keep_alive_s, self._tick)
-        elif self.can_stream:
-            self._timer = loop.call_later(self._watch.sse_after_s, self._tick)
+        self._watcher = self._watch.loop.create_task(self._wait_for_end())
+        first_s = self._watch.keep_alive_s if self._begun else self._watch.sse_after_s
+        self.due_s = now_s + first_s if self.can_stream else math.inf
+
+    def look(self, now_s: float) -> None:
+        """Begin the stream of a slow answer, and keep a silent one alive."""
+        if not self._begun:
+            self.begin()
+        elif self._silent and not self._size_bytes:
+            self.send(sse.COMMENT)
+        self._silent = True
+        self.due_s = now_s + self._watch.keep_alive_s
 
     async def _wait_for_end(self) -> None:
         try:
@@ -219,14 +225,6 @@ class HttpReply(Struct, eq=False):
         except Exception as error:
             _log.debug("a request can be read no longer: %r", error)
         self._drop()
-
-    def _tick(self) -> None:
-        if not self._begun:
-            self.begin()
-        elif self._silent and not self._size_bytes:
-            self.send(sse.COMMENT)
-        self._silent = True
-        self._timer = self._watch.loop.call_later(self._watch.keep_alive_s, self._tick)
 
     def _drop(self) -> None:
         if self.dropped:

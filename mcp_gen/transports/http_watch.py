@@ -1,7 +1,7 @@
 """Which requests have been open for a while: found by one timer, so that short ones cost nothing.
 
-Only then is anything done that takes a task or a timer: to notice that a client hangs up, to begin
-a stream for a slow answer, to keep a silent one alive.
+Only then is anything done that takes a task or time: to notice that a client hangs up, to begin a
+stream for a slow answer, to keep a silent one alive.
 """
 
 from __future__ import annotations
@@ -16,12 +16,26 @@ if TYPE_CHECKING:
 __all__ = ["Watch"]
 
 SWEEP_S = 0.05
+"""A request has been open for a while if two sweeps have found it."""
+LOOK_S = 1.0
+"""How often those are looked at, at least."""
 
 
 class Watch:
     """The open requests of one app in one event loop."""
 
-    __slots__ = ("_old", "_timer", "_young", "keep_alive_s", "lasting", "loop", "sse_after_s")
+    __slots__ = (
+        "_every_s",
+        "_looker",
+        "_old",
+        "_sweeper",
+        "_young",
+        "keep_alive_s",
+        "lasting",
+        "long",
+        "loop",
+        "sse_after_s",
+    )
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, sse_after_s: float, keep_alive_s: float
@@ -31,24 +45,42 @@ class Watch:
         self.keep_alive_s = keep_alive_s
         self.lasting: set[HttpReply] = set()
         """Replies that are open for as long as their client wants."""
+        self.long: set[HttpReply] = set()
+        """Replies that have been open for a while."""
         self._young: set[HttpReply] = set()
         self._old: set[HttpReply] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._looker: asyncio.TimerHandle | None = None
+        self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
 
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
         self._young.add(reply)
-        if self._timer is None:
-            self._timer = self.loop.call_later(SWEEP_S, self._sweep)
+        if self._sweeper is None:
+            self._sweeper = self.loop.call_later(SWEEP_S, self._sweep)
 
     def discard(self, reply: HttpReply) -> None:
         """The request is over."""
         self._young.discard(reply)
         self._old.discard(reply)
+        self.long.discard(reply)
 
     def _sweep(self) -> None:
         # What was there at the last sweep too has been open for one interval, or almost two.
         found, self._old, self._young = self._old, self._young, set()
-        self._timer = self.loop.call_later(SWEEP_S, self._sweep) if self._old else None
+        self._sweeper = self.loop.call_later(SWEEP_S, self._sweep) if self._old else None
+        now_s = self.loop.time()
         for reply in found:
-            reply.watch()
+            reply.watch(now_s)
+        self.long |= found
+        if self.long and self._looker is None:
+            self._looker = self.loop.call_later(self._every_s, self._look)
+
+    def _look(self) -> None:
+        # One timer for all: a handle for each would weigh as much as the rest of a silent stream.
+        now_s = self.loop.time()
+        for reply in self.long:
+            if now_s >= reply.due_s:
+                reply.look(now_s)
+        again = self.loop.call_later(self._every_s, self._look) if self.long else None
+        self._looker = again
