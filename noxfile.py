@@ -28,6 +28,11 @@ def npm_install(session: nox.Session, source: str) -> Path:
     return folder
 
 
+def at_once(session: nox.Session) -> tuple[str, ...]:
+    """The tests run on all processors, unless the arguments name some of them."""
+    return () if session.posargs else ("-n", "auto")
+
+
 @nox.session
 def schema(session: nox.Session) -> None:
     """Take up a published schema: `nox -s schema -- REVISION [--from FILE_OR_URL] [--pin]`."""
@@ -63,7 +68,14 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
     install(session, "codegen", "test", project=True)
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", *at_once(session), *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """200 sessions in memory for 30 s: no error, no task left over, memory flat."""
+    install(session, "test", project=True)
+    session.run("python", "-m", "tests.soak", *session.posargs)
 
 
 @nox.session
@@ -113,6 +125,7 @@ def wheel(session: nox.Session) -> None:
         "python",
         "-m",
         "pytest",
+        *at_once(session),
         "--ignore=tests/codegen",
         "--ignore=tests/test_architecture.py",
         "--ignore=tests/test_readme.py",

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ STARTS_S = 20.0
 ENDS_S = 15.0
 
 PASSED, FAILED, WARNING, SKIPPED = "SUCCESS", "FAILURE", "WARNING", "SKIPPED"
-_LISTED = re.compile(r"^ +- (?P<name>\S+) \[(?P<about>[^\]]+)\]$", re.MULTILINE)
+_LISTED = re.compile(r"^ +- (?P<name>\S+)(?: \[(?P<about>[^\]]+)\])?", re.MULTILINE)
 
 
 class Unusable(Exception):
@@ -96,7 +96,7 @@ class Suite:
         listed = self._run(self._script(version), "list", "--server")
         for found in _LISTED.finditer(listed):
             name, about = found["name"], found["about"]
-            if about != "extension":
+            if about and about != "extension":
                 cells += [Cell(name, revision, version) for revision in about.split(",")]
             elif not name.startswith(tuple(LEFT_OUT)):
                 raise Unusable(f"{version}: expected LEFT_OUT to say why {name} is not run")
@@ -148,26 +148,26 @@ class ServerUnderTest:
         self._log = log
         words = (sys.executable, "-m", "tests.conformance.server", "--port", str(port))
         with log.open("wb") as out:
-            self._process = subprocess.Popen(words, stdout=out, stderr=out)
+            self.process = subprocess.Popen(words, stdout=out, stderr=out)
         self._wait_for(port)
 
     @property
     def died(self) -> bool:
-        return self._process.poll() is not None
+        return self.process.poll() is not None
 
     def end(self) -> list[str]:
         """Tell it to stop; everything that was wrong with it, at its end or before."""
         faults: list[str] = []
         if self.died:
-            faults.append(f"the server died with status {self._process.returncode}")
-        self._process.terminate()
+            faults.append(f"the server died with status {self.process.returncode}")
+        self.process.terminate()
         try:
-            status = self._process.wait(ENDS_S)
+            status = self.process.wait(ENDS_S)
             if status and not faults:
                 faults.append(f"the server ended with status {status} when it was told to stop")
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
             faults.append(f"the server did not stop within {ENDS_S:.0f} s of SIGTERM")
         said = self._log.read_text(errors="replace")
         if "Traceback" in said:
@@ -187,7 +187,7 @@ class ServerUnderTest:
 
 
 @contextmanager
-def serving(faults: list[str]) -> Iterator[ServerUnderTest]:
+def serving(faults: list[str]) -> Generator[ServerUnderTest]:
     """A server that answers; afterwards `faults` say what was wrong with it."""
     with tempfile.TemporaryDirectory() as folder:
         server = ServerUnderTest(Path(folder) / "log")
@@ -237,7 +237,7 @@ def main() -> int:
     cells = [cell for cell in cells if not told.scenarios or cell.scenario in told.scenarios]
     faults: list[str] = []
     outcomes = run(suite, cells, faults)
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = Console(width=None if sys.stdout.isatty() else 150)
     show(console, outcomes)
     for fault in faults:
         console.print(f"[red]{escape(fault)}[/]", soft_wrap=True)
