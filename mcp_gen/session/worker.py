@@ -88,9 +88,8 @@ class Worker(Generic[C]):
             waits = False
             answer: bytes | None = None
             try:
-                handler: Any = call.route.call(call.ctx, call.params)
-                if type(handler) is not CoroutineType:
-                    handler = _awaited(handler)
+                made = call.route.call(call.ctx, call.params)
+                handler: Any = made if type(made) is CoroutineType else _awaited(made)
                 context = copy_context()
                 try:
                     blocker = context.run(handler.send, None)
