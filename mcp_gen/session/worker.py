@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context, copy_context
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -88,8 +87,9 @@ class Worker(Generic[C]):
             waits = False
             answer: bytes | None = None
             try:
-                made = call.route.call(call.ctx, call.params)
-                handler: Any = made if type(made) is CoroutineType else _awaited(made)
+                handler: Any = call.route.call(call.ctx, call.params)
+                if not hasattr(handler, "send"):
+                    handler = _awaited(handler)
                 context = copy_context()
                 try:
                     blocker = context.run(handler.send, None)
