@@ -143,7 +143,7 @@ class Kernel(Generic[C]):
         """What is put around middleware and all; call `changed` after it."""
         self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
         """Requests that no revision knows, by method: the route of each at a revision."""
-        self.heard: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
+        self.custom_notices: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
         """Notifications that no revision knows, and somebody listens to: the row of each."""
         self._bindings: dict[str, Binding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
@@ -202,7 +202,7 @@ class Kernel(Generic[C]):
 
     def notices(self) -> Notices:
         """What takes the notifications of one client."""
-        return Notices(self.hooks, _log, self.middleware, self.heard)
+        return Notices(self.hooks, _log, self.middleware, self.custom_notices)
 
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
         """The revision to answer a request at: the one it names itself, or its connection's."""
@@ -281,22 +281,21 @@ class Kernel(Generic[C]):
         Raises:
             CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
         """
-        error = speaking(error)
-        if isinstance(error, McpError | ProtocolError):
-            call.error_code = error.code
-            return envelope.failure(call.id, envelope.error_object(error))
-        name = call.route.method.name
-        if isinstance(error, RequestTimeout):
-            _log.warning("%s was not answered: %s", name, error)
-            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
-        if isinstance(error, KeyboardInterrupt):
-            raise error
-        if cancelled and isinstance(error, asyncio.CancelledError):
-            raise error
-        # Details stay here: they may hold what no peer should see.
-        _log.error("%s failed", name, exc_info=error)
-        if isinstance(error, McpGenError) and not isinstance(error, UsageError):
-            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
+        told, name = speaking(error), call.route.method.name
+        if isinstance(told, McpError | ProtocolError):
+            call.error_code = told.code
+            return envelope.failure(call.id, envelope.error_object(told))
+        if isinstance(told, KeyboardInterrupt) or (
+            cancelled and isinstance(told, asyncio.CancelledError)
+        ):
+            raise told
+        if isinstance(told, RequestTimeout):
+            _log.warning("%s was not answered: %s", name, told)
+        else:
+            # Details stay here: they may hold what no peer should see.
+            _log.error("%s failed", name, exc_info=error)
+        if isinstance(told, McpGenError) and not isinstance(told, UsageError):
+            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(told)))
         return internal_error(call.id)
 
     def answer(self, call: Call[C], result: Any) -> bytes:

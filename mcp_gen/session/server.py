@@ -72,6 +72,9 @@ class ServerSession(Link, Session, Generic[C]):
     def end(self) -> None:
         """End the session: what is in flight gets a moment, then the connection is closed."""
         self._most = 0
+        self._end()
+
+    def _end(self) -> None:
         if not self._ended.done():
             self._ended.set_result(None)
 
@@ -155,7 +158,8 @@ class ServerSession(Link, Session, Generic[C]):
         if error:
             _log.warning("the connection broke: %s", error)
         self._lose(SessionLost("the client hung up"))
-        self.end()
+        # What has come is still answered, though it may have to wait for the handshake.
+        self._end()
 
     # --- what came ---
 
@@ -195,7 +199,8 @@ class ServerSession(Link, Session, Generic[C]):
         if call.task is None:
             self._finish(call, None)
         else:
-            call.task.cancel()
+            # In the next turn: hooks hear of the cancellation before they hear what it does.
+            self._loop.call_soon(call.task.cancel)
 
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""

@@ -233,6 +233,21 @@ async def test_a_request_during_the_last_grace_is_refused() -> None:
         assert text(await client.answer(1)) == "a"
 
 
+async def test_what_came_behind_a_slow_handshake_is_begun_though_the_client_has_hung_up() -> None:
+    tools, goes_on = Tools(), asyncio.Event()
+
+    @tools.server.hooks.before_initialize
+    async def wait(ctx: Any, params: Any) -> None:
+        await goes_on.wait()
+
+    async with talking(tools.server, HANDSHAKE, opened=False) as client:
+        client.send(*client.speaker.opening, call(client, 1, "quick", name="a"))
+        await asyncio.sleep(0)
+        await client.transport.close()
+        asyncio.get_running_loop().call_soon(goes_on.set)
+    assert list(tools.tasks) == ["a"]
+
+
 async def test_what_waits_when_the_grace_is_over_is_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
