@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 __all__ = ["Headers"]
 
@@ -13,26 +14,28 @@ class Headers(Mapping[str, str]):
     Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-field-lines-and-combined-fi
     """
 
-    __slots__ = ("_lines", "_raw")
+    __slots__ = ("_lines", "raw")
+
+    raw: dict[bytes, bytes]
+    """Values by name in lower case."""
 
     def __init__(self, lines: Collection[tuple[bytes, bytes]] = ()) -> None:
         self._lines = lines
         # Names are in lower case already: ASGI says so.
-        self._raw: dict[bytes, bytes] | None = dict(lines)
-        if len(self._raw) != len(lines):
-            self._raw = _combined(lines)
-
-    @property
-    def raw(self) -> dict[bytes, bytes]:
-        """Values by name in lower case."""
-        found = self._raw
-        if found is None:
-            found = self._raw = _combined(self._lines)
-        return found
+        self.raw = dict(lines)
+        if len(self.raw) != len(lines):
+            self.raw = _combined(lines)
 
     def forget(self) -> None:
         """Make the table anew when it is next asked for: the lines are kept anyway."""
-        self._raw = None
+        del self.raw
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for what is not there.
+        if name != "raw":
+            raise AttributeError(name)
+        self.raw = _combined(self._lines)
+        return self.raw
 
     def __getitem__(self, name: str) -> str:
         return self.raw[name.lower().encode("latin-1")].decode("latin-1")

@@ -36,6 +36,7 @@ __all__ = [
 _log = logging.getLogger("mcp_gen.server")
 
 _JSON = b"application/json"
+_EXPECTED_JSON = "expected the header `Content-Type: application/json`"
 LAST_WORDS_S = 1.0
 """How long a request that would go on for ever may take to end when it is asked to."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -126,7 +127,7 @@ class AsgiApp:
         self._cross_origin = cross_origin
         self._sse_after_s = sse_after_s
         self._keep_alive_s = keep_alive_s
-        self._principal = principal or _principal
+        self._principal = principal
         self._beside = beside
         self._start = start
         self._stop = stop
@@ -159,7 +160,9 @@ class AsgiApp:
         path: str = scope["path"]
         if path != self._path:
             path = _under(scope)
-        call = Call(scope, receive, send, headers, path, more, self._principal(scope), watch)
+        principal = self._principal
+        who = scope.get(PRINCIPAL) if principal is None else principal(scope)
+        call = Call(scope, receive, send, headers, path, more, who, watch)
         if path != self._path:
             await self._serve_beside(call)
         elif scope["method"] == "POST":
@@ -234,27 +237,37 @@ class AsgiApp:
             await send_answer(call.send, answer, call.more)
 
     async def _post(self, call: Call) -> None:
-        accepts = _accepted(call.headers.raw.get(b"accept", b"*/*"))
+        _, receive, send, headers, _, more, principal, watch = call
+        raw = headers.raw
+        accepts = _accepted(raw.get(b"accept", b"*/*"))
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
             await call.refuse(406, f"expected the header `Accept: {expected}`")
             return
-        body = await read_message(call, self._max_body_bytes)
+        kind = raw.get(b"content-type", _JSON)
+        if kind != _JSON and not _is_json(kind):
+            await call.refuse(415, _EXPECTED_JSON)
+            return
+        message = await receive()
+        body: bytes | None = message.get("body", b"")
+        if not body or message.get("more_body") or len(body) > self._max_body_bytes:
+            # Most messages come whole.
+            body = await _read_on(call, self._max_body_bytes, message)
         if body is None:
             return
         streams = not self._json_only
         reply = HttpReply(
-            call.watch,
-            call.receive,
-            call.send,
+            watch,
+            receive,
+            send,
             accepts.events and streams,
             not accepts.json and streams,
-            call.principal,
-            call.more,
+            principal,
+            more,
         )
-        answering = self._exchange.answer(body, call.headers, reply)
+        answering = self._exchange.answer(body, headers, reply)
         # What is open for long is not to keep its message.
-        del body
+        del body, message, raw, headers
         try:
             answer = await answering
         except asyncio.CancelledError:
@@ -280,25 +293,30 @@ class AsgiApp:
 
 async def read_message(call: Call, limit_bytes: int) -> bytes | None:
     """The body of a POST; None if it was refused, or if the client hung up."""
-    kind = call.headers.raw.get(b"content-type", _JSON)
-    if kind != _JSON and kind.partition(b";")[0].strip().lower() != _JSON:
-        await call.refuse(415, "expected the header `Content-Type: application/json`")
-        return None
-    message = await call.receive()
-    body: bytes = message.get("body", b"")
-    if message.get("more_body") or message["type"] != "http.request":
-        parts, size = [body], len(body)
-        while message.get("more_body") and size <= limit_bytes:
-            message = await call.receive()
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-        if message["type"] != "http.request":
-            return None
-        body = b"".join(parts)
-    if len(body) <= limit_bytes:
-        return body
-    await call.refuse(413, f"a message may have at most {limit_bytes} bytes")
+    if _is_json(call.headers.raw.get(b"content-type", _JSON)):
+        return await _read_on(call, limit_bytes, await call.receive())
+    await call.refuse(415, _EXPECTED_JSON)
     return None
+
+
+async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | None:
+    """The body that a message begins; None if it was refused, or if the client hung up."""
+    parts: list[bytes] = []
+    left = limit_bytes
+    while message["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        left -= len(parts[-1])
+        if left < 0:
+            await call.refuse(413, f"a message may have at most {limit_bytes} bytes")
+            return None
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await call.receive()
+    return None
+
+
+def _is_json(kind: bytes) -> bool:
+    return kind.partition(b";")[0].strip().lower() == _JSON
 
 
 def accepts_events(headers: Headers) -> bool:
@@ -333,11 +351,6 @@ def _accepted(header: bytes) -> _Accepts:
 
 def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:
     return next((taken[name] for name in names if name in taken), False)
-
-
-def _principal(scope: Scope) -> str | None:
-    found: str | None = scope.get(PRINCIPAL)
-    return found
 
 
 def _under(scope: Scope) -> str:
