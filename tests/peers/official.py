@@ -10,6 +10,8 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters, stdio_client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.peers.observations import ANSWERS
 
@@ -66,16 +68,25 @@ class Peer:
         self._news.set()
 
 
-async def exercise(words: list[str], mode: str) -> dict[str, Any]:
+def reaching(transport: str, target: list[str]) -> Any:
+    """The client's transport: `target` is a command, or one URL."""
+    if transport == "http":
+        return streamable_http_client(*target)
+    if transport == "sse":
+        return sse_client(*target)
+    program, *arguments = target
+    return stdio_client(StdioServerParameters(command=program, args=arguments))
+
+
+async def exercise(transport: str, target: list[str], mode: str) -> dict[str, Any]:
     """Everything that is observed; `{"failed": ...}` in place of what could not be."""
     # Logging, sampling and roots: deprecated, but still spoken.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     peer = Peer()
-    program, *arguments = words
     seen: dict[str, Any] = {}
     with anyio.fail_after(2 * WAIT_S):
         async with Client(
-            stdio_client(StdioServerParameters(command=program, args=arguments)),
+            reaching(transport, target),
             mode=mode,
             elicitation_callback=peer.elicit,
             sampling_callback=peer.sample,

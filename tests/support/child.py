@@ -62,10 +62,11 @@ def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
 
 
 class Child:
-    """A running server. Every wait is bounded."""
+    """A running server. Every wait is bounded, by `wait_s`."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], wait_s: float = WAIT_S) -> None:
         self.process = process
+        self._wait_s = wait_s
         self._seen = watch()
         self._written = b""
         self._lines: queue.Queue[bytes] = queue.Queue()
@@ -89,7 +90,7 @@ class Child:
 
     def next(self) -> Any:
         """The next frame."""
-        line = self._lines.get(timeout=WAIT_S)
+        line = self._lines.get(timeout=self._wait_s)
         self._seen.saw("server", line)
         return msgspec.json.decode(line)
 
@@ -103,7 +104,7 @@ class Child:
     def says(self, text: str) -> None:
         """Wait until the server has written this to stderr."""
         while text not in self.stderr:
-            self.stderr += self._errors.get(timeout=WAIT_S).decode()
+            self.stderr += self._errors.get(timeout=self._wait_s).decode()
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -113,9 +114,9 @@ class Child:
 
     def ended(self) -> int:
         """The exit status; stderr is complete afterwards."""
-        status = self.process.wait(WAIT_S)
+        status = self.process.wait(self._wait_s)
         for thread in self._threads:
-            thread.join(WAIT_S)
+            thread.join(self._wait_s)
         while not self._errors.empty():
             self.stderr += self._errors.get_nowait().decode()
         return status
@@ -127,12 +128,12 @@ def running(**options: Any) -> AbstractContextManager[Child]:
 
 
 @contextmanager
-def started(words: Sequence[str]) -> Iterator[Child]:
+def started(words: Sequence[str], *, wait_s: float = WAIT_S) -> Iterator[Child]:
     """A command as a process that is gone afterwards."""
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    child = Child(process)
+    child = Child(process, wait_s)
     try:
         yield child
     finally:

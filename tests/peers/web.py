@@ -1,0 +1,46 @@
+"""A server's file as a process that serves it over HTTP on loopback, and how that process ended."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.child import Child, started
+
+__all__ = ["Served", "serving"]
+
+SCRIPT = Path(__file__).with_name("over_http.py")
+SAYS = "listening at "
+WAIT_S = 60.0
+
+
+class Served:
+    """A server that listens: `url` is where, without a path."""
+
+    def __init__(self, child: Child) -> None:
+        child.says(SAYS)
+        self._child = child
+        self.url, _, _ = child.stderr.partition(SAYS)[2].strip().rpartition("/")
+
+    def end(self) -> int:
+        """Tell it to end, and wait; its exit status."""
+        self._child.signal(signal.SIGTERM)
+        return self._child.ended()
+
+    @property
+    def stderr(self) -> str:
+        """What it has written to stderr, all of it once it has ended."""
+        return self._child.stderr
+
+
+@contextmanager
+def serving(file: Path, **options: Any) -> Iterator[Served]:
+    """A server of a file, at a port of its own; `options` are those of `Server.asgi`."""
+    words = [sys.executable, str(SCRIPT), str(file), json.dumps(options)]
+    with started(words, wait_s=WAIT_S) as child:
+        yield Served(child)
