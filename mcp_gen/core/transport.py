@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers
 
-__all__ = ["Answer", "Duplex", "Exchange", "Receiver", "Reply"]
+__all__ = ["Answer", "Duplex", "Exchange", "Posted", "Receiver", "Reply"]
 
 
 class Receiver(Protocol):
@@ -46,6 +46,21 @@ class Duplex(Protocol):
 
     async def close(self) -> None:
         """Send what is queued, then end. Calling it twice does nothing."""
+        ...
+
+
+@runtime_checkable
+class Posted(Protocol):
+    """What a duplex has beside, if each message is an HTTP request of its own."""
+
+    @property
+    def headers(self) -> Headers | None:
+        """Those of the message that is being delivered."""
+        ...
+
+    @property
+    def principal(self) -> str | None:
+        """Who the transport says the client is; None where nobody is told apart."""
         ...
 
 

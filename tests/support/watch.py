@@ -236,6 +236,10 @@ class Watched:
         self._side: Sender = side
         self._receiver: Receiver | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        # A transport may tell more of its messages than others do.
+        return getattr(self._inner, name)
+
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
         await self._inner.start(self)
