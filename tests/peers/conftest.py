@@ -1,4 +1,4 @@
-"""The official SDKs as real peers. They live in environments of their own: `nox -s peers`."""
+"""The official SDKs and the Inspector as real peers, from their own packages: `nox -s peers`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from tests.peers.command import Command
 def pytest_configure() -> None:
     if find_spec("mcp") is None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
-    if "PEERS_TYPESCRIPT" not in os.environ or shutil.which("node") is None:
+    packages = {"PEERS_TYPESCRIPT", "PEERS_INSPECTOR"}
+    if not packages <= os.environ.keys() or shutil.which("node") is None:
         # Not skipped: what was not tried did not pass.
         raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")
+    # What the tests serve over HTTP is on this machine.
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
 
 
 @pytest.fixture
