@@ -235,6 +235,16 @@ async def test_without_a_path_there_is_no_such_stream() -> None:
     assert (await request(Talker().server.asgi(), method="GET", path="/sse")).status == 404
 
 
+@pytest.mark.parametrize("offered", [PAIRED, [*PAIRED, PER_REQUEST]])
+async def test_a_server_of_such_revisions_alone_sends_clients_away_from_the_other_endpoint(
+    offered: list[str],
+) -> None:
+    app = Server("old", revisions=offered).asgi(sse_path="/sse")
+    reply = await request(app, OLD.initialize(0))
+    assert (reply.status, reply.json["id"]) == (404, 0)
+    assert reply.json["error"]["message"] == f"{PAIRED[-1]} is not spoken at this address"
+
+
 async def test_a_message_over_the_limit_is_too_large() -> None:
     app = Talker().server.asgi(sse_path="/sse", max_body_bytes=10)
     client = Paired(app, OLD)
