@@ -13,9 +13,11 @@ from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters, 
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.peers.command import Command
 from tests.peers.observations import ANSWERS
+from tests.peers.web import Served
 
-__all__ = ["exercise"]
+__all__ = ["exercise", "reaching"]
 
 WAIT_S = 20.0
 LISTS = {
@@ -68,17 +70,17 @@ class Peer:
         self._news.set()
 
 
-def reaching(transport: str, target: list[str]) -> Any:
-    """The client's transport: `target` is a command, or one URL."""
-    if transport == "http":
-        return streamable_http_client(*target)
-    if transport == "sse":
-        return sse_client(*target)
-    program, *arguments = target
+def reaching(server: Command | Served) -> Any:
+    """The client's transport."""
+    if server.transport == "http":
+        return streamable_http_client(*server.target)
+    if server.transport == "sse":
+        return sse_client(*server.target)
+    program, *arguments = server.target
     return stdio_client(StdioServerParameters(command=program, args=arguments))
 
 
-async def exercise(transport: str, target: list[str], mode: str) -> dict[str, Any]:
+async def exercise(server: Command | Served, mode: str) -> dict[str, Any]:
     """Everything that is observed; `{"failed": ...}` in place of what could not be."""
     # Logging, sampling and roots: deprecated, but still spoken.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
@@ -86,7 +88,7 @@ async def exercise(transport: str, target: list[str], mode: str) -> dict[str, An
     seen: dict[str, Any] = {}
     with anyio.fail_after(2 * WAIT_S):
         async with Client(
-            reaching(transport, target),
+            reaching(server),
             mode=mode,
             elicitation_callback=peer.elicit,
             sampling_callback=peer.sample,
@@ -118,7 +120,7 @@ def looks(client: Client, peer: Peer, mode: str) -> dict[str, Callable[[], Await
         except MCPError as error:
             return error
 
-    async def server() -> Any:
+    async def who() -> Any:
         return [client.server_info.name, client.server_info.version, client.protocol_version]
 
     async def instructions() -> Any:
@@ -242,7 +244,7 @@ def looks(client: Client, peer: Peer, mode: str) -> dict[str, Callable[[], Await
     prompt = types.PromptReference(type="ref/prompt", name="trip")
     template = types.ResourceTemplateReference(type="ref/resource", uri="users://{id}/profile")
     return {
-        "server": server,
+        "server": who,
         "instructions": instructions,
         "capabilities": capabilities,
         "tools": tools,

@@ -1,4 +1,9 @@
-"""A server's file, served over HTTP at a free port, which it logs: FILE OPTIONS, these as JSON."""
+"""A server's file, served over HTTP at a free port, which it logs.
+
+    python over_http.py OPTIONS FILE ARGUMENTS...
+
+OPTIONS are those of `Server.asgi`, as JSON; ARGUMENTS are for the file.
+"""
 
 import json
 import logging
@@ -8,5 +13,5 @@ from mcp_gen.cli.loading import load
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
-    file, options = sys.argv[1:]
-    load(file).run("http", port=0, **json.loads(options))
+    _, options, *sys.argv = sys.argv
+    load(sys.argv[0]).run("http", port=0, **json.loads(options))

@@ -22,7 +22,7 @@ import pytest
 from tests.peers.command import Command
 from tests.peers.observations import ANSWERS, EVERYTHING, expected
 from tests.peers.official import exercise
-from tests.peers.web import serving
+from tests.peers.web import Served, serving
 
 WAIT_S = 120.0
 
@@ -78,29 +78,28 @@ each_peer = pytest.mark.parametrize(
 def outcome(peer: Peer) -> Outcome:
     """What came of a client's run, for each test to tell."""
     found = Outcome()
-    with served(peer.transport, found) as target:
+    with served(peer.transport) as server:
         try:
             if peer.client == "python":
-                found.seen = asyncio.run(exercise(peer.transport, target, peer.mode))
+                found.seen = asyncio.run(exercise(server, peer.mode))
             else:
-                found.seen = _typescript(peer, target)
+                found.seen = _typescript(peer, server.target)
+            found.status = server.end()
         except Exception as error:  # told by each test, and tried only once
             found.failure = repr(error)
+        found.stderr = server.stderr
     return found
 
 
 @contextmanager
-def served(transport: str, outcome: Outcome) -> Iterator[list[str]]:
-    """The server, by its URL or the command that starts it; how it ended is noted."""
+def served(transport: str) -> Iterator[Command | Served]:
+    """The server, in a process of its own, or to be started by the client."""
     if transport == "stdio":
         with tempfile.TemporaryDirectory() as folder:
-            command = Command(Path(folder), EVERYTHING)
-            yield command.words
-            outcome.status, outcome.stderr = command.exit_status, command.stderr
+            yield Command(Path(folder), EVERYTHING)
     else:
-        with serving(EVERYTHING, sse_path="/sse") as web:
-            yield [web.url + ("/sse" if transport == "sse" else "/mcp")]
-            outcome.status, outcome.stderr = web.end(), web.stderr
+        with serving(EVERYTHING, transport=transport) as web:
+            yield web
 
 
 def seen(peer: Peer) -> dict[str, Any]:

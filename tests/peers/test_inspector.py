@@ -14,7 +14,7 @@ import pytest
 from tests.peers.command import Command
 from tests.peers.inspector import Ran, inspect
 from tests.peers.observations import TOOLS
-from tests.peers.web import Served, serving
+from tests.peers.web import PATHS, Served, serving
 
 INSPECTED = Path(__file__).with_name("inspected_server.py")
 OWN = ["folder", "header", "meta", "take", "variable"]
@@ -42,7 +42,7 @@ def served(**options: Any) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def web() -> Iterator[str]:
     """Where a server listens: `/mcp`, and `/sse` for clients of 2024-11-05."""
-    with served(sse_path="/sse") as found:
+    with served(transport="sse") as found:
         yield found.url
 
 
@@ -74,7 +74,6 @@ WAYS = [
     Way("http", "modern"),
     Way("sse", "legacy"),
 ]
-PATHS = {"http": "/mcp", "sse": "/sse"}
 each_way = pytest.mark.parametrize("way", WAYS, ids="-".join)
 each_web = pytest.mark.parametrize("way", [w for w in WAYS if w.transport in PATHS], ids="-".join)
 each_handshake = pytest.mark.parametrize(

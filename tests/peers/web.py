@@ -12,20 +12,28 @@ from typing import Any
 
 from tests.support.child import Child, started
 
-__all__ = ["Served", "serving"]
+__all__ = ["PATHS", "Served", "serving"]
 
 SCRIPT = Path(__file__).with_name("over_http.py")
 SAYS = "listening at "
+PATHS = {"http": "/mcp", "sse": "/sse"}
+"""Where each transport is served."""
 WAIT_S = 60.0
 
 
 class Served:
     """A server that listens: `url` is where, without a path."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: Child, transport: str) -> None:
+        self.transport = transport
         child.says(SAYS)
         self._child = child
         self.url, _, _ = child.stderr.partition(SAYS)[2].strip().rpartition("/")
+
+    @property
+    def target(self) -> list[str]:
+        """What a client needs to reach it."""
+        return [self.url + PATHS[self.transport]]
 
     def end(self) -> int:
         """Tell it to end, and wait; its exit status."""
@@ -39,8 +47,12 @@ class Served:
 
 
 @contextmanager
-def serving(file: Path, **options: Any) -> Iterator[Served]:
+def serving(
+    file: Path, *arguments: str, transport: str = "http", **options: Any
+) -> Iterator[Served]:
     """A server of a file, at a port of its own; `options` are those of `Server.asgi`."""
-    words = [sys.executable, str(SCRIPT), str(file), json.dumps(options)]
+    if transport == "sse":
+        options["sse_path"] = PATHS["sse"]
+    words = [sys.executable, str(SCRIPT), json.dumps(options), str(file), *arguments]
     with started(words, wait_s=WAIT_S) as child:
-        yield Served(child)
+        yield Served(child, transport)
