@@ -129,6 +129,9 @@ def running(**options: Any) -> AbstractContextManager[Child]:
 @contextmanager
 def started(words: Sequence[str]) -> Iterator[Child]:
     """A command as a process that is gone afterwards, with whatever it has started."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in whatever a script has put in the background; what it starts would be deaf to it too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
