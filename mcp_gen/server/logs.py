@@ -87,4 +87,5 @@ class LogHandlers(ServerHandlers["Context"]):
         """logging/setLevel"""
         if ctx.session is not None:
             ctx.session.log_level = params.level
+            ctx.session.unsaved = True
         return latest.EmptyResult()
