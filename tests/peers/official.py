@@ -19,7 +19,7 @@ from tests.peers.web import Served
 
 __all__ = ["exercise", "reaching"]
 
-WAIT_S = 20.0
+WAIT_S = 30.0
 LISTS = {
     types.ToolListChangedNotification: "tools",
     types.PromptListChangedNotification: "prompts",
