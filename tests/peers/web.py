@@ -18,7 +18,6 @@ SCRIPT = Path(__file__).with_name("over_http.py")
 SAYS = "listening at "
 PATHS = {"http": "/mcp", "sse": "/sse"}
 """Where each transport is served."""
-WAIT_S = 60.0
 
 
 class Served:
@@ -54,5 +53,5 @@ def serving(
     if transport == "sse":
         options["sse_path"] = PATHS["sse"]
     words = [sys.executable, str(SCRIPT), json.dumps(options), str(file), *arguments]
-    with started(words, wait_s=WAIT_S) as child:
+    with started(words) as child:
         yield Served(child, transport)

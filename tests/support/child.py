@@ -62,11 +62,10 @@ def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
 
 
 class Child:
-    """A running server. Every wait is bounded, by `wait_s`."""
+    """A running server. Every wait is bounded."""
 
-    def __init__(self, process: subprocess.Popen[bytes], wait_s: float = WAIT_S) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
-        self._wait_s = wait_s
         self._seen = watch()
         self._written = b""
         self._lines: queue.Queue[bytes] = queue.Queue()
@@ -90,7 +89,7 @@ class Child:
 
     def next(self) -> Any:
         """The next frame."""
-        line = self._lines.get(timeout=self._wait_s)
+        line = self._lines.get(timeout=WAIT_S)
         self._seen.saw("server", line)
         return msgspec.json.decode(line)
 
@@ -104,7 +103,7 @@ class Child:
     def says(self, text: str) -> None:
         """Wait until the server has written this to stderr."""
         while text not in self.stderr:
-            self.stderr += self._errors.get(timeout=self._wait_s).decode()
+            self.stderr += self._errors.get(timeout=WAIT_S).decode()
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -114,9 +113,9 @@ class Child:
 
     def ended(self) -> int:
         """The exit status; stderr is complete afterwards."""
-        status = self.process.wait(self._wait_s)
+        status = self.process.wait(WAIT_S)
         for thread in self._threads:
-            thread.join(self._wait_s)
+            thread.join(WAIT_S)
         while not self._errors.empty():
             self.stderr += self._errors.get_nowait().decode()
         return status
@@ -128,7 +127,7 @@ def running(**options: Any) -> AbstractContextManager[Child]:
 
 
 @contextmanager
-def started(words: Sequence[str], *, wait_s: float = WAIT_S) -> Iterator[Child]:
+def started(words: Sequence[str]) -> Iterator[Child]:
     """A command as a process that is gone afterwards, with whatever it has started."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in whatever a script has put in the background; what it starts would be deaf to it too.
@@ -140,7 +139,7 @@ def started(words: Sequence[str], *, wait_s: float = WAIT_S) -> Iterator[Child]:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    child = Child(process, wait_s)
+    child = Child(process)
     try:
         yield child
     finally:
