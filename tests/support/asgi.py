@@ -160,6 +160,17 @@ class Open:
         self._taken += 1
         return events[self._taken - 1]
 
+    async def stream(self) -> AsyncIterator[Event]:
+        """Every event from now on, until the stream ends."""
+        while True:
+            while len(events := self._events()) > self._taken:
+                self._taken += 1
+                yield events[self._taken - 1]
+            if self.task.done():
+                return
+            self._news.clear()
+            await self._news.wait()
+
     async def frame(self) -> Any:
         """The next message of the stream; what only has an id is passed over."""
         while True:
@@ -174,7 +185,9 @@ class Open:
 
     def _events(self) -> list[Event]:
         found = self.so_far
-        return found.events if found else []
+        if found is None or found.headers.get("content-type") != "text/event-stream":
+            return []
+        return found.events
 
     async def _until(self, there: Any) -> None:
         async with asyncio.timeout(WAIT_S):

@@ -13,11 +13,11 @@ import mcp_wire
 from tests.requirements.manifest import Requirement, requirements
 from tests.support.connect import Connect
 
-__all__ = ["Named", "cells", "named_in", "requirement"]
+__all__ = ["Named", "cells", "named_in", "not_over", "requirement"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TRANSPORTS = ("memory", "stdio")
+TRANSPORTS = ("memory", "stdio", "http")
 
 
 class Named(NamedTuple):
@@ -47,11 +47,18 @@ def requirement(*ids: str) -> Callable[[F], F]:
     return mark
 
 
-def cells(ids: tuple[str, ...]) -> list[Connect]:
+def not_over(*cells: str) -> Callable[[F], F]:
+    """Marks a test that says nothing about some cells: `http`, or `http-` and a revision."""
+    mark: Callable[[F], F] = pytest.mark.not_over(*cells)
+    return mark
+
+
+def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
     """Where a test of these requirements runs: over what, and at which revisions."""
     rows = [requirements()[id] for id in ids]
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
-    return [Connect(over, one) for over in _transports(rows) for one in revisions]
+    found = [Connect(over, one) for over in _transports(rows) for one in revisions]
+    return [one for one in found if not (without and str(one).startswith(without))]
 
 
 def _transports(rows: list[Requirement]) -> tuple[str, ...]:

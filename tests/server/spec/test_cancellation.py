@@ -13,7 +13,7 @@ from tests.server.spec.servers import SILENT, asking, hurried, rich, waiting
 from tests.support.asked import Asked
 from tests.support.connect import Connect
 from tests.support.conversation import Conversation
-from tests.support.requirement import requirement
+from tests.support.requirement import not_over, requirement
 
 HOLD = {"name": "hold"}
 ROOTS = {"roots": [{"uri": "file:///home"}]}
@@ -104,6 +104,7 @@ def talkative() -> Server:
 
 
 @requirement("cancellation:received:logged")
+@not_over("http-2026-07-28")
 async def test_why_a_call_was_cancelled_is_in_the_log(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -155,6 +156,7 @@ def listened_to() -> Server:
 
 
 @requirement("cancellation:sent:listening-only")
+@not_over("http")
 async def test_the_server_cancels_a_listening_request_and_nothing_else(connect: Connect) -> None:
     async with connect(listened_to, answers={"sampling/createMessage": lambda _: {}}) as client:
         await client.refusal("tools/call", {"name": "choose"})

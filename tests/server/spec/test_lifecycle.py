@@ -14,7 +14,7 @@ from tests.server.spec.servers import SILENT, asking, hurried, only, rich
 from tests.support.asked import SILENCE
 from tests.support.connect import Connect
 from tests.support.conversation import Conversation
-from tests.support.requirement import requirement
+from tests.support.requirement import not_over, requirement
 
 HANDSHAKES = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).handshake]
 BLUE = {"action": "accept", "content": {"colour": "blue"}}
@@ -30,6 +30,7 @@ def handshake(client: Conversation, revision: Any) -> dict[str, Any]:
 
 
 @requirement("lifecycle:initialize:first")
+@not_over("http")
 async def test_nothing_is_answered_before_the_handshake_but_pings(connect: Connect) -> None:
     async with connect(rich, opened=False) as client:
         assert (await client.refusal("tools/list")).code == -32600
