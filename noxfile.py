@@ -18,6 +18,21 @@ def install(session: nox.Session, *groups: str, project: bool = False) -> None:
     session.install(*packages, *(["-e", "."] if project else []))
 
 
+def npm_install(session: nox.Session, source: str) -> Path:
+    """Copy a folder with a package.json to where its packages may be, and install them."""
+    folder = (Path(session.create_tmp()) / Path(source).name).resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder)
+    quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--silent")
+    session.run("npm", "install", "--prefix", str(folder), *quiet)
+    return folder
+
+
+def at_once(session: nox.Session) -> tuple[str, ...]:
+    """The tests run on all processors, unless the arguments name some of them."""
+    return () if session.posargs else ("-n", "auto")
+
+
 @nox.session
 def schema(session: nox.Session) -> None:
     """Take up a published schema: `nox -s schema -- REVISION [--from FILE_OR_URL] [--pin]`."""
@@ -53,20 +68,31 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
     install(session, "codegen", "test", project=True)
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", *at_once(session), *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """200 sessions in memory for 30 s: no error, no task left over, memory flat."""
+    install(session, "test", project=True)
+    session.run("python", "-m", "tests.soak", *session.posargs)
 
 
 @nox.session
 def peers(session: nox.Session) -> None:
     """Talk to the official SDKs over real pipes: Python's both ways, TypeScript's as clients."""
-    install(session, "test", "peers", project=True)
-    folder = Path(session.create_tmp()) / "typescript"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree("tests/peers/typescript", folder)
-    quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--silent")
-    session.run("npm", "install", "--prefix", str(folder), *quiet)
-    environment = {"PEERS_TYPESCRIPT": str(folder.resolve())}
+    install(session, "test", "peers", "node", project=True)
+    environment = {"PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript"))}
     session.run("python", "-m", "pytest", "tests/peers", *session.posargs, env=environment)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Run the official conformance suite against a server; `-- SCENARIO...` narrows it."""
+    install(session, "node", project=True)
+    folder = npm_install(session, "tests/conformance/suite")
+    words = ("--suite", str(folder), *session.posargs)
+    session.run("python", "-m", "tests.conformance.run", *words)
 
 
 @nox.session
@@ -99,6 +125,7 @@ def wheel(session: nox.Session) -> None:
         "python",
         "-m",
         "pytest",
+        *at_once(session),
         "--ignore=tests/codegen",
         "--ignore=tests/test_architecture.py",
         "--ignore=tests/test_readme.py",

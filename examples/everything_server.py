@@ -225,10 +225,13 @@ class Choice:
     colour: Literal["red", "green", "blue"]
 
 
+Extra = Literal["bow", "card", "ribbon"]
+
+
 @dataclass
 class Size:
     size: Literal["small", "large"]
-    extras: list[Literal["bow", "card", "ribbon"]] = field(default_factory=list)
+    extras: list[Extra] = field(default_factory=list[Extra])
 
 
 @server.tool

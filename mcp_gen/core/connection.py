@@ -115,7 +115,7 @@ class Connection(Generic[W]):
         """
         if not data.startswith(b"{") and data.lstrip().startswith(b"["):
             return self._receive_batch(data)
-        return [self._event(data, None)]
+        return [self.read(data)]
 
     def _receive_batch(self, data: bytes) -> list[Event]:
         batch = Batch()
@@ -126,11 +126,12 @@ class Connection(Generic[W]):
                 raise InvalidRequest(f"expected one message, got an array: {spoken} has no batches")
         except ProtocolError as error:
             return [_refused(error, None)]
-        events = [self._event(entry, batch) for entry in entries]
+        events = [self.read(entry, batch) for entry in entries]
         batch.open = sum(isinstance(event, Requested | Refused) for event in events)
         return events
 
-    def _event(self, data: bytes | Raw, batch: Batch | None) -> Event:
+    def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
+        """Decode one message that is no array, or an entry of one; see `receive`."""
         try:
             frame = envelope.read(data)
         except NoAnswer as error:

@@ -69,6 +69,7 @@ def read_result(
 
     Raises:
         ResourceNotFound: the value is None.
+        ValueError: a time to live that the function has given is below 0.
     """
     home = _home(revision)
     if isinstance(value, Wire):
@@ -87,6 +88,8 @@ def read_result(
 
 
 def _completed(value: Any, home: _Home, mime_type: str | None, hints: Mapping[str, Any]) -> Any:
+    if getattr(value, "ttl_ms", 0) < 0:
+        raise ValueError(f"ttl_ms={value.ttl_ms}: a time to live is at least 0")
     contents = [_part(one, home, one.uri, mime_type) for one in value.contents]
     # At a revision that has hints, the function has given its own.
     own = {key: getattr(value, key) for key in hints if hasattr(value, key)}

@@ -71,12 +71,12 @@ class OffersMethods:
         self, name: str, *, params: type[P], revisions: Sequence[str] = mcp_wire.REVISIONS
     ) -> Callable[[Hears[P]], Hears[P]]:
         """Hear a notification that the protocol does not have; see `method`."""
-        row = self._row(name, params, custom.notification_row, self.kernel.heard)
+        row = self._row(name, params, custom.notification_row, self.kernel.custom_notices)
         rows = dict.fromkeys(select(revisions), row)
 
         def add(handler: Hears[P]) -> Hears[P]:
             _check_async(name, handler)
-            self.kernel.heard[name] = lambda profile: rows.get(profile.revision)
+            self.kernel.custom_notices[name] = lambda profile: rows.get(profile.revision)
             return NoticePoint[P](self.kernel.hooks, name).add(handler)
 
         return add

@@ -103,6 +103,7 @@ class _HandledPrompt:
         self._prompt = prompt
         self._handler = handler
         self._is_async = inspect.iscoroutinefunction(handler)
+        self._names = [one.name for one in prompt.arguments or ()]
         self._required = [one.name for one in prompt.arguments or () if one.required]
 
     def describe(self) -> latest.Prompt:
@@ -116,9 +117,10 @@ class _HandledPrompt:
         missing = [name for name in self._required if name not in arguments]
         if missing:
             raise missing_arguments(self.name, missing)
+        given = {name: arguments[name] for name in self._names if name in arguments}
         if self._is_async:
-            return await self._handler(ctx, arguments)
-        return await call_in_thread(ctx, partial(self._handler, ctx, arguments), {})
+            return await self._handler(ctx, given)
+        return await call_in_thread(ctx, partial(self._handler, ctx, given), {})
 
 
 class PromptBox:
@@ -253,7 +255,7 @@ class OffersPrompts:
         """Offer a function as a prompt, see `prompt`; or a Prompt, with what fills it in.
 
         A handler is called as `handler(ctx, arguments)`, with the texts as they came; those that
-        the Prompt says are required are there.
+        the Prompt says are required are there, and none that it does not name.
         """
         if isinstance(what, Wire):
             prompt: latest.Prompt = project(what, mcp_wire.LATEST).value

@@ -18,7 +18,7 @@ from mcp_gen.server.hints import CacheHints
 from mcp_gen.server.signature import Signature
 from mcp_gen.server.text_values import Choices, choices, made_of_text, takes_several
 from mcp_gen.server.uri_templates import UriTemplate
-from mcp_gen.server.uris import check_uri
+from mcp_gen.server.uris import check_beginning, check_uri
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ class TemplatedResource:
         self.template = UriTemplate(uri_template, frozenset(lists))
         self.prefix = self.template.prefix
         """What every URI of the template begins with."""
+        check_beginning(self.prefix, f"URI template {uri_template!r}")
         self._check()
         fields = {**_of_function(self.signature), **_said(given)}
         self.described = latest.ResourceTemplate(uri_template=uri_template, **fields)

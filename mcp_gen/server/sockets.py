@@ -74,38 +74,62 @@ class ServesSockets(ABC):
     async def _accepting(
         self, listen: Callable[[Accept], Awaitable[asyncio.Server]]
     ) -> AsyncGenerator[asyncio.Server]:
-        talking: set[asyncio.Task[None]] = set()
-
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
-            talking.add(task)
-            task.add_done_callback(talking.discard)
-
+        connections = _Connections(self)
         async with self._listening():
-            listener = await listen(accept)
+            listener = await listen(connections.accept)
             try:
                 yield listener
             finally:
                 listener.close()
-                for task in talking:
-                    task.cancel()
-                if talking:
-                    await asyncio.wait(talking)
+                await connections.end()
                 await listener.wait_closed()
 
     def _listening(self) -> AbstractAsyncContextManager[None]:
         """What lasts as long as somebody may connect."""
         return contextlib.nullcontext()
 
+
+class _Connections:
+    """Those who have connected, each with a task of its own."""
+
+    def __init__(self, server: ServesSockets) -> None:
+        self._server = server
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sessions: set[ServerSession[Context]] = set()
+        self._ending = False
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one who has connected."""
+        task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def end(self) -> None:
+        """End every connection; what is in flight gets a moment."""
+        self._ending = True
+        for session in self._sessions:
+            session.end()
+        tasks = list(self._tasks)
+        try:
+            if tasks:
+                await asyncio.wait(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
         from mcp_gen.transports.streams import StreamTransport
 
-        limit = self.max_message_bytes or DEFAULT_MAX_MESSAGE_BYTES
+        limit = self._server.max_message_bytes or DEFAULT_MAX_MESSAGE_BYTES
         transport = StreamTransport(reader, writer, max_message_bytes=limit)
         try:
-            async with self.connect(transport) as session:
+            async with self._server.connect(transport) as session:
+                self._sessions.add(session)
+                if self._ending:
+                    session.end()
                 await session.wait_ended()
+                self._sessions.discard(session)
         except Exception:
             # One connection that fails is no reason to refuse the others.
             _log.exception("a connection failed")

@@ -6,9 +6,10 @@ import re
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["check_literal", "check_uri", "decoded", "is_uri"]
+__all__ = ["check_beginning", "check_literal", "check_uri", "decoded", "is_uri"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_SCHEME_BEGUN = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)?")
 _NO_LITERAL = re.compile(r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})")
 _NO_URI = re.compile(r"[\x00-\x20\x7f<>\"]")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -35,7 +36,21 @@ def check_uri(text: str, what: str) -> None:
     """
     check_literal(text, what)
     if not _SCHEME.match(text):
-        raise UsageError(f"{what}: a URI begins with a scheme, such as `config://{text}`")
+        raise _without_scheme(text, what)
+
+
+def check_beginning(text: str, what: str) -> None:
+    """Refuse what no URI begins with; `text` is what stands before a template's first variable.
+
+    Raises:
+        UsageError: it is neither a scheme nor the beginning of one.
+    """
+    if not (_SCHEME.match(text) or _SCHEME_BEGUN.fullmatch(text)):
+        raise _without_scheme(text, what)
+
+
+def _without_scheme(text: str, what: str) -> UsageError:
+    return UsageError(f"{what}: a URI begins with a scheme, such as `config://{text}`")
 
 
 def is_uri(text: str) -> bool:

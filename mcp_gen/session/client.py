@@ -16,7 +16,7 @@ from mcp_gen.core.errors import (
     SessionLost,
 )
 from mcp_gen.core.project import project
-from mcp_gen.session.kernel import internal_error, is_cancelled, settle
+from mcp_gen.session.kernel import internal_error, settle
 from mcp_gen.session.link import Link
 from mcp_gen.session.notices import Notices
 
@@ -84,7 +84,7 @@ class ClientLink(Link):
     async def close(self) -> None:
         """End the transport; whoever still waits gets SessionLost."""
         self._lose(SessionLost("the session was closed"))
-        await settle(self._tasks, 0)
+        await settle(self._tasks, 0, self._give_up)
         try:
             await self._transport.close()
         finally:
@@ -159,8 +159,7 @@ class ClientLink(Link):
         try:
             answer = await self._answer(route, event)
         finally:
-            task = self._connection.in_flight.pop(event.id)
-            self._send(None if task.cancelling() else answer, event.batch)
+            self._send(answer if self._ends(event.id) else None, event.batch)
 
     async def _answer(self, route: Route[Any], event: Requested) -> bytes:
         try:
@@ -180,7 +179,7 @@ class ClientLink(Link):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            if isinstance(error, asyncio.CancelledError) and not self.answers(event.id):
                 raise
             # Details stay here: they may hold what no peer should see.
             _log.exception("%s failed", event.method)

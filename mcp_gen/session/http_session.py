@@ -198,9 +198,8 @@ class HttpSession(Link, Session):
         try:
             answer = await self.kernel.run(call)
         finally:
-            task: asyncio.Task[None] = self._connection.in_flight.pop(call.id)
             # A cancelled request is answered with nothing, even where its handler goes on.
-            post.answered(None if task.cancelling() else answer, batch)
+            post.answered(answer if self._ends(call.id) else None, batch)
 
     def _status_of(self, error: McpError | ProtocolError) -> int:
         """The HTTP status of a request that is answered with this error at once."""

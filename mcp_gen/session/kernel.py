@@ -37,7 +37,7 @@ from mcp_wire import encode
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
-    from mcp_gen.core.connection import Connection
+    from mcp_gen.core.connection import Batch, Connection
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
@@ -83,8 +83,8 @@ class Binding(Generic[C]):
         """How an answer ends whose result has no `_meta` of its own."""
 
 
-class Call(Struct, Generic[C], gc=False):
-    """One request, ready to be run."""
+class Call(Struct, Generic[C], gc=False, eq=False):
+    """One request, ready to be run, and how far it is."""
 
     id: RequestId
     route: Route[C]
@@ -94,6 +94,12 @@ class Call(Struct, Generic[C], gc=False):
     binding: Binding[C]
     error_code: int | None = None
     """What it was refused with, once it has been."""
+    batch: Batch | None = None
+    """The array that it came in, where it did."""
+    task: asyncio.Task[None] | None = None
+    """Where its handler runs; None before it does."""
+    cancelled: bool = False
+    """Whether it is to get no answer."""
 
 
 class Kernel(Generic[C]):
@@ -137,7 +143,7 @@ class Kernel(Generic[C]):
         """What is put around middleware and all; call `changed` after it."""
         self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
         """Requests that no revision knows, by method: the route of each at a revision."""
-        self.heard: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
+        self.custom_notices: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
         """Notifications that no revision knows, and somebody listens to: the row of each."""
         self._bindings: dict[str, Binding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
@@ -196,7 +202,7 @@ class Kernel(Generic[C]):
 
     def notices(self) -> Notices:
         """What takes the notifications of one client."""
-        return Notices(self.hooks, _log, self.middleware, self.heard)
+        return Notices(self.hooks, _log, self.middleware, self.custom_notices)
 
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
         """The revision to answer a request at: the one it names itself, or its connection's."""
@@ -208,7 +214,7 @@ class Kernel(Generic[C]):
 
     def _named(self, params: Raw) -> str:
         """The revision that a request names, or the newest that may be named so."""
-        *older, newest = self.per_request
+        older, newest = self.per_request[:-1], self.per_request[-1]
         if not older:
             return newest
         meta = _loose_meta(params) or {}
@@ -259,40 +265,45 @@ class Kernel(Generic[C]):
     async def run(self, call: Call[C]) -> bytes:
         """Await the handler between its hooks, and return the bytes of the answer.
 
-        Only the request's cancellation and KeyboardInterrupt are raised: every other error is the
+        Only the task's cancellation and KeyboardInterrupt are raised: every other error is the
         answer.
         """
         try:
-            result = await call.route.call(call.ctx, call.params)
-            return self._answer(call, result)
+            return self.answer(call, await call.route.call(call.ctx, call.params))
         except BaseException as error:
-            return self._failure(call, error)
+            return self.failure(call, error, cancelled=is_cancelled())
 
-    def _failure(self, call: Call[C], error: BaseException) -> bytes:
+    def failure(self, call: Call[C], error: BaseException, *, cancelled: bool) -> bytes:
         """The bytes of the answer to a request whose handler raised.
+
+        `cancelled` says whether it was to: CancelledError is an error like others where not.
 
         Raises:
             CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
         """
-        error = speaking(error)
-        if isinstance(error, McpError | ProtocolError):
-            call.error_code = error.code
-            return envelope.failure(call.id, envelope.error_object(error))
-        name = call.route.method.name
-        if isinstance(error, RequestTimeout):
-            _log.warning("%s was not answered: %s", name, error)
-            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
-        if isinstance(error, KeyboardInterrupt):
-            raise error
-        if isinstance(error, asyncio.CancelledError) and is_cancelled():
-            raise error
-        # Details stay here: they may hold what no peer should see.
-        _log.error("%s failed", name, exc_info=error)
-        if isinstance(error, McpGenError) and not isinstance(error, UsageError):
-            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(error)))
+        told, name = speaking(error), call.route.method.name
+        if isinstance(told, McpError | ProtocolError):
+            call.error_code = told.code
+            return envelope.failure(call.id, envelope.error_object(told))
+        if isinstance(told, KeyboardInterrupt) or (
+            cancelled and isinstance(told, asyncio.CancelledError)
+        ):
+            raise told
+        if isinstance(told, RequestTimeout):
+            _log.warning("%s was not answered: %s", name, told)
+        else:
+            # Details stay here: they may hold what no peer should see.
+            _log.error("%s failed", name, exc_info=error)
+        if isinstance(told, McpGenError) and not isinstance(told, UsageError):
+            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(told)))
         return internal_error(call.id)
 
-    def _answer(self, call: Call[C], result: Any) -> bytes:
+    def answer(self, call: Call[C], result: Any) -> bytes:
+        """The bytes of the answer to a request whose handler gave this.
+
+        Raises:
+            ProjectionError: the revision cannot hold it.
+        """
         caller = call.caller
         if caller.agreed is not None:
             # Only now: a hook behind the handler may have refused the handshake.
@@ -345,12 +356,21 @@ def is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def settle(tasks: Callable[[], list[asyncio.Task[Any]]], grace_s: float) -> None:
-    """Wait until there are no tasks; after `grace_s` cancel those there are, and wait for that."""
+async def settle(
+    tasks: Callable[[], list[asyncio.Task[Any]]],
+    grace_s: float,
+    give_up: Callable[[], None] | None = None,
+) -> None:
+    """Wait until there are no tasks; after `grace_s` cancel those there are, and wait for that.
+
+    `give_up` is called before any is cancelled.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace_s
     while running := tasks():
         _, late = await asyncio.wait(running, timeout=max(0.0, deadline - loop.time()))
+        if late and give_up:
+            give_up()
         for task in late:
             task.cancel()
         if late:

@@ -110,7 +110,7 @@ class PerRequestLifecycle:
         if type(capabilities) is not dict:
             where = f"$.params._meta.{self._capabilities}"
             raise InvalidParams(f"{method}: expected an object - at `{where}`")
-        if _says_otherwise(caller.stated_revision, version):
+        if caller.stated_revision is not None and _says_otherwise(caller.stated_revision, version):
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(version):
             raise unsupported(self._profile, self._spoken, version)
@@ -151,8 +151,8 @@ def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError
     )
 
 
-def _says_otherwise(header: str | None, body: str) -> bool:
-    return header is not None and header != body
+def _says_otherwise(header: str, body: str) -> bool:
+    return header != body
 
 
 def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:

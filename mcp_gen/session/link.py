@@ -56,6 +56,9 @@ class Link(ABC):
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
+        self._cancelled: set[asyncio.Task[None]] = set()
+        """The requests that are to get no answer. Their tasks cannot tell: a task group, say,
+        cancels the one it is in for its own ends, and may leave it so."""
 
     @property
     def profile(self) -> Profile | None:
@@ -119,7 +122,7 @@ class Link(ABC):
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
         task = self.task(id)
-        return task is not None and not task.cancelling()
+        return task is not None and task not in self._cancelled
 
     def task(self, id: RequestId | None) -> asyncio.Task[None] | None:
         """The task in which this request is being answered."""
@@ -211,11 +214,19 @@ class Link(ABC):
         """What a hook gets as its context where the peer is asked or told."""
 
     def _cancel(self, params: Any) -> None:
-        self._log.debug("request %r is cancelled: %r", params.request_id, params.reason)
-        task = self._connection.in_flight.get(params.request_id)
-        if task is not None:
+        task: asyncio.Task[None] | None = self._connection.in_flight.get(params.request_id)
+        if task is not None and task not in self._cancelled:
+            self._log.debug("request %r is cancelled: %r", params.request_id, params.reason)
+            self._cancelled.add(task)
             # In the next turn: a task that is cancelled before it began runs no `finally`.
             self._loop.call_soon(task.cancel)
+
+    def _ends(self, id: RequestId) -> bool:
+        """A request is no longer open; False if it is to get no answer."""
+        task: asyncio.Task[None] = self._connection.in_flight.pop(id)
+        wanted = task not in self._cancelled
+        self._cancelled.discard(task)
+        return wanted
 
     def _report(self, params: Any) -> None:
         progress = self._reports.get(params.progress_token)
@@ -250,6 +261,10 @@ class Link(ABC):
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [*self._connection.in_flight.values(), *self._notices.tasks()]
+
+    def _give_up(self) -> None:
+        """What is still being answered is going to be cancelled."""
+        self._cancelled.update(self._connection.in_flight.values())
 
 
 def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:

@@ -1,27 +1,27 @@
-"""The server's side of a duplex transport: one connection, one task per request."""
+"""The server's side of a duplex transport: one connection, and what comes over it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import (
-    InvalidRequest,
-    McpError,
-    ProtocolError,
-    SessionLost,
-)
+from mcp_gen.core.connection import Requested
+from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError, SessionLost
 from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
 from mcp_gen.session.peer import Session
+from mcp_gen.session.worker import Worker
 
 if TYPE_CHECKING:
-    from mcp_gen.core.connection import Batch, Noticed, Requested
+    from collections.abc import Iterable
+
+    from mcp_gen.core.connection import Noticed
+    from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.kernel import Call, Kernel
     from mcp_wire.profile import Profile
@@ -46,7 +46,9 @@ class ServerSession(Link, Session, Generic[C]):
         self._held: list[bytes] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
         self._opened = False
-        self._ending = False
+        self._most = kernel.limits.max_concurrent_requests or sys.maxsize
+        """How many requests may be open; none more once the session is about to end."""
+        self._worker = Worker(kernel, self._finish)
         self._keeping_alive: asyncio.Task[None] | None = None
         self._named: Profile | None = None
         """What the last request named for itself, where there is no handshake."""
@@ -69,7 +71,10 @@ class ServerSession(Link, Session, Generic[C]):
 
     def end(self) -> None:
         """End the session: what is in flight gets a moment, then the connection is closed."""
-        self._ending = True
+        self._most = 0
+        self._end()
+
+    def _end(self) -> None:
         if not self._ended.done():
             self._ended.set_result(None)
 
@@ -92,17 +97,24 @@ class ServerSession(Link, Session, Generic[C]):
             await self._ended
             for end in self._kernel.ending:
                 end(self)
-            await settle(self._tasks, GRACE_S)
+            await settle(self._tasks, GRACE_S, self._give_up)
         finally:
-            if self._keeping_alive:
-                self._keeping_alive.cancel()
-            await settle(self._tasks, 0)
+            await self._dismiss()
+            await settle(self._tasks, 0, self._give_up)
             try:
                 await self._transport.close()
             finally:
                 self._kernel.sessions.discard(self)
                 if self._opened:
                     await self._kernel.hooks.tell_closed(self)
+
+    async def _dismiss(self) -> None:
+        """End what belongs to no request."""
+        self._most = 0
+        await self._worker.dismiss()
+        if self._keeping_alive:
+            self._keeping_alive.cancel()
+            await asyncio.wait([self._keeping_alive])
 
     def _open(self) -> None:
         """The session has begun: tell whoever listens, once."""
@@ -127,6 +139,12 @@ class ServerSession(Link, Session, Generic[C]):
         """One message came: start what it asks for."""
         if self._held is not None:
             self._held.append(message)
+        elif message.startswith(b"{"):
+            event = self._connection.read(message)
+            if type(event) is Requested:
+                self._asked(event)
+            else:
+                self._handle(event)
         else:
             super().receive(message)
 
@@ -140,7 +158,8 @@ class ServerSession(Link, Session, Generic[C]):
         if error:
             _log.warning("the connection broke: %s", error)
         self._lose(SessionLost("the client hung up"))
-        self.end()
+        # What has come is still answered, though it may have to wait for the handshake.
+        self._end()
 
     # --- what came ---
 
@@ -151,24 +170,68 @@ class ServerSession(Link, Session, Generic[C]):
             refusal = envelope.failure(event.id, envelope.error_object(error))
             self._send(refusal, event.batch)
             return
-        run = self._run(call, event.batch)
+        if event.batch:
+            call.batch = event.batch
         if call.route.method is call.binding.profile.handshake:
             # What it agrees on decides how everything behind it is read.
             self._held = []
-            run = self._shake_hands(run)
-        self._connection.in_flight[event.id] = self._loop.create_task(run)
+        self._connection.in_flight[event.id] = call
+        self._worker.add(call)
 
-    async def _shake_hands(self, run: Coroutine[Any, Any, None]) -> None:
-        try:
-            await run
-        finally:
-            held, self._held = self._held or [], None
+    def _finish(self, call: Call[C], answer: bytes | None) -> None:
+        del self._connection.in_flight[call.id]
+        # A cancelled request is answered with nothing, even where its handler goes on.
+        if call.batch is not None or call.cancelled:
+            self._send(None if call.cancelled else answer, call.batch)
+        elif answer is not None:
+            self._transport.send(answer)
+        if self._held is not None and call.route.method is call.binding.profile.handshake:
+            held, self._held = self._held, None
             for message in held:
                 self.receive(message)
 
+    def _cancel(self, params: Any) -> None:
+        call = self._call(params.request_id)
+        if call is None or call.cancelled:
+            return
+        _log.debug("request %r is cancelled: %r", params.request_id, params.reason)
+        call.cancelled = True
+        if call.task is None:
+            self._finish(call, None)
+        else:
+            # In the next turn: hooks hear of the cancellation before they hear what it does.
+            self._loop.call_soon(call.task.cancel)
+
+    def answers(self, id: RequestId | None) -> bool:
+        """Whether this request is still being answered."""
+        call = self._call(id)
+        return call is not None and not call.cancelled
+
+    def task(self, id: RequestId | None) -> asyncio.Task[None] | None:
+        """The task in which this request is being answered; None before it is."""
+        call = self._call(id)
+        return call.task if call else None
+
+    def _call(self, id: RequestId | None) -> Call[C] | None:
+        return None if id is None else self._connection.in_flight.get(id)
+
+    def _give_up(self) -> None:
+        for call in self._calls():
+            call.cancelled = True
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        tasks = [call.task for call in self._calls() if call.task]
+        if self._worker.busy:
+            tasks.append(self._worker.busy)
+        return [*tasks, *self._notices.tasks()]
+
+    def _calls(self) -> Iterable[Call[C]]:
+        return self._connection.in_flight.values()
+
     def _prepare(self, event: Requested) -> Call[C]:
         binding = self._kernel.choose(self._connection, event.params)
-        self._make_room(event, binding.profile)
+        if len(self._connection.in_flight) >= self._most:
+            self._make_room(event, binding.profile)
         # The handshake's client is the caller only at the revision that was agreed on with it.
         known = self.caller if binding.profile is self._connection.profile else None
         caller = known or self._caller(binding.profile)
@@ -179,22 +242,13 @@ class ServerSession(Link, Session, Generic[C]):
         return call
 
     def _make_room(self, event: Requested, profile: Profile) -> None:
-        if self._ending:
+        if self._most == 0:
             raise InvalidRequest("this server is about to end, and takes no more requests")
         if profile.alive is None or event.method != profile.alive.name:
             self._kernel.limits.make_room(len(self._connection.in_flight))
 
     def _caller(self, profile: Profile) -> Caller:
         return Caller(profile, self, self if profile.session_state else None)
-
-    async def _run(self, call: Call[C], batch: Batch | None) -> None:
-        answer: bytes | None = None
-        try:
-            answer = await self._kernel.run(call)
-        finally:
-            task: asyncio.Task[None] = self._connection.in_flight.pop(call.id)
-            # A cancelled request is answered with nothing, even where its handler goes on.
-            self._send(None if task.cancelling() else answer, batch)
 
     def _told(self, event: Noticed) -> None:
         if self.profile:

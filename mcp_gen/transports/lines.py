@@ -34,8 +34,15 @@ class LineReader:
         self._hold(first)
         self._flush()
         last = others.pop()
-        for line in others:
-            self._deliver(line)
+        if len(data) <= self._max:
+            # None of these lines can be too long.
+            receive = self._receiver.receive
+            for line in others:
+                if line and not line.isspace():
+                    receive(line)
+        else:
+            for line in others:
+                self._deliver(line)
         self._hold(last)
 
     def end(self) -> None:

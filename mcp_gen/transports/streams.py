@@ -35,6 +35,7 @@ class StreamTransport:
         self._reader = reader
         self._writer = writer
         self._max = max_message_bytes
+        self._closed = False
         self._lines: LineWriter | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -58,21 +59,23 @@ class StreamTransport:
 
     async def close(self) -> None:
         """Write what is queued, and close both streams."""
-        lines, self._lines = self._lines, None
-        if lines is None:
-            self._writer.close()
+        if self._closed:
             return
-        lines.flush()
-        lines.connection_lost(None)
+        self._closed = True
+        lines, self._lines = self._lines, None
+        if lines is not None:
+            lines.flush()
+            lines.connection_lost(None)
+        # Whatever happens while this waits, the rest is sent, and then both are closed.
+        self._writer.close()
         if self._reading is not None:
             self._reading.cancel()
-            await asyncio.wait([self._reading])
-        self._writer.close()
         try:
             async with asyncio.timeout(LAST_WRITE_WAIT_S):
                 await self._writer.wait_closed()
         except TimeoutError:
             self._writer.transport.abort()
+            await asyncio.sleep(0)  # which it takes to be gone
         except OSError:
             pass  # broken already, which the receiver knows
 

@@ -8,7 +8,7 @@ from tests.cli.running import run
 from tests.wire.test_imports import imported_by, revisions_in
 
 
-@pytest.mark.parametrize("command", ["demo", "diff", "types", "methods"])
+@pytest.mark.parametrize("command", ["demo", "diff", "types", "methods", "run"])
 def test_a_command_is_listed_by_the_help(command: str) -> None:
     assert f" {command} " in run("--help").stdout
 

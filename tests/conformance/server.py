@@ -18,6 +18,7 @@ from tests.conformance.data import JSON_SCHEMA_2020_12, PNG, WAV
 __all__ = ["build"]
 
 PAUSE_S = 0.05
+RETRY_MS = 100
 
 
 def build() -> Server:
@@ -101,6 +102,13 @@ def _telling(server: Server) -> None:
         """Report progress, and ask nothing meanwhile."""
         await ctx.report_progress(50, 100)
         return "Streaming complete"
+
+    @server.tool
+    async def test_reconnection(ctx: Context) -> str:
+        """Hang up before the answer: the client comes back for it."""
+        await ctx.close_stream(retry_ms=RETRY_MS)
+        await asyncio.sleep(PAUSE_S)
+        return "Reconnection test completed successfully"
 
 
 def _described(server: Server) -> None:

@@ -517,11 +517,12 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
 
     @server.tool
     async def tool(ctx: Context) -> str:
-        task = asyncio.current_task()
-        assert task is not None
         begun.set()
-        # As the client's cancellation does it, in the same turn as the question.
-        asyncio.get_running_loop().call_soon(task.cancel)
+        # What the client's cancellation does, in the same turn as the question.
+        outlet: Any = ctx.caller.outlet
+        cancelled: Any = ctx.profile.cancelled
+        params = cancelled.params(request_id=ctx.request_id)
+        asyncio.get_running_loop().call_soon(outlet._cancel, params)
         return await ask(ctx, "a")
 
     @server.tool

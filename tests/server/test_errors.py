@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-import mcp_wire
 from mcp_gen import InvalidParams, McpError, Server, SessionLost, ToolError, UsageError
 from mcp_gen.core.groups import leaves, sentence, speaking
-from tests.support.frames import every_revision
+from tests.support.frames import every_revision, with_handshake
 from tests.support.raw import RawClient, talking
 
 SECRET = "password=hunter2"
@@ -63,7 +62,6 @@ async def test_what_a_handler_raises_stays_in_the_log(
 ) -> None:
     async with talking(failing(error), revision) as client:
         assert (await ask(client, tool=False))["error"] == INTERNAL
-        assert "result" in await client.ask(client.speaker.call(2, "fail")) or True
     assert [one.message for one in caplog.records][:1] == ["tools/list failed"]
     assert SECRET in caplog.text
 
@@ -158,17 +156,9 @@ async def test_one_failed_request_is_one_error_in_the_log(
     assert [one.levelno for one in caplog.records] == [logging.ERROR]
 
 
-@every_revision
+@with_handshake
 async def test_a_broken_answer_fails_the_call_that_waits_for_it_at_once(revision: str) -> None:
-    profile = mcp_wire.profile(revision)
-    if profile.alive is None:
-        pytest.skip("this revision has no requests to the client")
     server = Server("asks")
-
-    @server.tool
-    async def ask_client(ctx: Any) -> str: ...
-
-    server.remove_tool("ask_client")
     failures: list[BaseException] = []
 
     async with talking(server, revision) as client:

@@ -488,17 +488,17 @@ def test_a_rate_of_nothing_is_refused() -> None:
         Server("logs").logs.handler(max_per_s=0)
 
 
-async def test_a_record_of_one_server_goes_to_no_client_of_another() -> None:
-    inner, outer = Server("inner"), Server("outer")
+async def test_a_record_is_sent_by_the_handler_of_its_own_server_alone() -> None:
+    one, other = Server("one"), Server("other")
 
-    @inner.tool
+    @one.tool
     async def count() -> None:
         logger.info("three")
 
-    with logging_to(outer) as logger:
-        async with talking(inner, HANDSHAKE) as client:
+    with logging_to(one) as logger, logging_to(other):
+        async with talking(one, HANDSHAKE) as client:
             await client.ask(calls(client, 1, "count"))
-            assert logged(client) == []
+            assert [found["data"] for found in logged(client)] == ["three"]
 
 
 def test_a_handler_is_one_of_the_standard_library() -> None:

@@ -221,15 +221,17 @@ async def test_hooks_hear_of_reports_before_they_are_sent(revision: str) -> None
 
 @every_revision
 async def test_a_report_whose_hook_outlasts_the_request_is_not_sent(revision: str) -> None:
-    server, goes_on = Server("slow hook"), asyncio.Event()
+    server, began, goes_on = Server("slow hook"), asyncio.Event(), asyncio.Event()
     late: list[asyncio.Task[None]] = []
 
     @server.tool
     async def work(ctx: Context) -> None:
         late.append(asyncio.create_task(ctx.report_progress(1)))
+        await began.wait()
 
     @server.hooks.outbound.on_progress
     async def wait(ctx: Any, params: Any) -> None:
+        began.set()
         await goes_on.wait()
 
     async with talking(server, revision) as client:

@@ -398,10 +398,10 @@ async def test_a_described_prompt_is_listed_as_it_is_described(revision: str) ->
 
 
 @every_revision
-async def test_its_handler_gets_the_texts_as_they_came(revision: str) -> None:
-    answer = await got(described(), revision, a="1", c="3")
+async def test_its_handler_gets_the_texts_that_it_names_as_they_came(revision: str) -> None:
+    answer = await got(described(), revision, c="3", b="2", a="1")
     text = answer["result"]["messages"][0]["content"]["text"]
-    assert text == f"{revision} {{'a': '1', 'c': '3'}}"
+    assert text == f"{revision} {{'a': '1', 'b': '2'}}"
 
 
 @every_revision

@@ -54,6 +54,7 @@ def gives_nothing(id: str) -> None: ...
         ("u", nothing, "begins with a scheme, such as `config://u`"),
         ("", nothing, "begins with a scheme"),
         ("7://u", nothing, "begins with a scheme"),
+        ("u/{id}", of_id, "begins with a scheme, such as `config://u/`"),
         ("u://a b", nothing, "write %20"),
         ("u://é", nothing, "write %C3%A9"),
     ],

@@ -74,7 +74,7 @@ def holding(value: Any, **described: Any) -> Server:
         (Contents(PNG, "image/png"), {"blob": BLOB, "mimeType": "image/png"}),
         (Contents({"a": 1}), {"text": '{"a":1}', "mimeType": "application/json"}),
     ],
-    ids=repr,
+    ids=lambda value: "memoryview" if isinstance(value, memoryview) else repr(value),
 )
 async def test_a_value_is_text_a_blob_or_json(
     revision: str, value: Any, expected: dict[str, str]

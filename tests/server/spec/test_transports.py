@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcp_gen import Server
+from mcp_gen import Context, Server
 from tests.server.spec.servers import TEXT, rich, waiting
 from tests.support.connect import Connect
 from tests.support.frames import Speaker
@@ -86,3 +86,20 @@ async def test_over_a_socket_messages_are_lines_too(connect: Connect, tmp_path: 
         seen.saw("server", line)
     texts = [msgspec.json.decode(line)["result"]["content"][0]["text"] for line in lines]
     assert sorted(texts) == sorted(["a\nb", TEXT])
+
+
+def telling() -> Server:
+    """One that tells what it knows of its client's credentials."""
+    server = Server("telling")
+
+    @server.tool
+    async def known(ctx: Context) -> str:
+        return f"{ctx.headers} {ctx.caller.principal}"
+
+    return server
+
+
+@requirement("authorization:stdio")
+async def test_over_stdio_nobody_is_asked_for_credentials(connect: Connect) -> None:
+    async with connect(telling) as client:
+        assert await client.text("known") == "None None"

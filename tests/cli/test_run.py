@@ -1,0 +1,288 @@
+"""`mcp-gen run`: the server of a file or a module, on stdio or over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_gen import Server
+from mcp_gen.cli.loading import folder_of, load
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.per_connection import PerConnection
+from tests.cli.running import complaint, run
+from tests.support.child import Child, started
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
+
+WAIT_S = 20.0
+ONE = """
+from __future__ import annotations
+from mcp_gen import Context, Server
+
+server = Server("one")
+
+@server.tool
+async def color(ctx: Context) -> str:
+    return "red"
+
+if __name__ == "__main__":
+    raise SystemExit("run as a program")
+"""
+SEVERAL = """
+from mcp_gen import Server
+first, second = Server("first"), Server("second")
+same = first
+number = 5
+each = Server.per_connection(lambda: Server("each"))
+"""
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write a file of code; what was imported from it is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    yield write
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def mcp_gen(*words: str | Path) -> list[str]:
+    """The command as a process."""
+    return [sys.executable, "-c", "from mcp_gen.cli import main; main()", *map(str, words)]
+
+
+# --- finding the server ---
+
+
+@pytest.mark.parametrize("target", ["{path}", "{path}:server", "inventory", "inventory:server"])
+def test_a_server_is_found_in_a_file_and_in_a_module(target: str, write: Write) -> None:
+    path = write("inventory.py", ONE)
+    found = load(target.format(path=path))
+    assert isinstance(found, Server)
+    assert found.name == "one"
+
+
+def test_a_server_is_found_in_a_module_of_a_package(write: Write) -> None:
+    write("stock/__init__.py", "")
+    write("stock/main.py", ONE)
+    assert load("stock.main:server").name == "one"
+
+
+def test_what_lies_beside_a_file_can_be_imported_by_it(write: Write) -> None:
+    write("beside/names.py", "NAME = 'beside'")
+    path = write(
+        "beside/app.py", "from mcp_gen import Server\nimport names\ns = Server(names.NAME)"
+    )
+    assert load(str(path)).name == "beside"
+
+
+def test_a_file_may_be_called_like_a_module_that_is_there(write: Write) -> None:
+    assert load(str(write("json.py", ONE))).name == "one"
+    assert json.loads("[1]") == [1]
+
+
+def test_two_names_of_one_server_are_one_server(write: Write) -> None:
+    path = write("two.py", "from mcp_gen import Server\na = b = Server('one')")
+    assert load(str(path)).name == "one"
+
+
+def test_one_server_for_each_connection_is_found_too(write: Write) -> None:
+    assert isinstance(load(f"{write('several.py', SEVERAL)}:each"), PerConnection)
+
+
+def test_the_folder_of_a_target_is_that_of_its_file_or_the_current_one(write: Write) -> None:
+    path = write("sub/app.py", ONE)
+    assert folder_of(f"{path}:server") == path.parent
+    assert folder_of("app:server") == Path.cwd()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "target", "said"),
+    [
+        ("none.py", "", "missing.py", "no such file: missing.py; give a Python file, as in"),
+        ("none.py", "x = 5", "none.py", "none.py has no Server; write `server = Server('name')`"),
+        (
+            "several.py",
+            SEVERAL,
+            "several.py",
+            "several.py has several servers; name one: several.py:first, several.py:second",
+        ),
+        (
+            "several.py",
+            SEVERAL,
+            "several.py:number",
+            "several.py:number: expected a Server, found int; there is several.py:first",
+        ),
+        (
+            "one.py",
+            ONE,
+            "one.py:nope",
+            "one.py:nope: expected a Server, found nothing; there is one.py:server",
+        ),
+        ("one.py", ONE, "no_such_module:server", "no module 'no_such_module' here; give a file"),
+        (
+            "broken.py",
+            "x = 1\n\n1 / 0\n",
+            "broken.py",
+            "broken.py cannot be run, broken.py line 3: ZeroDivisionError: division by zero; "
+            "`python broken.py` shows all of it",
+        ),
+        (
+            "wrong.py",
+            "x = 1\nif x\n",
+            "wrong.py",
+            "wrong.py cannot be run, wrong.py line 2: SyntaxError: expected ':'",
+        ),
+        (
+            "needs.py",
+            "import no_such_thing",
+            "needs:server",
+            "needs cannot be run, needs.py line 1: ModuleNotFoundError: No module named "
+            "'no_such_thing'; `python -m needs` shows all of it",
+        ),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_one_line_with_what_to_do(
+    name: str, text: str, target: str, said: str, write: Write
+) -> None:
+    write(name, text)
+    assert complaint("run", target).startswith(f"mcp-gen run: {said}")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [(["--reload"], "--reload"), (["--port", "1"], "--port"), (["--host", "h"], "--host")],
+)
+def test_options_of_http_are_refused_without_it(
+    options: list[str], named: str, write: Write
+) -> None:
+    path = write("one.py", ONE)
+    said = complaint("run", str(path), *options)
+    assert said == f"mcp-gen run: {named} is for HTTP: add --http"
+
+
+def test_the_help_has_examples() -> None:
+    shown = run("run", "--help").stdout
+    assert "mcp-gen run server.py" in shown
+    assert "--reload" in shown
+
+
+def test_loading_fails_as_an_error_of_ours(write: Write) -> None:
+    with pytest.raises(UsageError):
+        load(str(write("none.py", "")))
+
+
+# --- running it ---
+
+
+@each_lifecycle
+def test_a_server_runs_on_stdio_and_ends_with_its_client(revision: str, write: Write) -> None:
+    speaker = Speaker(revision)
+    with started(mcp_gen("run", write("one.py", ONE))) as process:
+        process.send(*speaker.opening, speaker.call(1, "color"))
+        assert process.answer(1)["result"]["content"][0]["text"] == "red"
+        process.close_stdin()
+        assert process.ended() == 0
+        assert process.stderr == ""
+
+
+def test_a_lifespan_that_does_not_start_is_said_in_one_line(write: Write) -> None:
+    path = write(
+        "life.py",
+        "from mcp_gen import Server\n"
+        "from contextlib import asynccontextmanager\n"
+        "@asynccontextmanager\n"
+        "async def lifespan(server):\n"
+        "    raise OSError('no database')\n"
+        "    yield\n"
+        "server = Server('life', lifespan=lifespan)\n",
+    )
+    with started(mcp_gen("run", path)) as process:
+        assert process.ended() == 2
+        assert process.stderr == (
+            "mcp-gen run: server 'life': its lifespan did not start: OSError: no database\n"
+        )
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def asked(port: int) -> str:
+    """What the tool of the server at a port says; waits until somebody listens there."""
+    speaker = Speaker(PER_REQUEST)
+    message = speaker.call(1, "color")
+    profile = speaker.profile
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        str(profile.version_header): PER_REQUEST,
+        str(profile.method_header): "tools/call",
+        str(profile.name_header): "color",
+    }
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+        try:
+            connection.request("POST", "/mcp", message, headers)
+            answer: Any = json.loads(connection.getresponse().read())
+            return str(answer["result"]["content"][0]["text"])
+        except (ConnectionError, http.client.HTTPException):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        finally:
+            connection.close()
+
+
+def ends(process: Child) -> None:
+    process.signal(signal.SIGTERM)
+    process.process.wait(WAIT_S)
+
+
+def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
+    port = free_port()
+    path = write("one.py", ONE)
+    with started(mcp_gen("run", path, "--http", "--port", str(port))) as process:
+        process.says(f"one: http://127.0.0.1:{port}/mcp\n")
+        assert asked(port) == "red"
+        ends(process)
+
+
+def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:
+    port = free_port()
+    path = write("one.py", ONE)
+    with started(mcp_gen("run", path, "--http", "--reload", "--port", str(port))) as process:
+        assert asked(port) == "red"
+        path.write_text(ONE.replace('"red"', '"green"'))
+        # Within the resolution of the file's time, two versions would look alike.
+        os.utime(path, (time.time() + 5, time.time() + 5))
+        deadline = time.monotonic() + WAIT_S
+        while asked(port) != "green":
+            assert time.monotonic() < deadline
+        ends(process)
+
+
+def test_the_speaker_of_the_tests_has_a_handshake() -> None:
+    assert Speaker(HANDSHAKE).opening

@@ -1,0 +1,36 @@
+"""Clients that tests of requirements tell apart by name, and what they do alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_gen import Context
+from tests.support.asked import Refused
+from tests.support.conversation import Conversation
+
+__all__ = ["admitted", "is_admin", "opened_as"]
+
+
+def is_admin(ctx: Context) -> bool:
+    """Whether the client of a request says that it is the one named `admin`."""
+    info: Any = ctx.client_info
+    return bool((info.name if hasattr(info, "name") else info["name"]) == "admin")
+
+
+async def opened_as(client: Conversation, name: str) -> None:
+    """Open a conversation, as the client of that name."""
+    client.client_info = {"name": name, "version": "1"}
+    await client.open()
+
+
+async def admitted(client: Conversation, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a request that is refused until the server has let go what was cancelled."""
+    for _ in range(20):
+        try:
+            return await client.request(method, params)
+        except Refused:
+            # Its request has been told, and ends in a later turn of its loop.
+            await asyncio.sleep(0)
+    raise AssertionError(f"{method}: never admitted")
