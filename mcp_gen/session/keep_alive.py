@@ -27,7 +27,8 @@ async def keep_alive(
 ) -> None:
     """Ask every so often, and end the session when no answer came in time.
 
-    Nobody is asked while `reachable` says that there is no way to. Returns when the session has ended. Any answer will do: an error comes from somebody, too.
+    Nobody is asked while `reachable` says that there is no way to. Returns when the session has
+    ended. Any answer will do: an error comes from somebody, too.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping
     """

@@ -133,6 +133,13 @@ class Open:
         headers = {name.decode(): value.decode() for name, value in start["headers"]}
         return Reply(start["status"], headers, b"".join(part["body"] for part in parts))
 
+    async def begun(self) -> Reply | None:
+        """What has come once there is a head, however long that takes; None if there is none."""
+        while not self.sent and not self.task.done():
+            self._news.clear()
+            await self._news.wait()
+        return self.so_far
+
     async def head(self) -> Reply:
         """What has come once there is a head."""
         await self._until(lambda: bool(self.sent))

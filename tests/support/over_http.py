@@ -7,6 +7,7 @@ Whoever cancels where requests stand for themselves hangs up instead.
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -66,14 +67,16 @@ class _Posts:
             self._later(self._listen())
 
     async def _read(self, opened: Open, id: bytes) -> None:
-        head = await opened.head() if not opened.task.done() else opened.so_far
+        head = await opened.begun()
         try:
             if head is not None and head.headers.get("content-type") == "text/event-stream":
                 await self._events(opened)
             elif head is not None:
-                reply = await opened.whole()
-                self._begun(reply.headers)
-                if reply.body:
+                await asyncio.wait([opened.task])
+                reply = opened.so_far
+                if reply is not None:
+                    self._begun(reply.headers)
+                if reply is not None and reply.body:
                     self._receive(reply.body)
         finally:
             self._open.pop(id, None)
@@ -191,13 +194,18 @@ def _headers(speaker: Speaker, message: bytes) -> dict[str, str]:
         frame = {}
     profile, params = speaker.profile, frame.get("params", {})
     found = headers_of(speaker, msgspec.json.encode(frame))
-    if profile.name_header and isinstance(params.get("uri"), str):
-        found[profile.name_header] = params["uri"]
+    about = params.get("name", params.get("uri"))
+    if profile.name_header and isinstance(about, str):
+        found[profile.name_header] = about if about.isascii() else _encoded(about)
     meta = params.get("_meta")
     named = meta.get(profile.protocol_version_key) if isinstance(meta, dict) else None
     if profile.version_header and isinstance(named, str):
         found[profile.version_header] = named
     return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _encoded(value: str) -> str:
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 @asynccontextmanager
