@@ -114,8 +114,8 @@ def wheel(session: nox.Session) -> None:
     session.install("--force-reinstall", str(built))
     elsewhere = Path(session.create_tmp()) / "elsewhere"
     shutil.rmtree(elsewhere, ignore_errors=True)
-    # The tests compare with the schemas, and with the generator's model of them.
-    for folder in ("tests", "examples", "schema", "codegen"):
+    # The tests compare with the schemas, the generator's model of them, and what docs show.
+    for folder in ("tests", "examples", "schema", "codegen", "docs"):
         shutil.copytree(folder, elsewhere / folder)
     shutil.copy("pyproject.toml", elsewhere)
     session.chdir(elsewhere)

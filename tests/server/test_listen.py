@@ -98,7 +98,7 @@ async def test_the_first_message_acknowledges_with_the_id_of_the_request(
         (("resources",), {"resourcesListChanged", "resourceSubscriptions"}),
         (("logging",), set[str]()),
     ],
-    ids=lambda one: "-".join(one),
+    ids=lambda one: "-".join(sorted(one)),
 )
 async def test_only_what_is_declared_is_granted(
     revision: str, features: Any, granted: set[str]
