@@ -190,7 +190,9 @@ class HttpSession(Link, Session):
             caller.outlet = post
         caller.headers = post.headers
         caller.principal = self.principal
-        self.kernel.limits.make_room(len(self._connection.in_flight))
+        limits, alive = self.kernel.limits, caller.profile.alive
+        if limits.max_concurrent_requests and (alive is None or event.method != alive.name):
+            limits.make_room(len(self._connection.in_flight))
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 
     async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
