@@ -30,7 +30,10 @@ SHORT_S = 0.02
 
 
 class Held:
-    """A server whose tool `hold` waits until it is released; `began` lets those go on who wait for that."""
+    """A server whose tool `hold` waits until it is released; `began` says that it has begun to.
+
+    `cancelled` counts those that were.
+    """
 
     def __init__(self, **options: Any) -> None:
         self.server = Server("held", **options)

@@ -113,6 +113,11 @@ class Open:
             self.sent.append(message)
             self._news.set()
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether the client has."""
+        return self._hung_up.is_set()
+
     def hang_up(self) -> None:
         self._hung_up.set()
         self.reading.set()

@@ -1,14 +1,15 @@
 """A client's transport over HTTP to a server in this process: one POST per message.
 
 What belongs to no request comes on a stream of its own; a client of 2024-11-05 has nothing else.
-Whoever cancels where requests stand for themselves hangs up instead.
+Whoever cancels where requests stand for themselves hangs up instead. Every answer must be one that
+HTTP knows, and every message that arrives is watched.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,12 +19,28 @@ import mcp_wire
 from mcp_gen import Server
 from mcp_gen.core.transport import Duplex, Receiver
 from mcp_gen.transports.http import AsgiApp
-from tests.support.asgi import Open, headers_of, open_request, request
+from tests.support.asgi import Open, Reply, headers_of, open_request, request
 from tests.support.frames import Speaker
+from tests.support.watch import Watched, watch
 
 __all__ = ["http"]
 
 WAIT_S = 10.0
+EVENTS = "text/event-stream"
+
+
+class _Tasks:
+    """What is going on in the background; at the end all of it must have gone well."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    async def end(self) -> None:
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.gather(*self._tasks)
 
 
 class _Posts:
@@ -37,7 +54,7 @@ class _Posts:
         self._waiting: list[bytes] | None = None
         """What waits for the handshake before it; None while none is on."""
         self._open: dict[bytes, Open] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = _Tasks()
         self._gone = False
 
     async def start(self, receiver: Receiver) -> None:
@@ -47,9 +64,8 @@ class _Posts:
         if self._waiting is not None:
             self._waiting.append(message)
             return
-        frame = _frame(message)
+        frame, profile = _frame(message), self._speaker.profile
         method, id = frame.get("method"), msgspec.json.encode(frame.get("id"))
-        profile = self._speaker.profile
         if profile.stream_drop_cancels and profile.cancelled and method == profile.cancelled.name:
             params = frame.get("params") or {}
             meant = self._open.get(msgspec.json.encode(params.get("requestId")))
@@ -62,58 +78,60 @@ class _Posts:
         opened = open_request(self._app, message, headers)
         if "id" in frame and method:
             self._open[id] = opened
-        self._later(self._read(opened, id))
+        self.tasks.begin(self._read(opened, id))
         if profile.ready and method == profile.ready.name and profile.get_stream:
-            self._later(self._listen())
+            headers = {**self._session, "accept": EVENTS}
+            self._open[b"GET"] = open_request(self._app, b"", headers, method="GET")
+            self.tasks.begin(self._listen(self._open[b"GET"]))
 
     async def _read(self, opened: Open, id: bytes) -> None:
-        head = await opened.begun()
         try:
-            if head is not None and head.headers.get("content-type") == "text/event-stream":
+            head = await opened.begun()
+            if head is not None and head.headers.get("content-type") == EVENTS:
                 await self._events(opened)
-            elif head is not None:
-                await asyncio.wait([opened.task])
-                reply = opened.so_far
-                if reply is not None:
-                    self._begun(reply.headers)
-                if reply is not None and reply.body:
-                    self._receive(reply.body)
+            if not opened.hung_up:
+                self._answered(await opened.whole())
         finally:
             self._open.pop(id, None)
             waiting, self._waiting = self._waiting or [], None
             for message in waiting:
                 self.send(message)
 
+    def _answered(self, reply: Reply) -> None:
+        """An answer is whole."""
+        self._begun(reply)
+        kind = reply.headers.get("content-type")
+        assert reply.status == 200 or kind != EVENTS, f"a stream has status {reply.status}"
+        assert (reply.status == 202) == (not reply.body), f"{reply.status} with {reply.body!r}"
+        if kind != EVENTS and reply.body:
+            assert kind == "application/json"
+            self._receive(reply.body)
+
     async def _events(self, opened: Open) -> None:
         async for event in opened.stream():
             if event.data:
                 found = opened.so_far
-                self._begun(found.headers if found else {})
+                assert found
+                self._begun(found)
                 self._receive(event.data)
 
-    async def _listen(self) -> None:
-        headers = {**self._session, "accept": "text/event-stream"}
-        opened = open_request(self._app, b"", headers, method="GET")
-        self._open[b"GET"] = opened
+    async def _listen(self, opened: Open) -> None:
+        head = await opened.begun()
+        assert head is None or head.status == 200, f"a GET has status {head.status}"
         await self._events(opened)
-        if self._receiver is not None and opened.messages and not self._gone:
+        if self._receiver is not None and not opened.hung_up:
             # The server has ended it, and the session with it.
             self._session = {}
             self._receiver.closed(None)
 
-    def _begun(self, headers: Any) -> None:
+    def _begun(self, reply: Reply) -> None:
         name = self._speaker.profile.session_header
-        if name and name.lower() in headers and not self._session:
-            self._session = {name: headers[name.lower()]}
+        if name and name.lower() in reply.headers and not self._session:
+            self._session = {name: reply.headers[name.lower()]}
 
     def _receive(self, message: bytes) -> None:
         if self._receiver is not None and not self._gone:
             self._receiver.receive(message)
-
-    def _later(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def drain(self) -> None:
         """What has been sent has been taken."""
@@ -123,12 +141,12 @@ class _Posts:
         if self._gone:
             return
         self._gone = True
-        if self._session:
-            await request(self._app, headers=self._session, method="DELETE")
         for opened in list(self._open.values()):
             opened.hang_up()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=WAIT_S)
+        if self._session:
+            ended = await request(self._app, headers=self._session, method="DELETE")
+            assert ended.status == 204, f"the end of a session has status {ended.status}"
+        await self.tasks.end()
         if self._receiver is not None:
             self._receiver.closed(None)
 
@@ -138,21 +156,18 @@ class _Pair:
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
-        self._receiver: Receiver | None = None
         self._stream: Open | None = None
         self._posts: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._all_posted = asyncio.Event()
+        self.tasks = _Tasks()
 
     async def start(self, receiver: Receiver) -> None:
-        self._receiver = receiver
         self._stream = open_request(self._app, method="GET", path="/sse")
         first = await self._stream.event()
+        assert first.name == "endpoint"
         path, _, query = first.data.decode().partition("?")
-        loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._post(path, query.encode())),
-            loop.create_task(self._listen(self._stream, receiver)),
-        ]
+        self.tasks.begin(self._post(path, query.encode()))
+        self.tasks.begin(self._listen(self._stream, receiver))
 
     def send(self, message: bytes) -> None:
         self._posts.put_nowait(message)
@@ -161,22 +176,27 @@ class _Pair:
         """What has been sent will be taken."""
 
     async def _post(self, path: str, query: bytes) -> None:
+        status = 202
         while (message := await self._posts.get()) is not None:
-            await request(self._app, message, path=path, query_string=query)
+            taken = await request(self._app, message, path=path, query_string=query)
+            # Who has been hung up on finds nobody there any more.
+            assert taken.status in {status, 404}, f"a POST has status {taken.status}"
+            status = taken.status
+        self._all_posted.set()
 
     async def _listen(self, stream: Open, receiver: Receiver) -> None:
         async for event in stream.stream():
+            assert event.name == "message"
             receiver.receive(event.data)
         receiver.closed(None)
 
     async def close(self) -> None:
-        """Hang up."""
-        posting, listening = self._tasks
+        """Hang up. The server would notice after a while; its own end does not wait for that."""
         self._posts.put_nowait(None)
-        await posting
+        async with asyncio.timeout(WAIT_S):
+            await self._all_posted.wait()
         if self._stream is not None:
             self._stream.hang_up()
-            await asyncio.wait([listening, self._stream.task], timeout=WAIT_S)
 
 
 def _frame(message: bytes) -> dict[str, Any]:
@@ -193,7 +213,7 @@ def _headers(speaker: Speaker, message: bytes) -> dict[str, str]:
     if not isinstance(frame.get("params", {}), dict) or not isinstance(frame.get("method"), str):
         frame = {}
     profile, params = speaker.profile, frame.get("params", {})
-    found = headers_of(speaker, msgspec.json.encode(frame))
+    found: dict[str, Any] = headers_of(speaker, msgspec.json.encode(frame))
     about = params.get("name", params.get("uri"))
     if profile.name_header and isinstance(about, str):
         found[profile.name_header] = about if about.isascii() else _encoded(about)
@@ -213,11 +233,12 @@ async def http(make: Callable[[], Server], log: list[str], revision: str) -> Asy
     """A connection to the server that `make` makes, as a client of the revision has it."""
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     app = make().asgi(sse_path="/sse" if paired else None)
-    transport: Duplex = _Pair(app) if paired else _Posts(app, revision)
+    transport = _Pair(app) if paired else _Posts(app, revision)
     try:
-        yield transport
+        yield Watched(transport, watch(), side="client")
     finally:
         await transport.close()
         async with asyncio.timeout(WAIT_S):
             await app.close()
+        await transport.tasks.end()
         await asyncio.sleep(0)

@@ -47,9 +47,12 @@ def requirement(*ids: str) -> Callable[[F], F]:
     return mark
 
 
-def not_over(*cells: str) -> Callable[[F], F]:
-    """Marks a test that says nothing about some cells: `http`, or `http-` and a revision."""
-    mark: Callable[[F], F] = pytest.mark.not_over(*cells)
+def not_over(*cells: str, why: str) -> Callable[[F], F]:
+    """Marks a test whose requirements say nothing about some cells, and says why they do not.
+
+    A cell is a transport, `http`, or one at a revision, as `http-` and its date.
+    """
+    mark: Callable[[F], F] = pytest.mark.not_over(*cells, why=why)
     return mark
 
 

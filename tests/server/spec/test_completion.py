@@ -10,7 +10,7 @@ from mcp_wire import latest
 from tests.server.spec.clients import admitted, is_admin, opened_as
 from tests.support.connect import Connect
 from tests.support.conversation import Conversation
-from tests.support.requirement import not_over, requirement
+from tests.support.requirement import requirement
 
 MOST = 100
 """How many values may be sent."""
@@ -157,7 +157,6 @@ async def test_only_what_is_there_is_completed(connect: Connect) -> None:
 
 
 @requirement("completion:rate")
-@not_over("http-2026-07-28")
 async def test_completions_beyond_the_limit_are_refused_until_there_is_room(
     connect: Connect,
 ) -> None:

@@ -17,7 +17,7 @@ from tests.server.spec.clients import admitted, is_admin, opened_as
 from tests.support.asked import Refused
 from tests.support.connect import Connect
 from tests.support.conversation import Conversation
-from tests.support.requirement import not_over, requirement
+from tests.support.requirement import requirement
 
 MOST = 128
 """How many characters a name may have."""
@@ -459,7 +459,6 @@ def limited() -> Server:
 
 
 @requirement("tools:rate")
-@not_over("http-2026-07-28")
 async def test_calls_beyond_the_limit_are_refused_until_there_is_room(connect: Connect) -> None:
     async with connect(limited) as client:
         held = [client.begin("tools/call", {"name": "hold"}) for _ in range(2)]
