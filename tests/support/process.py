@@ -22,7 +22,7 @@ from tests.support.watch import Watched, watch
 
 __all__ = ["process"]
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.support.preloaded"])
