@@ -122,6 +122,11 @@ class Open:
         self._hung_up.set()
         self.reading.set()
 
+    async def ended(self) -> None:
+        """Wait until the server has done with it."""
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.wait([self.task])
+
     async def watched(self) -> None:
         """Wait until the server would notice that this client hangs up."""
         async with asyncio.timeout(WAIT_S):

@@ -13,7 +13,7 @@ import mcp_wire
 from tests.requirements.manifest import Requirement, requirements
 from tests.support.connect import Connect
 
-__all__ = ["Named", "cells", "named_in", "not_over", "requirement"]
+__all__ = ["Named", "cells", "named_in", "not_over", "requirement", "revisions_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ def requirement(*ids: str) -> Callable[[F], F]:
     """Marks a test as one of these requirements.
 
     A test that takes `connect` runs over every transport and at every revision that all of them
-    apply to.
+    apply to; one that takes `revision` instead, at every revision that one of them applies to.
 
     Raises:
         LookupError: there is no such requirement, or none that a test could show.
@@ -62,6 +62,12 @@ def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
     found = [Connect(over, one) for over in _transports(rows) for one in revisions]
     return [one for one in found if not (without and str(one).startswith(without))]
+
+
+def revisions_of(ids: tuple[str, ...]) -> list[str]:
+    """Every revision that one of these requirements stands in."""
+    rows = [requirements()[id] for id in ids]
+    return [one for one in mcp_wire.REVISIONS if any(one in row.revisions for row in rows)]
 
 
 def _transports(rows: list[Requirement]) -> tuple[str, ...]:
