@@ -379,6 +379,42 @@ async def test_the_session_of_a_silent_client_is_ended(
     assert "the client is silent" in caplog.text
 
 
+@with_sessions
+async def test_over_http_a_client_is_asked_on_the_stream_that_it_keeps_open(revision: str) -> None:
+    server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=WAIT_S)
+    async with asgi.surfing(server.asgi(), revision) as client:
+        listening = client.get()
+        for _ in range(2):
+            ping = await listening.frame()
+            assert ping["method"] == "ping"
+            await client.answer(ping, {})
+        assert len(server.sessions()) == 1
+
+
+@with_sessions
+async def test_over_http_a_silent_session_is_ended_and_its_stream_with_it(revision: str) -> None:
+    server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=SHORT_S)
+    async with asgi.surfing(server.asgi(), revision) as client:
+        listening = client.get()
+        assert (await listening.frame())["method"] == "ping"
+        await listening.whole()
+        assert (await client.ask(client.speaker.request(1, "ping"))).status == 404
+
+
+@with_sessions
+async def test_over_http_a_client_without_a_stream_is_not_asked(revision: str) -> None:
+    server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=WAIT_S)
+    async with asgi.surfing(server.asgi(), revision) as client:
+        (session,) = server.sessions()
+        was_asked = asyncio.Event()
+        server.hooks.outbound.before_ping(lambda ctx, params: was_asked.set())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(was_asked.wait(), 3 * SHORT_S)
+        assert session in server.sessions()
+        client.get()
+        await asyncio.wait_for(was_asked.wait(), WAIT_S)
+
+
 def asking_tasks() -> list[str]:
     """What asks clients in this test whether they are there."""
     tasks = map(repr, asyncio.all_tasks())
