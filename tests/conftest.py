@@ -45,17 +45,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test of requirements over every transport, at every revision that has them all.
 
-    One that takes no `connect` has a transport of its own, and runs at all revisions of each.
+    One that takes `revision` instead has a transport of its own, and runs at all that have one.
     """
     ids = _marked(metafunc, "requirement")
     if "connect" in metafunc.fixturenames:
         metafunc.parametrize("connect", cells(ids, _marked(metafunc, "not_over")), ids=str)
-    elif ids:
-        revisions = revisions_of(ids)
-        given = _given(metafunc, "revision")
-        if given is None and "revision" in metafunc.fixturenames:
+    elif ids and "revision" in metafunc.fixturenames:
+        revisions, given = revisions_of(ids), _given(metafunc, "revision")
+        if given is None:
             metafunc.parametrize("revision", revisions)
-        elif len(revisions) > 1 and not set(revisions) <= set(given or ()):
+        elif not set(revisions) <= set(given):
             raise LookupError(f"{metafunc.function.__name__}: expected to run at {revisions}")
 
 
