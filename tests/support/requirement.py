@@ -57,11 +57,18 @@ def not_over(*cells: str, why: str) -> Callable[[F], F]:
 
 
 def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
-    """Where a test of these requirements runs: over what, and at which revisions."""
+    """Where a test of these requirements runs: over what, and at which revisions.
+
+    Raises:
+        LookupError: it would not run there anyway.
+    """
     rows = [requirements()[id] for id in ids]
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
     found = [Connect(over, one) for over in _transports(rows) for one in revisions]
-    return [one for one in found if not (without and str(one).startswith(without))]
+    for cell in without:
+        if not any(str(one).startswith(cell) for one in found):
+            raise LookupError(f"not over {cell!r}: expected one of {', '.join(map(str, found))}")
+    return [one for one in found if not str(one).startswith(without)]
 
 
 def revisions_of(ids: tuple[str, ...]) -> list[str]:
