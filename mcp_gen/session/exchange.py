@@ -132,9 +132,7 @@ class HttpExchange(Generic[C]):
             if self._closing:
                 return busy("the server is about to end")
             last = headers.raw.get(LAST_EVENT_ID)
-            if not last:
-                await session.streams.listen(reply)
-            elif not await session.streams.resume(reply, last.decode("latin-1").strip()):
+            if not await session.listen_on(reply, last and last.decode("latin-1").strip()):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
         except (McpError, ProtocolError) as error:
             return refusal(400, None, error)

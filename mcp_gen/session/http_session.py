@@ -13,14 +13,13 @@ from mcp_gen.core.errors import (
     McpError,
     MethodNotFound,
     ProtocolError,
-    SessionLost,
 )
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_post import Post
 from mcp_gen.session.http_streams import Streams
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
-from mcp_gen.session.outlet import ANSWER_ONLY
+from mcp_gen.session.outlet import ANSWER_ONLY, ClientGone
 from mcp_gen.session.peer import Session
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class HttpSession(Link, Session):
         return bool(self._connection.in_flight) or self.streams.listened_to
 
     def silent_s(self) -> float:
-        """For how long nothing has been heard of the client; 0 while anything is open."""
+        """For how long nothing has been heard of the client, nor been open; 0 while it is."""
         return 0.0 if self.busy else self._loop.time() - self.heard_s
 
     def age_s(self) -> float:
@@ -92,7 +91,7 @@ class HttpSession(Link, Session):
         return self._loop.time() - self.began_s
 
     def touch(self) -> None:
-        """The client has been heard."""
+        """The client has been heard, or something is no longer open."""
         self.heard_s = self._loop.time()
 
     def agree(self, caller: Caller, profile: Profile) -> None:
@@ -112,7 +111,8 @@ class HttpSession(Link, Session):
             for end in self.kernel.ending:
                 end(self)
             self.streams.end_listening()
-            self._lose(SessionLost("the session has ended"))
+            self.streams.keep_no_more()
+            self._lose(ClientGone("the session has ended"))
             self._ended(self)
 
     def let_go(self) -> None:
@@ -135,6 +135,17 @@ class HttpSession(Link, Session):
             return post.answer
         finally:
             post.let_go(reply)
+            self.touch()
+
+    async def listen_on(self, reply: Reply, last_event_id: str | None) -> bool:
+        """Carry what belongs to no request, or go on behind an event; whether that is known."""
+        try:
+            if last_event_id:
+                return await self.streams.resume(reply, last_event_id)
+            await self.streams.listen(reply)
+            return True
+        finally:
+            self.touch()
 
     def take(self, events: Iterable[Event], post: Post) -> None:
         """Begin what a POST asks for."""
@@ -184,6 +195,7 @@ class HttpSession(Link, Session):
         try:
             answer = await self.kernel.run(call)
         finally:
+            self.touch()
             # A cancelled request is answered with nothing, even where its handler goes on.
             post.answered(answer if self._ends(call.id) else None, batch)
 

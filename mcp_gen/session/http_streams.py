@@ -118,6 +118,10 @@ class Streams:
             self.store = self._kept_in
             self.primes = profile.primes_streams and self.store is not None
 
+    def keep_no_more(self) -> None:
+        """The session has ended: what is still said cannot be come back for."""
+        self.store = None
+
     def next_name(self, kind: str) -> str:
         """A name for a new stream."""
         self._count += 1
