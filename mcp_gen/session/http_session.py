@@ -137,7 +137,7 @@ class HttpSession(Link, Session):
             post.let_go(reply)
             self.touch()
 
-    async def listen_on(self, reply: Reply, last_event_id: str | None) -> bool:
+    async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
         """Carry what belongs to no request, or go on behind an event; whether that is known."""
         try:
             if last_event_id:
