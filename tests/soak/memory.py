@@ -1,0 +1,181 @@
+"""Many sessions at once for a while: calls, progress, cancellations; nothing may be left over."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from itertools import count, cycle
+from typing import Any
+
+import mcp_wire
+from mcp_gen import Client, ClientSession, Context, Server
+from tests.soak.figures import growth, resident_kb
+
+__all__ = ["STEPS", "Report", "rounds", "run", "soak"]
+
+STEPS = 5
+
+
+@dataclass
+class Report:
+    """What was done, and what is wrong with it."""
+
+    calls: int = 0
+    cancelled: int = 0
+    reports: int = 0
+    messages: int = 0
+    reconnected: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """Errors, log records and tasks that should not be."""
+    objects: list[int] = field(default_factory=list)
+    """How many objects the collector knows, as time goes by."""
+    resident_kb: list[int] = field(default_factory=list)
+    """How much memory the process has, as time goes by."""
+
+    def line(self) -> str:
+        """All of it in one line."""
+        return (
+            f"{self.calls} calls, {self.reports} reports, {self.messages} log messages, "
+            f"{self.cancelled} cancelled, {self.reconnected} reconnected; "
+            f"objects {self.objects}, resident {self.resident_kb} KB"
+        )
+
+
+def a_server() -> Server:
+    """A server whose tools do what sessions mostly do."""
+    server = Server("soak", max_concurrent_requests=50, request_timeout_s=60)
+
+    @server.tool
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    @server.tool
+    async def work(ctx: Context, steps: int) -> str:
+        for step in range(steps):
+            await ctx.report_progress(step + 1, steps)
+        await ctx.log("info", "worked")
+        return "done"
+
+    @server.tool
+    async def wait() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    return server
+
+
+class _Soak:
+    def __init__(self, report: Report, goes_on: Callable[[], bool]) -> None:
+        self.server = a_server()
+        self.report = report
+        self.goes_on = goes_on
+
+    async def client(self, revision: str) -> None:
+        """One client: talk for a while, hang up, come back."""
+        while self.goes_on():
+            async with Client("soak") as client:
+                client.hooks.on_logging_message(self._logged)
+                session = await client.connect(self.server, revision=revision)
+                for number in range(20):
+                    if not self.goes_on():
+                        break
+                    await self._round(session, number)
+            self.report.reconnected += 1
+
+    def _logged(self, *_: Any) -> None:
+        self.report.messages += 1
+
+    async def _round(self, session: ClientSession, number: int) -> None:
+        report = self.report
+        heard: list[float] = []
+        sums = [session.call_tool("add", {"a": number, "b": b}) for b in range(3)]
+        working = session.call_tool(
+            "work", {"steps": STEPS}, progress=lambda done, *_: heard.append(done)
+        )
+        waiting = asyncio.create_task(session.call_tool("wait"))
+        *added, worked = await asyncio.gather(*sums, working)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        report.calls += 4
+        report.cancelled += waiting.cancelled()
+        report.reports += len(heard)
+        contents: list[Any] = [one.content[0] for one in (*added, worked)]
+        texts = [one.text for one in contents]
+        if texts != [*(str(number + b) for b in range(3)), "done"]:
+            report.wrong.append(f"{session.revision}: {texts}")
+        if heard != list(range(1, STEPS + 1)):
+            report.wrong.append(f"{session.revision}: progress {heard}")
+
+
+async def soak(sessions: int, goes_on: Callable[[], bool], sample_s: float) -> Report:
+    """Let so many sessions talk while `goes_on`, and tell what was left over."""
+    report = Report()
+    records = _Records(report)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: report.wrong.append(repr(context)))
+    before = asyncio.all_tasks()
+    logging.getLogger().addHandler(records)
+    try:
+        run = _Soak(report, goes_on)
+        sampling = loop.create_task(_sample(report, sample_s))
+        revisions = cycle(mcp_wire.REVISIONS)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(sessions):
+                tasks.create_task(run.client(next(revisions)))
+        sampling.cancel()
+        await asyncio.wait([sampling])
+        await asyncio.sleep(0)
+        report.wrong += [f"a session is left: {one}" for one in run.server.sessions()]
+        report.wrong += [f"a task is left: {one}" for one in asyncio.all_tasks() - before]
+    finally:
+        logging.getLogger().removeHandler(records)
+    return report
+
+
+async def _sample(report: Report, every_s: float) -> None:
+    while True:
+        await asyncio.sleep(every_s)
+        gc.collect()
+        report.objects.append(len(gc.get_objects()))
+        report.resident_kb.append(resident_kb())
+
+
+class _Records(logging.Handler):
+    """Everything that is worth a warning is wrong here."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(logging.WARNING)
+        self._report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._report.wrong.append(record.getMessage())
+
+
+def rounds(number: int) -> Callable[[], bool]:
+    """True so often: a measure of how long that does not depend on the machine."""
+    counted = count()
+    return lambda: next(counted) < number
+
+
+def run(seconds: float, sessions: int, *, as_json: bool) -> int:
+    """Run it, and print what came of it; the exit status."""
+    end_s = time.monotonic() + seconds
+    sample_s = max(0.5, seconds / 15)
+    report = asyncio.run(soak(sessions, lambda: time.monotonic() < end_s, sample_s))
+    for name, samples in (("objects", report.objects), ("memory", report.resident_kb)):
+        if growth(samples) > 0.05:
+            report.wrong.append(f"{name} grow: {samples}")
+    if as_json:
+        print(json.dumps(asdict(report)))
+        return bool(report.wrong)
+    print(report.line())
+    for wrong in report.wrong[:20]:
+        print(wrong, file=sys.stderr)
+    print("good" if not report.wrong else f"{len(report.wrong)} wrong")
+    return bool(report.wrong)
