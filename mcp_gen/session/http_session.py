@@ -66,6 +66,8 @@ class HttpSession(Link, Session):
         """Whether it has ended: what is in flight goes on to its answer."""
         self._post: Post | None = None
         """The POST whose messages are being taken."""
+        self._carried = 0
+        """How many HTTP requests of the client are being answered."""
 
     @property
     def profile(self) -> Profile | None:
@@ -79,8 +81,8 @@ class HttpSession(Link, Session):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is open: a request, or a stream."""
-        return bool(self._connection.in_flight) or self.streams.listened_to
+        """Whether anything is open: a request, or what a client reads at its own pace."""
+        return bool(self._connection.in_flight) or self._carried > 0
 
     def silent_s(self) -> float:
         """For how long nothing has been heard of the client, nor been open; 0 while it is."""
@@ -130,21 +132,25 @@ class HttpSession(Link, Session):
         """Answer what came in one POST; None if a stream has said it all."""
         post = Post(self, headers, reply)
         self.take(events, post)
+        self._carried += 1
         try:
             await post.wait(reply)
             return post.answer
         finally:
             post.let_go(reply)
+            self._carried -= 1
             self.touch()
 
     async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
         """Carry what belongs to no request, or go on behind an event; whether that is known."""
+        self._carried += 1
         try:
             if last_event_id:
                 return await self.streams.resume(reply, last_event_id)
             await self.streams.listen(reply)
             return True
         finally:
+            self._carried -= 1
             self.touch()
 
     def take(self, events: Iterable[Event], post: Post) -> None:
@@ -195,7 +201,8 @@ class HttpSession(Link, Session):
         try:
             answer = await self.kernel.run(call)
         finally:
-            self.touch()
+            if post.reply is None:
+                self.touch()
             # A cancelled request is answered with nothing, even where its handler goes on.
             post.answered(answer if self._ends(call.id) else None, batch)
 

@@ -156,11 +156,6 @@ class Streams:
                 await stream.reply.drain()
                 return
 
-    @property
-    def listened_to(self) -> bool:
-        """Whether a stream is open for what belongs to no request."""
-        return bool(self._listening)
-
     async def listen(self, reply: Reply) -> None:
         """Carry what belongs to no request until the client hangs up, or the session ends."""
         await self._carry(Stream(self, reply, self.next_name("g")), reply)
