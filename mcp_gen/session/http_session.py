@@ -85,7 +85,7 @@ class HttpSession(Link, Session):
         return bool(self._connection.in_flight) or self._carried > 0
 
     def silent_s(self) -> float:
-        """For how long nothing has been heard of the client, nor been open; 0 while it is."""
+        """For how long nothing has been heard of the client; 0 while anything is open."""
         return 0.0 if self.busy else self._loop.time() - self.heard_s
 
     def age_s(self) -> float:
@@ -93,8 +93,15 @@ class HttpSession(Link, Session):
         return self._loop.time() - self.began_s
 
     def touch(self) -> None:
-        """The client has been heard, or something is no longer open."""
-        self.heard_s = self._loop.time()
+        """The client has been heard."""
+        now_s = self._loop.time()
+        if now_s > self.heard_s:
+            self.heard_s = now_s
+
+    def look(self, next_in_s: float) -> None:
+        """See whether anything is open: silence begins behind it, to be seen at the next look."""
+        if self.busy:
+            self.heard_s = self._loop.time() + next_in_s
 
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
@@ -139,7 +146,6 @@ class HttpSession(Link, Session):
         finally:
             post.let_go(reply)
             self._carried -= 1
-            self.touch()
 
     async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
         """Carry what belongs to no request, or go on behind an event; whether that is known."""
@@ -151,7 +157,6 @@ class HttpSession(Link, Session):
             return True
         finally:
             self._carried -= 1
-            self.touch()
 
     def take(self, events: Iterable[Event], post: Post) -> None:
         """Begin what a POST asks for."""
@@ -201,8 +206,6 @@ class HttpSession(Link, Session):
         try:
             answer = await self.kernel.run(call)
         finally:
-            if post.reply is None:
-                self.touch()
             # A cancelled request is answered with nothing, even where its handler goes on.
             post.answered(answer if self._ends(call.id) else None, batch)
 

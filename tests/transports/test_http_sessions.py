@@ -427,26 +427,41 @@ def last_heard_long_ago(server: Server) -> HttpSession:
 
 async def test_silence_begins_when_a_stream_is_closed() -> None:
     talker = Talker()
-    async with surfing(talker.server.asgi(), HANDSHAKE) as client:
+    # Sessions are looked at four times as often, and a stream is only watched later.
+    async with surfing(talker.server.asgi(session_idle_s=0.04), HANDSHAKE) as client:
         listening = client.get()
-        await listening.watched()
+        await listening.head()
         session = last_heard_long_ago(talker.server)
+        await listening.watched()
         listening.hang_up()
         await asyncio.wait([listening.task], timeout=WAIT_S)
         assert session.silent_s() < AGO_S
 
 
-async def test_silence_begins_when_a_request_is_answered_that_nobody_waits_for() -> None:
+async def test_silence_begins_when_a_request_is_answered() -> None:
+    talker = Talker()
+    async with surfing(talker.server.asgi(session_idle_s=0.04), HANDSHAKE) as client:
+        opened = client.post(OLD.call(1, "wait"))
+        await soon(talker.began)
+        session = last_heard_long_ago(talker.server)
+        await opened.watched()
+        talker.go_on.set()
+        await opened.whole()
+        assert session.silent_s() < AGO_S
+
+
+async def test_a_session_is_not_silent_while_its_client_reads_an_answer() -> None:
     talker = Talker()
     async with surfing(talker.server.asgi(), HANDSHAKE) as client:
-        opened = client.post(OLD.call(1, "wait"))
-        await opened.watched()
-        opened.hang_up()
-        await asyncio.wait([opened.task], timeout=WAIT_S)
+        opened = client.post(OLD.call(1, "say", words=["a"]))
+        opened.reading.clear()
+        await soon(talker.ended)
         session = last_heard_long_ago(talker.server)
-        talker.go_on.set()
-        await asyncio.wait(session.requests(), timeout=WAIT_S)
-        assert session.silent_s() < AGO_S
+        await asyncio.sleep(0)
+        assert session.requests() == []
+        assert session.silent_s() == 0
+        opened.reading.set()
+        await opened.whole()
 
 
 async def test_no_session_lasts_for_ever() -> None:
