@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 __all__ = ["growth", "resident_kb"]
@@ -18,12 +17,11 @@ def resident_kb() -> int:
 def growth(samples: Sequence[int]) -> float:
     """How much more it is at the end, as a part of what it was after the beginning.
 
-    The first third warms up. Of the rest the last third is compared with the first, by their
-    medians: 0 where there are too few samples for that.
+    The first third warms up. Of the rest the last third is compared with the first, each by its
+    least sample: what leaks is in all of them. 0 where there are too few samples for that.
     """
     warm = samples[len(samples) // 3 :]
     third = len(warm) // 3 or 1
-    if len(samples) < 3:
+    if len(samples) < 3 or not min(warm[:third]):
         return 0.0
-    before = statistics.median_low(warm[:third])
-    return statistics.median_low(warm[-third:]) / before - 1 if before else 0.0
+    return min(warm[-third:]) / min(warm[:third]) - 1

@@ -57,9 +57,12 @@ async def pipeline(peer: Web) -> None:
     for frame in frames:
         peer.watch.saw("client", frame)
     async with peer.connected() as connection:
+        sent_s = peer.now_s()
         await connection.send(b"".join(map(peer.raw, frames)))
         for id, number in zip(ids, numbers, strict=True):
-            said = await peer.hear(await connection.answer(), id)
+            answer = await connection.answer()
+            peer.note(answer, sent_s)
+            said = await peer.hear(answer, id)
             expect(text(said.result) == str(number + 1), f"{number} + 1: {said.result}")
 
 
@@ -71,10 +74,13 @@ async def dribble(peer: Web) -> None:
     raw = peer.raw(frame)
     cuts = sorted({0, len(raw), *(peer.rng.randrange(len(raw)) for _ in range(4))})
     async with peer.connected() as connection:
+        sent_s = peer.now_s()
         for start, end in pairwise(cuts):
             await connection.send(raw[start:end])
             await asyncio.sleep(peer.rng.choice((0, 0.001, 0.01)))
-        said = await peer.hear(await connection.answer(), id)
+        answer = await connection.answer()
+        peer.note(answer, sent_s)
+        said = await peer.hear(answer, id)
     expect(text(said.result) == str(number + 1), f"{number} + 1: {said.result}")
 
 

@@ -107,7 +107,7 @@ async def owe_an_answer(peer: InSession) -> None:
 
 async def read_slowly(peer: Web) -> None:
     """Notifications may get lost; the answer does not."""
-    tool, id = peer.rng.choice(("pour", "shout")), peer.new_id()
+    tool, id, began_s = peer.rng.choice(("pour", "shout")), peer.new_id(), peer.now_s()
     frame = peer.call(id, tool, POUR)
     async with peer.listening(peer.raw(frame), slow=True) as (_, answer):
         await asyncio.sleep(peer.rng.choice((0.05, 0.3)))
@@ -121,6 +121,8 @@ async def read_slowly(peer: Web) -> None:
     said = msgspec.json.decode(found[-1])
     expect(said.get("id") == id, f"{tool}: the answer is not the last: {said}")
     expect(text(said["result"]) == {"pour": "poured", "shout": "shouted"}[tool], f"{said}")
+    # The server may have said it all long ago: it does not see what the machine holds back.
+    peer.gone = peer.now_s() - began_s > peer.idle_s / 4
     expect(tool == "shout" or len(found) == POUR["messages"] + 1, f"{len(found)} messages")
 
 
