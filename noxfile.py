@@ -73,9 +73,13 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """200 sessions in memory for 30 s: no error, no task left over, memory flat."""
+    """Sessions in memory for 30 s, HTTP for 10 minutes: no answer lost, nothing left over.
+
+    `-- http --seconds 30` runs one of them, or for a shorter time.
+    """
     install(session, "test", project=True)
-    session.run("python", "-m", "tests.soak", *session.posargs)
+    for words in [session.posargs] if session.posargs else [["memory"], ["http"]]:
+        session.run("python", "-m", "tests.soak", *words)
 
 
 @nox.session

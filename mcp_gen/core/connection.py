@@ -74,14 +74,15 @@ class Answered(Struct, Generic[W], gc=False):
     result: Raw
 
 
-class Failed(Struct, Generic[W], gc=False):
+# These two hold an error, and with it the frames that it passed: they may be part of a cycle.
+class Failed(Struct, Generic[W]):
     """The peer answered with an error, or with what is no answer at all."""
 
     waiter: W
     error: McpError | ProtocolError
 
 
-class Refused(Struct, gc=False):
+class Refused(Struct):
     """A message that is none, or has no place here. `answer` goes back to the peer as it is."""
 
     error: ProtocolError

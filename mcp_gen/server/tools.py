@@ -17,6 +17,7 @@ from mcp_gen.server.listing import Listing
 from mcp_gen.server.offered_tool import OfferedTool
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tool_results import failed
+from mcp_gen.session.outlet import is_left
 from mcp_wire import Wire
 from mcp_wire.handlers import ServerHandlers
 
@@ -116,7 +117,10 @@ class ToolBox:
         except Exception as error:
             if isinstance(told := speaking(error), McpError):
                 raise told from None  # out of a group
-            _log.exception("tool %s failed", tool.name)
+            if is_left(error):
+                _log.debug("tool %s: %s", tool.name, told)
+            else:
+                _log.exception("tool %s failed", tool.name)
             return failed(sentence(error))
 
 

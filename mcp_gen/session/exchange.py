@@ -140,10 +140,8 @@ class HttpExchange(Generic[C]):
                 raise self._session_missing()
             if self._closing:
                 return busy("the server is about to end")
-            last = headers.raw.get(LAST_EVENT_ID)
-            if not last:
-                await session.streams.listen(reply)
-            elif not await session.streams.resume(reply, last.decode("latin-1").strip()):
+            last = headers.raw.get(LAST_EVENT_ID, b"").decode("latin-1").strip()
+            if not await session.listen_on(reply, last):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
         except (McpError, ProtocolError) as error:
             return refusal(400, None, error)

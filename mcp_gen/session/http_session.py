@@ -13,7 +13,6 @@ from mcp_gen.core.errors import (
     McpError,
     MethodNotFound,
     ProtocolError,
-    SessionLost,
 )
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_post import Post
@@ -21,7 +20,7 @@ from mcp_gen.session.http_streams import Streams
 from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
-from mcp_gen.session.outlet import ANSWER_ONLY
+from mcp_gen.session.outlet import ANSWER_ONLY, ClientGone
 from mcp_gen.session.peer import Session
 
 if TYPE_CHECKING:
@@ -79,6 +78,8 @@ class HttpSession(Link, Session):
         self._keeping_alive: asyncio.Task[None] | None = None
         self._post: Post | None = None
         """The POST whose messages are being taken."""
+        self._carried = 0
+        """How many HTTP requests of the client are being answered."""
 
     @property
     def profile(self) -> Profile | None:
@@ -92,8 +93,8 @@ class HttpSession(Link, Session):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is open: a request, or a stream."""
-        return bool(self._connection.in_flight) or self.streams.listened_to
+        """Whether anything is open: a request, or what a client reads at its own pace."""
+        return bool(self._connection.in_flight) or self._carried > 0
 
     def silent_s(self) -> float:
         """For how long nothing has been heard of the client; 0 while anything is open."""
@@ -105,7 +106,14 @@ class HttpSession(Link, Session):
 
     def touch(self) -> None:
         """The client has been heard."""
-        self.heard_s = self._loop.time()
+        now_s = self._loop.time()
+        if now_s > self.heard_s:
+            self.heard_s = now_s
+
+    def look(self, next_in_s: float) -> None:
+        """See whether anything is open: silence begins behind it, to be seen at the next look."""
+        if self.busy:
+            self.heard_s = self._loop.time() + next_in_s
 
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
@@ -139,7 +147,8 @@ class HttpSession(Link, Session):
             for end in self.kernel.ending:
                 end(self)
             self.streams.end_listening()
-            self._lose(SessionLost("the session has ended"))
+            self.streams.keep_no_more()
+            self._lose(ClientGone("the session has ended"))
             self._ended(self)
 
     def let_go(self) -> None:
@@ -157,6 +166,7 @@ class HttpSession(Link, Session):
         """Answer what came in one POST; None if a stream has said it all."""
         post = Post(self, headers, reply)
         self.take(events, post)
+        self._carried += 1
         try:
             await post.wait(reply)
             if self.unsaved:
@@ -164,6 +174,18 @@ class HttpSession(Link, Session):
             return post.answer
         finally:
             post.let_go(reply)
+            self._carried -= 1
+
+    async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
+        """Carry what belongs to no request, or go on behind an event; whether that is known."""
+        self._carried += 1
+        try:
+            if last_event_id:
+                return await self.streams.resume(reply, last_event_id)
+            await self.streams.listen(reply)
+            return True
+        finally:
+            self._carried -= 1
 
     def take(self, events: Iterable[Event], post: Post) -> None:
         """Begin what a POST asks for."""

@@ -44,6 +44,8 @@ class Sessions:
 
     def __init__(self, limits: SessionLimits) -> None:
         self.limits = limits
+        shortest = min(limits.idle_s, limits.lifetime_s)
+        self._every_s = min(shortest / SWEEPS_PER_LIMIT, MAX_SWEEP_S)
         self._open: dict[str, HttpSession] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,12 +95,11 @@ class Sessions:
         return list(self._open.values())
 
     def _sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:
-        shortest = min(self.limits.idle_s, self.limits.lifetime_s)
-        every_s = min(shortest / SWEEPS_PER_LIMIT, MAX_SWEEP_S)
-        self._timer = loop.call_later(every_s, self._sweep, loop)
+        self._timer = loop.call_later(self._every_s, self._sweep, loop)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         for session in self.all():
+            session.look(self._every_s)
             silent_s = session.silent_s()
             if silent_s >= self.limits.idle_s or session.age_s() >= self.limits.lifetime_s:
                 _log.debug("a session ends: its client was silent, or its time is over")

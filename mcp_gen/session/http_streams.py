@@ -119,6 +119,10 @@ class Streams:
             self.store = self._kept_in
             self.primes = profile.primes_streams and self.store is not None
 
+    def keep_no_more(self) -> None:
+        """The session has ended: what is still said cannot be come back for."""
+        self.store = None
+
     def next_name(self, kind: str) -> str:
         """A name for a new stream."""
         self.count += 1
@@ -152,11 +156,6 @@ class Streams:
             if stream.reply is not None:
                 await stream.reply.drain()
                 return
-
-    @property
-    def listened_to(self) -> bool:
-        """Whether a stream is open for what belongs to no request."""
-        return bool(self._listening)
 
     async def listen(self, reply: Reply) -> None:
         """Carry what belongs to no request until the client hangs up, or the session ends."""

@@ -33,6 +33,7 @@ from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of, unsupport
 from mcp_gen.session.limits import Limits, time_limit
 from mcp_gen.session.middleware import Middleware, wrapped
 from mcp_gen.session.notices import Notices
+from mcp_gen.session.outlet import is_left
 from mcp_wire import encode
 from mcp_wire.method import Route
 
@@ -291,6 +292,8 @@ class Kernel(Generic[C]):
             raise told
         if isinstance(told, RequestTimeout):
             _log.warning("%s was not answered: %s", name, told)
+        elif is_left(error):
+            _log.debug("%s was not answered: %s", name, told)
         else:
             # Details stay here: they may hold what no peer should see.
             _log.error("%s failed", name, exc_info=error)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from msgspec import UNSET
 
 from mcp_gen.core import envelope, sse
-from mcp_gen.core.errors import TransportError
+from mcp_gen.core.errors import SessionLost, TransportError
+from mcp_gen.core.groups import leaves
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 
-__all__ = ["ANSWER_ONLY", "AnswerOnly", "Outlet", "ReplyOutlet", "outlet_of"]
+__all__ = [
+    "ANSWER_ONLY",
+    "AnswerOnly",
+    "ClientGone",
+    "Outlet",
+    "ReplyOutlet",
+    "is_left",
+    "outlet_of",
+]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -59,6 +68,15 @@ class Outlet(Protocol):
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
         """The task in which this request is being answered, if that is known here."""
         ...
+
+
+class ClientGone(SessionLost):
+    """The client that was asked has ended its session: that is its right, and no failure here."""
+
+
+def is_left(error: BaseException) -> bool:
+    """Whether nothing is wrong but that the client has gone; also where it was asked much."""
+    return all(isinstance(one, ClientGone) for one in leaves(error))
 
 
 class AnswerOnly:

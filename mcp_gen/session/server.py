@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Requested
-from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError, SessionLost
+from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.transport import Posted
 from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
+from mcp_gen.session.outlet import ClientGone
 from mcp_gen.session.peer import Session
 from mcp_gen.session.worker import Worker
 
@@ -164,7 +165,7 @@ class ServerSession(Link, Session, Generic[C]):
         """The client hung up."""
         if error:
             _log.warning("the connection broke: %s", error)
-        self._lose(SessionLost("the client hung up"))
+        self._lose(ClientGone("the client hung up"))
         # What has come is still answered, though it may have to wait for the handshake.
         self._end()
 

@@ -56,6 +56,13 @@ class _Stream:
         if self._receiver is not None:
             self._receiver.closed(None)
 
+    def finish(self) -> None:
+        """Let what is being answered be answered, and then end the stream."""
+        if self._receiver is None:
+            self._reply.end()
+        else:
+            self._receiver.closed(None)
+
     # --- what the session calls ---
 
     async def start(self, receiver: Receiver) -> None:
@@ -117,9 +124,9 @@ class SsePair:
             await call.refuse(405, why, (b"allow", method.encode()))
 
     async def drain(self) -> None:
-        """End all streams."""
+        """End all streams, each when what is being answered on it has been."""
         for stream in list(self._open.values()):
-            await stream.close()
+            stream.finish()
 
     async def close(self) -> None:
         """End all streams, and wait until what was served on them has ended."""

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from mcp_gen import RequestTimeout, Server, SessionLost
+from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.http_streams import MAX_PENDING
 from tests.support.asgi import Open, Reply, WebClient, begin, end, open_request, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
+from tests.support.raw import WAIT_S
 from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
@@ -400,6 +402,55 @@ async def test_a_session_with_something_open_is_not_silent() -> None:
         await opened.watched()
         talker.go_on.set()
         assert (await opened.whole()).status == 200
+
+
+AGO_S = 1000.0
+
+
+def last_heard_long_ago(server: Server) -> HttpSession:
+    (session,) = server.sessions()
+    assert isinstance(session, HttpSession)
+    session.heard_s -= AGO_S
+    return session
+
+
+async def test_silence_begins_when_a_stream_is_closed() -> None:
+    talker = Talker()
+    # Sessions are looked at four times as often, and a stream is only watched later.
+    async with surfing(talker.server.asgi(session_idle_s=0.04), HANDSHAKE) as client:
+        listening = client.get()
+        await listening.head()
+        session = last_heard_long_ago(talker.server)
+        await listening.watched()
+        listening.hang_up()
+        await asyncio.wait([listening.task], timeout=WAIT_S)
+        assert session.silent_s() < AGO_S
+
+
+async def test_silence_begins_when_a_request_is_answered() -> None:
+    talker = Talker()
+    async with surfing(talker.server.asgi(session_idle_s=0.04), HANDSHAKE) as client:
+        opened = client.post(OLD.call(1, "wait"))
+        await soon(talker.began)
+        session = last_heard_long_ago(talker.server)
+        await opened.watched()
+        talker.go_on.set()
+        await opened.whole()
+        assert session.silent_s() < AGO_S
+
+
+async def test_a_session_is_not_silent_while_its_client_reads_an_answer() -> None:
+    talker = Talker()
+    async with surfing(talker.server.asgi(), HANDSHAKE) as client:
+        opened = client.post(OLD.call(1, "say", words=["a"]))
+        opened.reading.clear()
+        await soon(talker.ended)
+        session = last_heard_long_ago(talker.server)
+        await asyncio.sleep(0)
+        assert session.requests() == []
+        assert session.silent_s() == 0
+        opened.reading.set()
+        await opened.whole()
 
 
 async def test_no_session_lasts_for_ever() -> None:

@@ -181,6 +181,17 @@ async def test_a_client_that_hangs_up_has_ended_its_session() -> None:
         assert (await client.post(OLD.request(1, "ping"))).status == 404
 
 
+async def test_what_is_being_answered_when_the_app_ends_is_answered() -> None:
+    talker = Talker()
+    async with paired(talker.server, OLD.revision) as client:
+        await client.post(OLD.call(1, "wait"))
+        await soon(talker.began)
+        await client.app.drain()
+        talker.go_on.set()
+        assert (await client.frame())["id"] == 1
+        await client.stream.whole()
+
+
 @requirement("http:sse:endpoint-event")
 async def test_the_address_begins_where_the_app_is_mounted() -> None:
     async with paired(Talker().server, OLD.revision, root_path="/sub") as client:

@@ -1,25 +1,23 @@
-"""Many sessions at once for a while: calls, progress, cancellations; nothing may be left over.
-
-`python -m tests.soak --seconds 30 --sessions 200`, or `nox -s soak`.
-"""
+"""Many sessions at once for a while: calls, progress, cancellations; nothing may be left over."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
+import json
 import logging
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import count, cycle
 from typing import Any
 
 import mcp_wire
 from mcp_gen import Client, ClientSession, Context, Server
+from tests.soak.figures import growth, resident_kb
 
-__all__ = ["Report", "soak"]
+__all__ = ["STEPS", "Report", "rounds", "run", "soak"]
 
 STEPS = 5
 
@@ -107,7 +105,8 @@ class _Soak:
         report.calls += 4
         report.cancelled += waiting.cancelled()
         report.reports += len(heard)
-        texts = [one.content[0].text for one in (*added, worked)]
+        contents: list[Any] = [one.content[0] for one in (*added, worked)]
+        texts = [one.text for one in contents]
         if texts != [*(str(number + b) for b in range(3)), "done"]:
             report.wrong.append(f"{session.revision}: {texts}")
         if heard != list(range(1, STEPS + 1)):
@@ -144,7 +143,7 @@ async def _sample(report: Report, every_s: float) -> None:
         await asyncio.sleep(every_s)
         gc.collect()
         report.objects.append(len(gc.get_objects()))
-        report.resident_kb.append(_resident_kb())
+        report.resident_kb.append(resident_kb())
 
 
 class _Records(logging.Handler):
@@ -158,45 +157,25 @@ class _Records(logging.Handler):
         self._report.wrong.append(record.getMessage())
 
 
-def _resident_kb() -> int:
-    with open("/proc/self/status") as status:
-        lines = dict(line.split(":", 1) for line in status)
-    return int(lines["VmRSS"].split()[0])
-
-
-def growth(samples: list[int]) -> float:
-    """How much larger the last third is than the second, as a part of it."""
-    third = len(samples) // 3
-    if not third:
-        return 0.0
-    middle, last = samples[third : 2 * third], samples[-third:]
-    return min(last) / min(middle) - 1
-
-
 def rounds(number: int) -> Callable[[], bool]:
     """True so often: a measure of how long that does not depend on the machine."""
     counted = count()
     return lambda: next(counted) < number
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--sessions", type=int, default=200)
-    asked = parser.parse_args()
-    end_s = time.monotonic() + asked.seconds
-    report = asyncio.run(
-        soak(asked.sessions, lambda: time.monotonic() < end_s, max(0.5, asked.seconds / 15))
-    )
-    print(report.line())
+def run(seconds: float, sessions: int, *, as_json: bool) -> int:
+    """Run it, and print what came of it; the exit status."""
+    end_s = time.monotonic() + seconds
+    sample_s = max(0.5, seconds / 15)
+    report = asyncio.run(soak(sessions, lambda: time.monotonic() < end_s, sample_s))
     for name, samples in (("objects", report.objects), ("memory", report.resident_kb)):
         if growth(samples) > 0.05:
             report.wrong.append(f"{name} grow: {samples}")
+    if as_json:
+        print(json.dumps(asdict(report)))
+        return bool(report.wrong)
+    print(report.line())
     for wrong in report.wrong[:20]:
         print(wrong, file=sys.stderr)
     print("good" if not report.wrong else f"{len(report.wrong)} wrong")
     return bool(report.wrong)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

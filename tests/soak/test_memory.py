@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak import STEPS, growth, rounds, soak
+from tests.soak.figures import growth
+from tests.soak.memory import STEPS, rounds, soak
 
 
 async def test_many_sessions_with_calls_progress_and_cancellations_leave_nothing_behind() -> None:

@@ -1,0 +1,1 @@
+"""Long runs of mixed traffic, which nothing may be left of: `nox -s soak`."""

@@ -1,0 +1,25 @@
+"""One thing that clients do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_wire.profile import Profile
+
+__all__ = ["Act"]
+
+
+@dataclass(frozen=True)
+class Act:
+    """How often it is done, and at which revisions."""
+
+    does: Callable[[Any], Awaitable[None]]
+    weight: int = 1
+    fits: Callable[[Profile], object] = lambda profile: True
+
+    @property
+    def name(self) -> str:
+        """What it is called in reports."""
+        return self.does.__name__.replace("_", " ")

@@ -1,0 +1,119 @@
+"""The server of the HTTP soak in a process of its own, and what it complains of."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import socket
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from tests.soak.server import STATE_PATH, State
+from tests.soak.wire import HOST, Connection, request
+
+__all__ = ["Child", "serving"]
+
+ROOT = Path(__file__).parents[2]
+STARTS_S = 30.0
+ENDS_S = 20.0
+MOST = 50
+"""How many lines are kept of what was not to be expected."""
+
+EXPECTED = re.compile(
+    r"WARNING(?: +mcp_gen\.server)?: +"
+    r"(?P<what>a client reads its stream too slowly|refused a message|notifications/\S+"
+    r"|Invalid HTTP request received)"
+)
+"""What the server has to say of clients like ours."""
+
+
+class Child:
+    """A server that runs by itself."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self._process = process
+        self.port = port
+        self.warnings: Counter[str] = Counter()
+        """What it said of its clients."""
+        self.complaints: list[str] = []
+        """What else it said."""
+        self._listening = asyncio.create_task(self._listen())
+
+    async def _listen(self) -> None:
+        assert self._process.stderr
+        async for line in self._process.stderr:
+            text = line.decode(errors="replace").rstrip()
+            found = EXPECTED.match(text)
+            if found:
+                self.warnings[found["what"]] += 1
+            elif len(self.complaints) < MOST:
+                self.complaints.append(text)
+
+    async def state(self, query: str = "") -> State:
+        """How it is; with a query after a collection of garbage, see tests/soak/server.py."""
+        connection = await Connection.open(self.port)
+        try:
+            path = f"{STATE_PATH}?{query}" if query else STATE_PATH
+            await connection.send(request("GET", path, {"connection": "close"}))
+            body = await (await connection.answer()).body()
+            return msgspec.json.decode(body, type=State)
+        finally:
+            await connection.hang_up()
+
+    async def started(self) -> None:
+        """Wait until it can be connected to."""
+        async with asyncio.timeout(STARTS_S):
+            while self._process.returncode is None:
+                try:
+                    await self.state()
+                except ConnectionRefusedError:
+                    await asyncio.sleep(0.02)
+                else:
+                    return
+        raise RuntimeError(f"the server has not started: {self.complaints}")
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still there."""
+        return self._process.returncode is None
+
+    def stop(self) -> None:
+        """Tell it to end."""
+        if self.running:
+            self._process.send_signal(signal.SIGTERM)
+
+    async def ended(self) -> int | None:
+        """Its exit status; None if it had to be killed."""
+        try:
+            async with asyncio.timeout(ENDS_S):
+                status: int | None = await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+            status = None
+        await self._listening
+        return status
+
+
+@asynccontextmanager
+async def serving(idle_s: float) -> AsyncIterator[Child]:
+    """A server whose sessions end after so much silence; gone afterwards."""
+    with socket.create_server((HOST, 0)) as found:
+        port: int = found.getsockname()[1]
+    words = (sys.executable, "-m", "tests.soak.server", str(port), str(idle_s))
+    process = await asyncio.create_subprocess_exec(
+        *words, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    child = Child(process, port)
+    try:
+        await child.started()
+        yield child
+    finally:
+        child.stop()
+        await child.ended()

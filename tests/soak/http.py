@@ -1,0 +1,223 @@
+"""Mixed traffic over real sockets at every revision: no answer lost, nothing left over.
+
+Clients come in rounds. Behind each they all go, and the server comes to rest: then it must have no
+more tasks, sessions and sockets than at first, and over the rounds no more memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import mcp_wire
+from mcp_wire.profile import Profile
+from tests.soak.act import Act
+from tests.soak.acts import ACTS
+from tests.soak.child import Child, serving
+from tests.soak.farewell import farewell
+from tests.soak.kinds import peer
+from tests.soak.peers import Expired, Peer
+from tests.soak.pieces import PIECES
+from tests.soak.report import Report
+from tests.soak.rude import RUDE
+from tests.soak.server import KEPT_S, State
+from tests.support.watch import Watch
+
+__all__ = ["Plan", "soak"]
+
+ROUNDS = 3
+"""So many at least: the first is a rehearsal, and the others can be compared."""
+REST_S = 30.0
+"""How long the server may take to come to rest: requests of lost clients may still run."""
+ACT_S = 25.0
+LATE_S = 90.0
+"""How long a client may take for what it does when the round is over; each wait is bounded."""
+LOOK_S = 0.05
+ROUND_S = 20.0
+IDLE_S = 3.0
+LONGEST_LIFE = 15
+POLITE = 0.6
+"""How many end their sessions; the others leave that to the server."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long, how many, and what chance is made of."""
+
+    seed: int
+    seconds: float
+    clients: int = 32
+    round_s: float = ROUND_S
+    idle_s: float = IDLE_S
+    """After how much silence the server ends a session."""
+    rest_s: float = REST_S
+
+    @classmethod
+    def of(cls, seed: int, seconds: float, clients: int) -> Plan:
+        """With a dozen rounds or more, as far as there is time for them."""
+        round_s = min(ROUND_S, max(1.0, seconds / 12))
+        return cls(seed, seconds, clients, round_s, min(IDLE_S, max(1.0, round_s / 4)))
+
+
+async def soak(
+    plan: Plan,
+    tell: Callable[[str], None] = lambda line: None,
+    complain: Callable[[str], None] = lambda what: None,
+) -> Report:
+    """Run it; `tell` is told from time to time how it goes, `complain` at once what is wrong."""
+    report = Report(plan.seed, complain)
+    async with serving(plan.idle_s) as child:
+        run = _Soak(plan, child, report, tell)
+        try:
+            await run.run()
+        except (ConnectionError, EOFError, TimeoutError) as error:
+            report.blame([f"the server cannot be asked any more: {error!r}"])
+        child.stop()
+        report.status = await child.ended()
+    report.warnings = child.warnings
+    report.blame(f"the server's log: {line}" for line in child.complaints)
+    if report.status != 0:
+        report.blame([f"the server ended with {report.status}"])
+    report.judge()
+    return report
+
+
+class _Soak:
+    def __init__(
+        self, plan: Plan, child: Child, report: Report, tell: Callable[[str], None]
+    ) -> None:
+        self._plan = plan
+        self._child = child
+        self._report = report
+        self._tell = tell
+        self._loop = asyncio.get_running_loop()
+        self._began_s = self._loop.time()
+        self._until_s = 0.0
+        rng = random.Random(f"{plan.seed} rehearsal")
+        profiles = map(mcp_wire.profile, mcp_wire.REVISIONS)
+        self._doing: dict[Peer, str] = {}
+        """What each client does at the moment."""
+        self._to_rehearse = [(one.revision, act) for one in profiles for act in _fitting(one)]
+        """What is to be done once, before anything is left to chance."""
+        rng.shuffle(self._to_rehearse)
+
+    def _elapsed_s(self) -> float:
+        return self._loop.time() - self._began_s
+
+    async def run(self) -> None:
+        """One round after the other; at the end the server ends amid its work."""
+        at_first = await self._child.state()
+        while len(self._report.rounds) < ROUNDS or self._elapsed_s() < self._plan.seconds:
+            number = len(self._report.rounds) + 1
+            await self._traffic(number)
+            if await self._rest(number, at_first):
+                # There will be more of it: why is told already.
+                break
+        rng = random.Random(f"{self._plan.seed} farewell")
+        self._report.blame(await farewell(self._child, rng))
+        self._report.seconds = self._elapsed_s()
+
+    async def _traffic(self, number: int) -> None:
+        self._until_s = self._loop.time() + self._plan.round_s
+        looking = self._loop.create_task(self._look(number))
+        seeds = [f"{self._plan.seed} {number} {client}" for client in range(self._plan.clients)]
+        clients = [self._loop.create_task(self._client(seed)) for seed in seeds]
+        _, late = await asyncio.wait(clients, timeout=self._plan.round_s + LATE_S)
+        doing = [f"{one.speaker.revision}: {act}" for one, act in self._doing.items()]
+        self._report.blame(f"{what}: does not come to an end" for what in doing)
+        for task in late:
+            task.cancel()
+        looking.cancel()
+        await asyncio.wait([looking, *clients])
+        for task in clients:
+            if task.cancelled() or task.exception():
+                self._report.blame([f"round {number}: a client failed: {task}"])
+
+    async def _look(self, number: int) -> None:
+        with suppress(ConnectionError, EOFError, TimeoutError):
+            while True:
+                await asyncio.sleep(min(2.0, self._plan.round_s / 3))
+                self._say(number, await self._child.state())
+
+    def _say(self, number: int, state: State) -> None:
+        report = self._report
+        report.peak_kb = max(report.peak_kb, state.resident_kb)
+        self._tell(
+            f"{self._elapsed_s():4.0f} s, round {number}: {report.answers:,} answers, "
+            f"{sum(report.done.values()):,} acts, {report.found_wrong} wrong; the server has "
+            f"{state.resident_kb:,} KB, {state.sessions} sessions, {state.tasks} tasks"
+        )
+
+    # --- a round ---
+
+    async def _client(self, seed: str) -> None:
+        """One client after the other, until the round is over."""
+        rng = random.Random(seed)
+        while self._child.running and (self._to_rehearse or self._loop.time() < self._until_s):
+            if self._to_rehearse:
+                revision, act = self._to_rehearse.pop()
+                await self._life(revision, rng, [act], 1)
+            else:
+                revision = rng.choice(mcp_wire.REVISIONS)
+                acts = _fitting(mcp_wire.profile(revision))
+                await self._life(revision, rng, acts, rng.randint(1, LONGEST_LIFE))
+
+    async def _life(self, revision: str, rng: random.Random, acts: list[Act], most: int) -> None:
+        """One client: it begins, does some of these acts, and goes."""
+        watch = Watch()
+        someone = peer(self._child.port, revision, rng, watch)
+        if someone.profile.session_header:
+            someone.idle_s = self._plan.idle_s
+        self._doing[someone] = "begin"
+        try:
+            await someone.begin()
+            for done in range(most):
+                if someone.gone or (done and self._loop.time() >= self._until_s):
+                    break
+                (act,) = rng.choices(acts, [act.weight for act in acts])
+                self._doing[someone] = act.name
+                # What keeps a stream alive would keep a client waiting for ever.
+                async with asyncio.timeout(ACT_S):
+                    await act.does(someone)
+                self._report.done[act.name, revision] += 1
+            self._doing[someone] = "end"
+            await someone.end(politely=rng.random() < POLITE and not someone.gone)
+        except Expired:
+            self._report.expired += 1
+            await someone.end(politely=False)
+        except Exception as error:
+            what = f"{revision}: {self._doing[someone]}: {type(error).__name__}: {error}"
+            self._report.blame([what])
+            await someone.end(politely=False)
+        del self._doing[someone]
+        self._report.answers += someone.answers
+        self._report.blame(f"{revision}: {one}" for one in watch.violations)
+
+    async def _rest(self, number: int, at_first: State) -> list[str]:
+        """Wait until there is no more than at first, and take down what there is; what is left."""
+        deadline_s = self._loop.time() + self._plan.rest_s
+        await asyncio.sleep(KEPT_S * 1.2)
+        while True:
+            state = await self._child.state()
+            left = _left(state, at_first)
+            if not left or self._loop.time() > deadline_s:
+                break
+            await asyncio.sleep(LOOK_S)
+        self._report.blame(f"after round {number}: {one}" for one in left)
+        self._report.rounds.append(await self._child.state("kinds"))
+        self._say(number, state)
+        return left
+
+
+def _left(state: State, at_first: State) -> list[str]:
+    """What is there that was not at first."""
+    counts = {name: getattr(state, name) for name in ("tasks", "files", "sessions", "waiting")}
+    more = {name: number - getattr(at_first, name) for name, number in counts.items()}
+    return [f"{number} {name} are left" for name, number in more.items() if number > 0]
+
+
+def _fitting(profile: Profile) -> list[Act]:
+    return [act for act in (*ACTS, *PIECES, *RUDE) if act.fits(profile)]

@@ -1,0 +1,266 @@
+"""The server of the HTTP soak, which can be asked how it is: `python -m tests.soak.server PORT`."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import sys
+from collections import Counter
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+import uvicorn
+
+from mcp_gen import Context, Server, ToolError
+from mcp_gen.core.transport import Answer
+from mcp_gen.server.asking import Accepted
+from mcp_gen.server.web import run_http
+from mcp_gen.transports.asgi import send_answer
+from mcp_gen.transports.http import AsgiApp, Receive, Scope, Send
+from tests.soak.figures import resident_kb
+
+__all__ = ["KEPT_S", "MAX_BODY_BYTES", "STATE_PATH", "State"]
+
+STATE_PATH = "/state"
+MAX_BODY_BYTES = 256 * 1024
+KEPT_S = 0.3
+"""How long a connection may wait to be used again."""
+PAUSE_S = 0.02
+TIMEOUT_S = 20.0
+"""How long a request may take: nothing that a lost client has begun is to last."""
+
+STATE_TTL_S = 15.0
+"""How long the server keeps what a round of questions needs: it is not to add up."""
+
+
+class State(msgspec.Struct):
+    """How the server is."""
+
+    objects: int
+    """Those that the garbage collector knows."""
+    blocks: int
+    """Those that Python has memory for, of any kind."""
+    resident_kb: int
+    tasks: int
+    files: int
+    """Open sockets, and the few files of the process itself."""
+    sessions: int
+    waiting: int
+    """Calls of `wait`, which only ends if it is cancelled."""
+    kinds: dict[str, int] = {}
+    """How many objects of each class, where that was asked for."""
+
+
+class Form(msgspec.Struct):
+    """What a user is asked."""
+
+    word: str
+
+
+def build() -> tuple[Server, list[str]]:
+    """The server, and who waits there."""
+    server = Server(
+        "soak",
+        "1.0.0",
+        request_timeout_s=TIMEOUT_S,
+        max_concurrent_requests=50,
+        state_ttl_s=STATE_TTL_S,
+    )
+    waiting: list[str] = []
+    _working(server, waiting)
+    _telling(server)
+    _asking(server)
+
+    @server.resource("soak://{name}")
+    async def thing(name: str) -> str:
+        return f"this is {name}"
+
+    @server.prompt
+    def greet(name: str) -> str:
+        return f"say hello to {name}"
+
+    return server, waiting
+
+
+def _working(server: Server, waiting: list[str]) -> None:
+    @server.tool
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    @server.tool
+    def add_in_a_thread(a: int, b: int) -> int:
+        return a + b
+
+    @server.tool
+    async def slow(ms: int, text: str) -> str:
+        await asyncio.sleep(ms / 1000)
+        return text
+
+    @server.tool
+    async def work(ctx: Context, steps: int, ms: int) -> str:
+        """Report each step."""
+        for step in range(steps):
+            await ctx.report_progress(step + 1, steps)
+            await asyncio.sleep(ms / 1000)
+        return f"{steps} steps"
+
+    @server.tool
+    async def wait(ctx: Context) -> str:
+        """Report that it waits, and wait for ever."""
+        waiting.append("")
+        try:
+            await ctx.report_progress(1)
+            await asyncio.Event().wait()
+        finally:
+            waiting.pop()
+        return "never"
+
+    @server.tool
+    async def poll(ctx: Context, steps: int) -> str:
+        """Report each step, and hang up behind it: the client is to come back."""
+        for step in range(steps):
+            await ctx.report_progress(step + 1, steps)
+            await ctx.close_stream(retry_ms=10)
+            await asyncio.sleep(PAUSE_S)
+        return f"{steps} steps"
+
+    @server.tool
+    async def break_down() -> str:
+        raise ToolError("on purpose")
+
+
+def _telling(server: Server) -> None:
+    @server.tool
+    async def touch(uri: str) -> str:
+        """Tell those who have subscribed to a resource that it has changed."""
+        server.notify.resource_updated(uri)
+        return "touched"
+
+    @server.tool
+    async def change(name: str) -> str:
+        """Add a tool and take it away again: the list has changed."""
+        server.add_tool(add_one, name=name)
+        server.remove_tool(name)
+        return "changed"
+
+    @server.tool
+    async def pour(ctx: Context, messages: int, size: int) -> str:
+        """Log as fast as the client reads."""
+        for _ in range(messages):
+            await ctx.log("info", "x" * size)
+        return "poured"
+
+    @server.tool
+    async def shout(ctx: Context, messages: int, size: int) -> str:
+        """Log, whether the client reads or not."""
+        for _ in range(messages):
+            await ctx.client.notify_logging_message("info", "x" * size)
+        return "shouted"
+
+    @server.tool
+    async def tell_session(ctx: Context, messages: int, size: int, wait: bool) -> str:
+        """Log what belongs to no request, as fast as the client reads or faster."""
+        session = ctx.session
+        assert session is not None
+        for _ in range(messages):
+            if wait:
+                await session.log("info", "x" * size)
+            else:
+                await session.client.notify_logging_message("info", "x" * size)
+        return "told"
+
+
+async def add_one(a: int) -> int:
+    return a + 1
+
+
+def _asking(server: Server) -> None:
+    @server.tool
+    async def ask_user(ctx: Context, word: str) -> str:
+        answer = await ctx.elicit(word, Form)
+        return answer.content.word if isinstance(answer, Accepted) else answer.action
+
+    @server.tool
+    async def ask_model(ctx: Context, word: str) -> str:
+        content: Any = (await ctx.sample(word, max_tokens=10)).content
+        return str(content.text)
+
+    @server.tool
+    async def ask_roots(ctx: Context) -> str:
+        return " ".join(str(root.uri) for root in await ctx.list_roots())
+
+    @server.tool
+    async def ask_twice(ctx: Context, word: str) -> str:
+        """Two questions, one after the other: two rounds where questions end requests."""
+        first = await ctx.once("first", lambda: word)
+        user = await ctx.elicit(f"{word} 1", Form, key="one")
+        again = await ctx.elicit(f"{word} 2", Form, key="two")
+        return f"{first} {user.action} {again.action}"
+
+
+class Observed:
+    """The app, and beside it one path that tells how the process is."""
+
+    def __init__(self, app: AsgiApp, server: Server, waiting: list[str]) -> None:
+        self._app = app
+        self._server = server
+        self._waiting = waiting
+        self.drain = app.drain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == STATE_PATH:
+            state = self.state(scope["query_string"])
+            await send_answer(send, Answer(200, msgspec.json.encode(state)))
+        else:
+            await self._app(scope, receive, send)
+
+    def state(self, query: bytes) -> State:
+        """How the process is; after a collection of garbage, if that is asked for."""
+        if query:
+            gc.collect()
+            _give_back()
+        objects = gc.get_objects() if query else []
+        kinds = Counter(type(one).__qualname__ for one in objects) if query == b"kinds" else {}
+        return State(
+            objects=len(objects),
+            blocks=sys.getallocatedblocks(),
+            resident_kb=resident_kb(),
+            tasks=len(asyncio.all_tasks()),
+            files=len(os.listdir("/proc/self/fd")),
+            sessions=len(self._server.sessions()),
+            waiting=len(self._waiting),
+            kinds=dict(kinds),
+        )
+
+
+def _give_back() -> None:
+    """Give free memory back, where the C library can: what it keeps for later comes and goes."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def main() -> None:
+    port, idle_s = int(sys.argv[1]), float(sys.argv[2])
+    # A line for each, so that whoever reads them can tell them apart.
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # The timer of a connection that waits to be used again holds it, also when it was reset.
+    web: Any = uvicorn
+    web.Config = partial(uvicorn.Config, timeout_keep_alive=cast("int", KEPT_S))
+    server, waiting = build()
+    app = server.asgi(
+        sse_path="/sse",
+        session_idle_s=idle_s,
+        max_body_bytes=MAX_BODY_BYTES,
+        sse_after_s=0.5,
+        keep_alive_s=0.5,
+    )
+    run_http(cast("AsgiApp", Observed(app, server, waiting)), "127.0.0.1", port)
+
+
+if __name__ == "__main__":
+    main()
