@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.event_store import EventStore, MemoryEventStore
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_per_request import HeaderParams, PerRequestExchange
@@ -40,6 +40,10 @@ LAST_EVENT_ID = b"last-event-id"
 RETRY_AFTER_S = 60
 _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
 _BATCH = b"["
+
+
+class NoSession(Exception):
+    """The headers name a session that there is not, for this client."""
 
 
 class SessionServers(Protocol):
@@ -102,10 +106,11 @@ class HttpExchange(Generic[C]):
         """
         id: RequestId | None = None
         try:
-            if message.startswith(_BATCH) and (session := self._session(headers, reply)):
-                return await session.answer(session.events(message), headers, reply)
+            if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
+                return await self._answer_batch(message, headers, reply)
             frame = envelope.read(message)
-            if isinstance(frame.id, int | str):
+            # An answer that is refused has not been a request: the error has no id.
+            if frame.method is not UNSET and isinstance(frame.id, int | str):
                 id = frame.id
             binding = self._binding(headers, frame.params)
             if binding.profile.handshake is None:
@@ -118,8 +123,21 @@ class HttpExchange(Generic[C]):
             return await self._in_session(binding.profile, frame, headers, reply)
         except (McpError, ProtocolError) as error:
             return refusal(400, id, error)
-        except LookupError as error:
-            return refusal(404, id, InvalidRequest(str(error.args[0])))
+        except NoSession as error:
+            return refusal(404, id, InvalidRequest(str(error)))
+
+    async def _answer_batch(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+        """Answer an array: one has a place in sessions alone.
+
+        Raises:
+            McpError, InvalidRequest: it has none here.
+            NoSession: the headers name one that there is not.
+        """
+        if self._binding(headers, envelope.NOTHING).profile.handshake is not None:
+            session = self._session(headers, reply)
+            if session is not None:
+                return await session.answer(session.events(message), headers, reply)
+        raise InvalidRequest("expected one message, got an array")
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
         """Send what belongs to no request, or go on where a stream broke off."""
@@ -138,8 +156,8 @@ class HttpExchange(Generic[C]):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
         except (McpError, ProtocolError) as error:
             return refusal(400, None, error)
-        except LookupError as error:
-            return refusal(404, None, InvalidRequest(str(error.args[0])))
+        except NoSession as error:
+            return refusal(404, None, InvalidRequest(str(error)))
         return None
 
     async def end_session(self, headers: Headers, reply: Reply) -> Answer:
@@ -152,8 +170,8 @@ class HttpExchange(Generic[C]):
                 raise self._session_missing()
         except (McpError, ProtocolError) as error:
             return refusal(400, None, error)
-        except LookupError as error:
-            return refusal(404, None, InvalidRequest(str(error.args[0])))
+        except NoSession as error:
+            return refusal(404, None, InvalidRequest(str(error)))
         session.end()
         return Answer(204)
 
@@ -230,14 +248,14 @@ class HttpExchange(Generic[C]):
         """The session that the headers name; None if they name none.
 
         Raises:
-            LookupError: there is none of that id, for this client.
+            NoSession: there is none of that id, for this client.
         """
         id = _first(headers, self._session_headers)
         if id is None:
             return None
         session = self._sessions.find(id.decode("latin-1").strip(), reply.principal)
         if session is None:
-            raise LookupError("no such session: it has ended, or never was")
+            raise NoSession("no such session: it has ended, or never was")
         return session
 
     def _session_missing(self) -> InvalidRequest:
@@ -264,7 +282,7 @@ class HttpExchange(Generic[C]):
 
 def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
     """An answer that is an error."""
-    if id is None and isinstance(error, InvalidRequest):
+    if id is None and isinstance(error, InvalidRequest | ParseError):
         id = error.request_id
     return Answer(status, envelope.failure(id, envelope.error_object(error)))
 

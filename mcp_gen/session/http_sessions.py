@@ -17,6 +17,7 @@ __all__ = ["SessionLimits", "Sessions"]
 
 _log = logging.getLogger("mcp_gen.server")
 
+LOOKS_AGAIN_AFTER_S = 1.0
 SWEEPS_PER_LIMIT = 4
 MAX_SWEEP_S = 60.0
 
@@ -45,6 +46,8 @@ class Sessions:
     def __init__(self, limits: SessionLimits) -> None:
         self.limits = limits
         self._open: dict[str, HttpSession] = {}
+        self._full_until_s = 0.0
+        """Until when nobody is looked for who could make room, by the clock of the event loop."""
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -64,8 +67,13 @@ class Sessions:
         """Whether one more session may begin; the one that is silent for longest may make room."""
         if len(self._open) < self.limits.max_sessions:
             return True
+        now_s = asyncio.get_running_loop().time()
+        if now_s < self._full_until_s:
+            return False
         longest = max(self._open.values(), key=lambda one: one.silent_s())
         if longest.silent_s() < self.limits.makes_room_after_s:
+            # To look through all of them is no work to do for each of those who knock.
+            self._full_until_s = now_s + LOOKS_AGAIN_AFTER_S
             return False
         longest.end()
         return True

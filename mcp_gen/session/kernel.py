@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
@@ -206,20 +207,29 @@ class Kernel(Generic[C]):
 
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
         """The revision to answer a request at: the one it names itself, or its connection's."""
+        agreed = connection.profile if connection is not None else None
         if self._names_revision and self._names_revision.search(params):
-            return self.binding(self._named(params))
-        if connection is not None and connection.profile is not None:
-            return self.binding(connection.profile.revision)
+            # Where there has been no handshake on a connection, nothing else is spoken on it.
+            sure = connection is not None and agreed is None
+            named = self._named(params, sure=sure)
+            if named is not None:
+                return self.binding(named)
+        if agreed is not None:
+            return self.binding(agreed.revision)
         return self.binding((self.handshakes or self.per_request)[-1])
 
-    def _named(self, params: Raw) -> str:
-        """The revision that a request names, or the newest that may be named so."""
+    def _named(self, params: Raw, *, sure: bool) -> str | None:
+        """The revision that a request names, or the newest that may be named so; None if none is.
+
+        The key that names one was found in the params; unless it is `sure`, it may stand elsewhere.
+        """
         older, newest = self.per_request[:-1], self.per_request[-1]
-        if not older:
+        if sure and not older:
             return newest
         meta = _loose_meta(params) or {}
-        named = (listed(meta.get(key), older) for key in self._version_keys)
-        return next(filter(None, named), newest)
+        keys = [key for key in self._version_keys if key in meta]
+        named = (listed(meta.get(key), older) for key in keys)
+        return next(filter(None, named), newest if keys or sure else None)
 
     def stated(self, revision: str) -> Binding[C]:
         """This server at a revision that a transport names beside the message.
@@ -377,17 +387,29 @@ async def settle(
             await asyncio.wait(late)
 
 
-def loosely(params: Raw) -> dict[str, Any] | None:
-    """Params that may be of any shape, if they are an object."""
-    try:
-        return as_object(msgspec.json.decode(params))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def _loose_meta(params: Raw) -> dict[str, Any] | None:
-    members = loosely(params)
-    return as_object(members.get("_meta")) if members else None
+    """What `_meta` holds, in params that may be of any shape."""
+    members = loosely(params, ("_meta",))
+    return as_object(members.get("_meta"))
+
+
+def loosely(params: Raw, names: tuple[str, ...]) -> dict[str, Any]:
+    """Those of the members with these names that there are, in params that may be of any shape.
+
+    Nothing is made of the others: there may be very many.
+    """
+    try:
+        found = msgspec.structs.astuple(_loose(names).decode(params))
+        return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+@cache
+def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
+    fields = {f"field{number}": name for number, name in enumerate(names)}
+    kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
+    return msgspec.json.Decoder(kind)
 
 
 def as_object(value: Any) -> dict[str, Any] | None:

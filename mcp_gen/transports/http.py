@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpGenError
@@ -16,7 +16,7 @@ from mcp_gen.transports import cors
 from mcp_gen.transports.asgi import Line, Message, Receive, Scope, Send, lifespan, send_answer
 from mcp_gen.transports.http_reply import HttpReply
 from mcp_gen.transports.http_watch import Watch
-from mcp_gen.transports.security import Guard
+from mcp_gen.transports.security import REMEMBERED_BYTES, Guard
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Exchange
@@ -36,7 +36,11 @@ __all__ = [
 _log = logging.getLogger("mcp_gen.server")
 
 _JSON = b"application/json"
+_PLAIN = b"identity"
+_CLOSE: Line = (b"connection", b"close")
 _EXPECTED_JSON = "expected the header `Content-Type: application/json`"
+BODY_TIMEOUT_S = 60.0
+"""How long a message may take to come, unless the app is told otherwise."""
 LAST_WORDS_S = 1.0
 """How long a request that would go on for ever may take to end when it is asked to."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -114,6 +118,7 @@ class AsgiApp:
         cross_origin: bool = False,
         sse_after_s: float = 10.0,
         keep_alive_s: float = 15.0,
+        body_timeout_s: float = BODY_TIMEOUT_S,
         principal: Callable[[Scope], str | None] | None = None,
         beside: SideApp | None = None,
         start: Callable[[], Awaitable[None]] | None = None,
@@ -127,6 +132,7 @@ class AsgiApp:
         self._cross_origin = cross_origin
         self._sse_after_s = sse_after_s
         self._keep_alive_s = keep_alive_s
+        self._body_timeout_s = body_timeout_s
         self._principal = principal
         self._beside = beside
         self._start = start
@@ -143,7 +149,7 @@ class AsgiApp:
         host = headers.raw.get(b"host")
         objection = self._guard.objection(scope.get("server"), host, origin)
         if objection:
-            await send_answer(send, _refusal(403, objection))
+            await send_answer(send, _refusal(*objection))
             return
         loop = asyncio.get_running_loop()
         watch = self._watch
@@ -218,7 +224,12 @@ class AsgiApp:
         await self.start()
         watch = self._watch
         if watch is None or watch.loop is not loop:
-            watch = Watch(loop, sse_after_s=self._sse_after_s, keep_alive_s=self._keep_alive_s)
+            watch = Watch(
+                loop,
+                sse_after_s=self._sse_after_s,
+                keep_alive_s=self._keep_alive_s,
+                body_timeout_s=self._body_timeout_s,
+            )
             self._watch = watch
         return watch
 
@@ -244,15 +255,24 @@ class AsgiApp:
             expected = "application/json, text/event-stream"
             await call.refuse(406, f"expected the header `Accept: {expected}`")
             return
-        kind = raw.get(b"content-type", _JSON)
-        if kind != _JSON and not _is_json(kind):
-            await call.refuse(415, _EXPECTED_JSON)
+        objection = _unreadable(raw, self._max_body_bytes)
+        if objection:
+            await call.refuse(*objection)
             return
-        message = await receive()
-        body: bytes | None = message.get("body", b"")
-        if not body or message.get("more_body") or len(body) > self._max_body_bytes:
-            # Most messages come whole.
-            body = await _read_on(call, self._max_body_bytes, message)
+        reading = watch.reads()
+        try:
+            message = await receive()
+            body: bytes | None = message.get("body", b"")
+            if not body or message.get("more_body") or len(body) > self._max_body_bytes:
+                # Most messages come whole.
+                body = await _read_on(call, self._max_body_bytes, message)
+        except asyncio.CancelledError:
+            if not watch.was_late(reading):
+                raise
+            await _refuse_late(call)
+            return
+        finally:
+            watch.has_read(reading)
         if body is None:
             return
         streams = not self._json_only
@@ -293,10 +313,21 @@ class AsgiApp:
 
 async def read_message(call: Call, limit_bytes: int) -> bytes | None:
     """The body of a POST; None if it was refused, or if the client hung up."""
-    if _is_json(call.headers.raw.get(b"content-type", _JSON)):
+    objection = _unreadable(call.headers.raw, limit_bytes)
+    if objection:
+        await call.refuse(*objection)
+        return None
+    watch = call.watch
+    reading = watch.reads()
+    try:
         return await _read_on(call, limit_bytes, await call.receive())
-    await call.refuse(415, _EXPECTED_JSON)
-    return None
+    except asyncio.CancelledError:
+        if not watch.was_late(reading):
+            raise
+        await _refuse_late(call)
+        return None
+    finally:
+        watch.has_read(reading)
 
 
 async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | None:
@@ -307,12 +338,40 @@ async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | No
         parts.append(message.get("body", b""))
         left -= len(parts[-1])
         if left < 0:
-            await call.refuse(413, f"a message may have at most {limit_bytes} bytes")
+            await call.refuse(413, _too_large(limit_bytes), *_hang_up(call))
             return None
         if not message.get("more_body"):
             return b"".join(parts)
         message = await call.receive()
     return None
+
+
+async def _refuse_late(call: Call) -> None:
+    await call.refuse(408, "the message took too long to come", *_hang_up(call))
+
+
+def _hang_up(call: Call) -> Sequence[Line]:
+    """What ends a connection on which the rest of a message would still come."""
+    # From HTTP/2 on there is no such header, and no need for it.
+    return (_CLOSE,) if call.scope.get("http_version", "").startswith("1.") else ()
+
+
+def _unreadable(raw: Mapping[bytes, bytes], limit_bytes: int) -> tuple[Any, ...] | None:
+    """Why a message is not even read: what to refuse it with."""
+    kind = raw.get(b"content-type", _JSON)
+    if kind != _JSON and not _is_json(kind):
+        return 415, _EXPECTED_JSON
+    if raw.get(b"content-encoding", _PLAIN).strip().lower() != _PLAIN:
+        return 415, "expected no `Content-Encoding`", (b"accept-encoding", _PLAIN)
+    length = raw.get(b"content-length", b"")
+    # With so few digits it is none; a client that asks beforehand need not even begin.
+    if len(length) > 4 and length.isdigit() and int(length[:20]) > limit_bytes:
+        return 413, _too_large(limit_bytes), _CLOSE
+    return None
+
+
+def _too_large(limit_bytes: int) -> str:
+    return f"a message may have at most {limit_bytes} bytes"
 
 
 def _is_json(kind: bytes) -> bool:
@@ -333,12 +392,14 @@ class _Accepts(NamedTuple):
     events: bool
 
 
-@lru_cache(maxsize=256)
 def _accepted(header: bytes) -> _Accepts:
-    """What of the two kinds of answers a client takes.
+    """What of the two kinds of answers a client takes."""
+    # What is long is not remembered: headers may be as long as an attacker likes.
+    return _known_accepted(header) if len(header) <= REMEMBERED_BYTES else _read_accepted(header)
 
-    Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept
-    """
+
+def _read_accepted(header: bytes) -> _Accepts:
+    """Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept"""
     taken: dict[bytes, bool] = {}
     for item in header.lower().split(b","):
         kind, *parameters = (part.strip() for part in item.split(b";"))
@@ -347,6 +408,9 @@ def _accepted(header: bytes) -> _Accepts:
         _most_exact(taken, (b"application/json", b"application/*", b"*/*")),
         _most_exact(taken, (b"text/event-stream", b"text/*", b"*/*")),
     )
+
+
+_known_accepted = lru_cache(maxsize=256)(_read_accepted)
 
 
 def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:

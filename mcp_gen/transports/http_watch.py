@@ -6,11 +6,10 @@ stream for a slow answer, to keep a silent one alive.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import asyncio
-
     from mcp_gen.transports.http_reply import HttpReply
 
 __all__ = ["Watch"]
@@ -25,9 +24,14 @@ class Watch:
     """The open requests of one app in one event loop."""
 
     __slots__ = (
+        "_body_timeout_s",
         "_every_s",
+        "_late",
         "_looker",
         "_old",
+        "_reader",
+        "_reading",
+        "_reading_long",
         "_sweeper",
         "_young",
         "keep_alive_s",
@@ -38,7 +42,12 @@ class Watch:
     )
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, *, sse_after_s: float, keep_alive_s: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        sse_after_s: float,
+        keep_alive_s: float,
+        body_timeout_s: float,
     ) -> None:
         self.loop = loop
         self.sse_after_s = sse_after_s
@@ -52,6 +61,11 @@ class Watch:
         self._sweeper: asyncio.TimerHandle | None = None
         self._looker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
+        self._body_timeout_s = body_timeout_s
+        self._reading: set[Any] = set()
+        self._reading_long: set[Any] = set()
+        self._late: set[Any] = set()
+        self._reader: asyncio.TimerHandle | None = None
 
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
@@ -64,6 +78,43 @@ class Watch:
         self._young.discard(reply)
         self._old.discard(reply)
         self.long.discard(reply)
+
+    # --- messages that are still coming ---
+
+    def reads(self) -> Any:
+        """The current task begins to read a message, and is cancelled if that takes too long."""
+        task = asyncio.current_task(self.loop)
+        self._reading.add(task)
+        if self._reader is None:
+            self._reader = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
+        return task
+
+    def has_read(self, task: Any) -> None:
+        """The message has come, or will not."""
+        self._reading.discard(task)
+        if self._reading_long:
+            self._reading_long.discard(task)
+        if self._late:
+            self._late.discard(task)
+
+    def was_late(self, task: Any) -> bool:
+        """Whether a task that was cancelled was so for this: then it is cancelled no longer."""
+        if task not in self._late:
+            return False
+        task.uncancel()
+        return True
+
+    def _look_at_readers(self) -> None:
+        # What was there at the last look too has had its time, or almost twice that.
+        late, self._reading_long, self._reading = self._reading_long, self._reading, set()
+        self._reader = None
+        if self._reading_long:
+            self._reader = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
+        self._late |= late
+        for task in late:
+            task.cancel()
+
+    # --- answers that take their time ---
 
     def _sweep(self) -> None:
         # What was there at the last sweep too has been open for one interval, or almost two.
