@@ -112,7 +112,7 @@ def read(data: bytes | Raw) -> Envelope:
         raise ParseError(f"not JSON: {_why(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
-    if isinstance(data, bytes) and not data.isascii():
+    if data.__class__ is bytes and not data.isascii():
         # What is decoded later, or never, is text as well; entries of an array have been checked.
         _check_text(data, frame)
     if frame.method is not UNSET and frame.id is None:
@@ -188,8 +188,8 @@ def _check_text(data: bytes, frame: Envelope) -> None:
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        asks = frame.method is not UNSET and isinstance(frame.id, int | str)
-        raise ParseError(f"not JSON: {_why(error)}", frame.id if asks else None) from None
+        id = None if frame.id is UNSET or frame.method is UNSET else frame.id
+        raise ParseError(f"not JSON: {_why(error)}", id) from None
 
 
 def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
@@ -390,22 +390,22 @@ async def settle(
 def _loose_meta(params: Raw) -> dict[str, Any] | None:
     """What `_meta` holds, in params that may be of any shape."""
     members = loosely(params, ("_meta",))
-    return as_object(members.get("_meta"))
+    return as_object(members.get("_meta")) if members else None
 
 
-def loosely(params: Raw, names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the members with these names that there are, in params that may be of any shape.
+def loosely(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Those members of an object that have these names; None if it is none, or cannot be read.
 
     Nothing is made of the others: there may be very many.
     """
     try:
-        found = msgspec.structs.astuple(_loose(names).decode(params))
+        found = msgspec.structs.astuple(_loose(names).decode(data))
         return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
+        return None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
     fields = {f"field{number}": name for number, name in enumerate(names)}
     kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
