@@ -38,7 +38,7 @@ from mcp_wire import encode
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
-    from mcp_gen.core.connection import Batch, Connection
+    from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
@@ -205,12 +205,13 @@ class Kernel(Generic[C]):
         """What takes the notifications of one client."""
         return Notices(self.hooks, _log, self.middleware, self.custom_notices)
 
-    def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
-        """The revision to answer a request at: the one it names itself, or its connection's."""
-        agreed = connection.profile if connection is not None else None
+    def choose(self, agreed: Profile | None, params: Raw, *, sure: bool = False) -> Binding[C]:
+        """The revision to answer a request at: the one it names itself, or what was agreed on.
+
+        Arguments may mention the key under which it is named: `_meta` is only not looked at if it
+        is `sure` that nothing but such requests comes.
+        """
         if self._names_revision and self._names_revision.search(params):
-            # Where there has been no handshake on a connection, nothing else is spoken on it.
-            sure = connection is not None and agreed is None
             named = self._named(params, sure=sure)
             if named is not None:
                 return self.binding(named)
@@ -219,10 +220,7 @@ class Kernel(Generic[C]):
         return self.binding((self.handshakes or self.per_request)[-1])
 
     def _named(self, params: Raw, *, sure: bool) -> str | None:
-        """The revision that a request names, or the newest that may be named so; None if none is.
-
-        The key that names one was found in the params; unless it is `sure`, it may stand elsewhere.
-        """
+        """The revision that a request names, or the newest that can be named so; None: it does not."""
         older, newest = self.per_request[:-1], self.per_request[-1]
         if sure and not older:
             return newest

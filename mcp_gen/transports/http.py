@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -255,7 +255,7 @@ class AsgiApp:
             expected = "application/json, text/event-stream"
             await call.refuse(406, f"expected the header `Accept: {expected}`")
             return
-        objection = _unreadable(raw, self._max_body_bytes)
+        objection = _unreadable(call, self._max_body_bytes)
         if objection:
             await call.refuse(*objection)
             return
@@ -313,7 +313,7 @@ class AsgiApp:
 
 async def read_message(call: Call, limit_bytes: int) -> bytes | None:
     """The body of a POST; None if it was refused, or if the client hung up."""
-    objection = _unreadable(call.headers.raw, limit_bytes)
+    objection = _unreadable(call, limit_bytes)
     if objection:
         await call.refuse(*objection)
         return None
@@ -356,8 +356,9 @@ def _hang_up(call: Call) -> Sequence[Line]:
     return (_CLOSE,) if call.scope.get("http_version", "").startswith("1.") else ()
 
 
-def _unreadable(raw: Mapping[bytes, bytes], limit_bytes: int) -> tuple[Any, ...] | None:
+def _unreadable(call: Call, limit_bytes: int) -> tuple[Any, ...] | None:
     """Why a message is not even read: what to refuse it with."""
+    raw = call.headers.raw
     kind = raw.get(b"content-type", _JSON)
     if kind != _JSON and not _is_json(kind):
         return 415, _EXPECTED_JSON
@@ -366,7 +367,7 @@ def _unreadable(raw: Mapping[bytes, bytes], limit_bytes: int) -> tuple[Any, ...]
     length = raw.get(b"content-length", b"")
     # With so few digits it is none; a client that asks beforehand need not even begin.
     if len(length) > 4 and length.isdigit() and int(length[:20]) > limit_bytes:
-        return 413, _too_large(limit_bytes), _CLOSE
+        return 413, _too_large(limit_bytes), *_hang_up(call)
     return None
 
 
