@@ -220,7 +220,7 @@ class Kernel(Generic[C]):
         return self.binding((self.handshakes or self.per_request)[-1])
 
     def _named(self, params: Raw, *, sure: bool) -> str | None:
-        """The revision that a request names, or the newest that can be named so; None: it does not."""
+        """The revision that a request names, or the newest there is; None if it names none."""
         older, newest = self.per_request[:-1], self.per_request[-1]
         if sure and not older:
             return newest
