@@ -81,7 +81,11 @@ class HeaderCheck:
         about = _about(params) if self._name else None
         if about is not None:
             given = raw.get(self._name)
-            if given is None or not _repeats(given, about):
+            # Most are what they seem to be.
+            plain = about.isascii() and about.isprintable() and not about.startswith("=")
+            if given is None or (
+                not (plain and given == about.encode()) and decoded_value(given) != about
+            ):
                 raise self._expected(self._profile.name_header, about)
 
     def arguments(
@@ -124,14 +128,6 @@ def decoded_value(value: bytes) -> str | None:
         return value.decode("ascii") if _PLAIN.fullmatch(value) else None
     except (binascii.Error, UnicodeDecodeError):
         return None
-
-
-def _repeats(given: bytes, text: str) -> bool:
-    """Whether a header's value stands for a text."""
-    # Most are what they seem to be.
-    if given == text.encode() and given.isascii() and text.isprintable() and given[:1] != b"=":
-        return True
-    return decoded_value(given) == text
 
 
 def _same(given: bytes | None, value: Any) -> bool:

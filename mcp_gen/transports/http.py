@@ -37,6 +37,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 _JSON = b"application/json"
 _PLAIN = b"identity"
+_LONG = len("10000")
+"""A length of fewer digits is not looked at before the message."""
 _CLOSE: Line = (b"connection", b"close")
 _EXPECTED_JSON = "expected the header `Content-Type: application/json`"
 BODY_TIMEOUT_S = 60.0
@@ -250,16 +252,25 @@ class AsgiApp:
     async def _post(self, call: Call) -> None:
         _, receive, send, headers, _, more, principal, watch = call
         raw = headers.raw
-        accepts = _accepted(raw.get(b"accept", b"*/*"))
+        accept = raw.get(b"accept", b"*/*")
+        # What is long is not remembered: headers may be as long as an attacker likes.
+        accepts = _accepted(accept) if len(accept) <= REMEMBERED_BYTES else _read_accepted(accept)
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
             await call.refuse(406, f"expected the header `Accept: {expected}`")
             return
-        objection = _unreadable(call, self._max_body_bytes)
-        if objection:
-            await call.refuse(*objection)
-            return
-        reading = watch.reads()
+        kind = raw.get(b"content-type", _JSON)
+        length = raw.get(b"content-length", b"")
+        if kind != _JSON or b"content-encoding" in raw or len(length) >= _LONG:
+            objection = _unreadable(call, self._max_body_bytes)
+            if objection:
+                await call.refuse(*objection)
+                return
+        # As in `read_message`, without its two calls.
+        task = asyncio.current_task(watch.loop)
+        watch.reading.add(task)
+        if watch.ticking is None:
+            watch.tick()
         try:
             message = await receive()
             body: bytes | None = message.get("body", b"")
@@ -267,12 +278,14 @@ class AsgiApp:
                 # Most messages come whole.
                 body = await _read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
-            if not watch.was_late(reading):
+            if not watch.was_late(task):
                 raise
             await _refuse_late(call)
             return
         finally:
-            watch.has_read(reading)
+            watch.reading.discard(task)
+            if watch.reading_long:
+                watch.has_read(task)
         if body is None:
             return
         streams = not self._json_only
@@ -318,16 +331,21 @@ async def read_message(call: Call, limit_bytes: int) -> bytes | None:
         await call.refuse(*objection)
         return None
     watch = call.watch
-    reading = watch.reads()
+    task = asyncio.current_task(watch.loop)
+    watch.reading.add(task)
+    if watch.ticking is None:
+        watch.tick()
     try:
         return await _read_on(call, limit_bytes, await call.receive())
     except asyncio.CancelledError:
-        if not watch.was_late(reading):
+        if not watch.was_late(task):
             raise
         await _refuse_late(call)
         return None
     finally:
-        watch.has_read(reading)
+        watch.reading.discard(task)
+        if watch.reading_long:
+            watch.has_read(task)
 
 
 async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | None:
@@ -362,11 +380,12 @@ def _unreadable(call: Call, limit_bytes: int) -> tuple[Any, ...] | None:
     kind = raw.get(b"content-type", _JSON)
     if kind != _JSON and not _is_json(kind):
         return 415, _EXPECTED_JSON
-    if raw.get(b"content-encoding", _PLAIN).strip().lower() != _PLAIN:
+    coding = raw.get(b"content-encoding")
+    if coding is not None and coding.strip().lower() != _PLAIN:
         return 415, "expected no `Content-Encoding`", (b"accept-encoding", _PLAIN)
     length = raw.get(b"content-length", b"")
-    # With so few digits it is none; a client that asks beforehand need not even begin.
-    if len(length) > 4 and length.isdigit() and int(length[:20]) > limit_bytes:
+    # A client that asks beforehand need not even begin.
+    if len(length) >= _LONG and length.isdigit() and int(length[:20]) > limit_bytes:
         return 413, _too_large(limit_bytes), *_hang_up(call)
     return None
 
@@ -381,7 +400,7 @@ def _is_json(kind: bytes) -> bool:
 
 def accepts_events(headers: Headers) -> bool:
     """Whether a client takes a stream of events."""
-    return _accepted(headers.raw.get(b"accept", b"*/*")).events
+    return _read_accepted(headers.raw.get(b"accept", b"*/*")).events
 
 
 def _refusal(status: int, why: str) -> Answer:
@@ -393,14 +412,11 @@ class _Accepts(NamedTuple):
     events: bool
 
 
-def _accepted(header: bytes) -> _Accepts:
-    """What of the two kinds of answers a client takes."""
-    # What is long is not remembered: headers may be as long as an attacker likes.
-    return _known_accepted(header) if len(header) <= REMEMBERED_BYTES else _read_accepted(header)
-
-
 def _read_accepted(header: bytes) -> _Accepts:
-    """Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept"""
+    """What of the two kinds of answers a client takes.
+
+    Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept
+    """
     taken: dict[bytes, bool] = {}
     for item in header.lower().split(b","):
         kind, *parameters = (part.strip() for part in item.split(b";"))
@@ -411,7 +427,7 @@ def _read_accepted(header: bytes) -> _Accepts:
     )
 
 
-_known_accepted = lru_cache(maxsize=256)(_read_accepted)
+_accepted = lru_cache(maxsize=256)(_read_accepted)
 
 
 def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:

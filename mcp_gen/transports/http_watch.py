@@ -6,10 +6,11 @@ stream for a slow answer, to keep a silent one alive.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
+
     from mcp_gen.transports.http_reply import HttpReply
 
 __all__ = ["Watch"]
@@ -29,16 +30,16 @@ class Watch:
         "_late",
         "_looker",
         "_old",
-        "_reader",
-        "_reading",
-        "_reading_long",
         "_sweeper",
         "_young",
         "keep_alive_s",
         "lasting",
         "long",
         "loop",
+        "reading",
+        "reading_long",
         "sse_after_s",
+        "ticking",
     )
 
     def __init__(
@@ -62,10 +63,12 @@ class Watch:
         self._looker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
         self._body_timeout_s = body_timeout_s
-        self._reading: set[Any] = set()
-        self._reading_long: set[Any] = set()
+        self.reading: set[Any] = set()
+        """The tasks that read a message; cancelled if that takes too long."""
+        self.reading_long: set[Any] = set()
+        """Those that did so already when they were last looked at."""
+        self.ticking: asyncio.TimerHandle | None = None
         self._late: set[Any] = set()
-        self._reader: asyncio.TimerHandle | None = None
 
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
@@ -81,21 +84,13 @@ class Watch:
 
     # --- messages that are still coming ---
 
-    def reads(self) -> Any:
-        """The current task begins to read a message, and is cancelled if that takes too long."""
-        task = asyncio.current_task(self.loop)
-        self._reading.add(task)
-        if self._reader is None:
-            self._reader = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
-        return task
+    def tick(self) -> None:
+        """Begin to look after those who read: whoever is in `reading`, and stays there."""
+        self.ticking = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
 
     def has_read(self, task: Any) -> None:
-        """The message has come, or will not."""
-        self._reading.discard(task)
-        if self._reading_long:
-            self._reading_long.discard(task)
-        if self._late:
-            self._late.discard(task)
+        """The message has come, or will not; only needed while any is in `reading_long`."""
+        self.reading_long.discard(task)
 
     def was_late(self, task: Any) -> bool:
         """Whether a task that was cancelled was so for this: then it is cancelled no longer."""
@@ -106,12 +101,11 @@ class Watch:
 
     def _look_at_readers(self) -> None:
         # What was there at the last look too has had its time, or almost twice that.
-        late, self._reading_long, self._reading = self._reading_long, self._reading, set()
-        self._reader = None
-        if self._reading_long:
-            self._reader = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
-        self._late |= late
-        for task in late:
+        self._late, self.reading_long, self.reading = self.reading_long, self.reading, set()
+        self.ticking = None
+        if self.reading_long:
+            self.tick()
+        for task in self._late:
             task.cancel()
 
     # --- answers that take their time ---
