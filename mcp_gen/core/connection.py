@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
 from mcp_gen.core.envelope import NoAnswer
-from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -194,5 +194,5 @@ def still_open(id: RequestId) -> InvalidRequest:
 
 
 def _refused(error: ProtocolError, batch: Batch | None) -> Refused:
-    id = error.request_id if isinstance(error, InvalidRequest) else None
+    id = error.request_id if isinstance(error, InvalidRequest | ParseError) else None
     return Refused(error, envelope.failure(id, envelope.error_object(error)), batch)

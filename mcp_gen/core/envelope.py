@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_wire.base import encode
@@ -84,8 +85,10 @@ class _Failure(Struct, kw_only=True, gc=False):
     error: ErrorObject
 
 
+MAX_BATCH = 1000
+"""How many frames may come in one array."""
+
 _envelope = msgspec.json.Decoder(Envelope)
-_array = msgspec.json.Decoder(list[Raw])
 _object = msgspec.json.Decoder(dict[str, Raw])
 _id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(int | str)
 _error = msgspec.json.Decoder(ErrorObject)
@@ -97,7 +100,7 @@ def read(data: bytes | Raw) -> Envelope:
     """Decode one frame.
 
     Raises:
-        ParseError: not JSON, or nested too deeply to read.
+        ParseError: not JSON in UTF-8, or nested too deeply to read.
         InvalidRequest: JSON, but no JSON-RPC frame; with the id where one could be read.
         NoAnswer: the same, and there is no method in it.
     """
@@ -109,6 +112,9 @@ def read(data: bytes | Raw) -> Envelope:
         raise ParseError(f"not JSON: {_why(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
+    if data.__class__ is bytes and not data.isascii():
+        # What is decoded later, or never, is text as well; entries of an array have been checked.
+        _check_text(data, frame)
     if frame.method is not UNSET and frame.id is None:
         raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
     return frame
@@ -118,16 +124,28 @@ def read_batch(data: bytes) -> list[Raw]:
     """Split an array of frames.
 
     Raises:
-        ParseError: not JSON.
-        InvalidRequest: an empty array.
+        ParseError: not JSON in UTF-8.
+        InvalidRequest: an empty array, or one of more than `MAX_BATCH` entries.
     """
     try:
-        entries = _array.decode(data)
+        entries = [entry for entry in structs.astuple(_array().decode(data)) if entry]
+        data.decode()
+    except msgspec.ValidationError:
+        raise InvalidRequest(f"an array may have at most {MAX_BATCH} messages") from None
     except _UNREADABLE as error:
         raise ParseError(f"not JSON: {_why(error)}") from None
     if not entries:
         raise InvalidRequest("an empty batch")
     return entries
+
+
+@cache
+def _array() -> msgspec.json.Decoder[Struct]:
+    # An array of as many fields, because a list would be read to its end before it is counted:
+    # some bytes of an attacker's would cost a hundred times as many of ours.
+    fields = [(f"entry{number}", Raw, NOTHING) for number in range(MAX_BATCH)]
+    kind = msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True)
+    return msgspec.json.Decoder(kind)
 
 
 def request(id: RequestId, method: str, params: Any) -> bytes:
@@ -164,6 +182,14 @@ def read_error(data: Raw) -> McpError:
     except _UNREADABLE:
         return McpError(ProtocolError.code, "an error without a code and a message")
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
+
+
+def _check_text(data: bytes, frame: Envelope) -> None:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        id = None if frame.id is UNSET or frame.method is UNSET else frame.id
+        raise ParseError(f"not JSON: {_why(error)}", id) from None
 
 
 def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:

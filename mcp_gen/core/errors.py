@@ -58,9 +58,13 @@ class ProtocolError(McpGenError):
 
 
 class ParseError(ProtocolError):
-    """Not JSON, or not UTF-8."""
+    """Not JSON, or not UTF-8. `request_id` if it was readable all the same."""
 
     code = -32700
+
+    def __init__(self, message: str, request_id: int | str | None = None) -> None:
+        super().__init__(message)
+        self.request_id = request_id
 
 
 class InvalidRequest(ProtocolError):

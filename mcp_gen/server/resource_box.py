@@ -104,6 +104,8 @@ class ResourceBox:
             return _Found(fixed, None)
         if uri in self.listing.items:
             return None  # it is filtered out, whatever a template would make of it
+        if not is_uri(uri):
+            return None  # what is read is given back under its URI
         session = ctx.caller.session
         shared = session is None or "local" not in session.__dict__
         every = shared and not self.templates.filters

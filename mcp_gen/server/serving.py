@@ -155,6 +155,7 @@ class Serves(ServesSockets):
         cross_origin: bool = False,
         sse_after_s: float = 10.0,
         keep_alive_s: float = 15.0,
+        body_timeout_s: float = 60.0,
         principal: Callable[[Scope], str | None] | None = None,
     ) -> AsgiApp:
         """An ASGI app that serves every revision at `path`. Mount it anywhere; it starts itself.
@@ -175,6 +176,9 @@ class Serves(ServesSockets):
         process that is to go on with them; by default they end with this one. With `stateless`
         these revisions are served without sessions, so that any process can answer any request:
         clients can then be asked nothing, and told nothing but what belongs to a request.
+
+        A message may have at most `max_body_bytes` (413), and must have come `body_timeout_s` after
+        its headers, or soon after that (408).
 
         At `sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
 
@@ -210,6 +214,7 @@ class Serves(ServesSockets):
             cross_origin=cross_origin,
             sse_after_s=sse_after_s,
             keep_alive_s=keep_alive_s,
+            body_timeout_s=body_timeout_s,
             principal=principal,
         )
         app = asgi_app(self, path, options)

@@ -11,7 +11,7 @@ __all__ = ["check_beginning", "check_literal", "check_uri", "decoded", "is_uri"]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _SCHEME_BEGUN = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)?")
 _NO_LITERAL = re.compile(r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})")
-_NO_URI = re.compile(r"[\x00-\x20\x7f<>\"]")
+_NO_URI = re.compile(r"[\x00-\x20\x7f<>\"\\^`{|}]")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 

@@ -16,7 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.header_params import HeaderParamsOf
 from mcp_gen.session.exchange import HttpExchange
 from mcp_gen.session.http_sessions import SessionLimits
-from mcp_gen.transports.http import MAX_BODY_BYTES, AsgiApp
+from mcp_gen.transports.http import BODY_TIMEOUT_S, MAX_BODY_BYTES, AsgiApp
 from mcp_gen.transports.sse_pair import SsePair
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class WebOptions(Struct, frozen=True, kw_only=True):
     cross_origin: bool = False
     sse_after_s: float = 10.0
     keep_alive_s: float = 15.0
+    body_timeout_s: float = BODY_TIMEOUT_S
     principal: Callable[[Scope], str | None] | None = None
 
 
@@ -104,6 +105,7 @@ def asgi_app(
         cross_origin=options.cross_origin,
         sse_after_s=options.sse_after_s,
         keep_alive_s=options.keep_alive_s,
+        body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         beside=pair,
         start=lifespan.keep if lifespan else None,

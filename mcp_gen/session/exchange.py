@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.event_store import EventStore, MemoryEventStore
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_per_request import HeaderParams, PerRequestExchange
@@ -43,6 +43,10 @@ LAST_EVENT_ID = b"last-event-id"
 RETRY_AFTER_S = 60
 _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
 _BATCH = b"["
+
+
+class NotHere(Exception):
+    """There is no such session for this client, or none at all at this address."""
 
 
 class SessionServers(Protocol):
@@ -109,10 +113,11 @@ class HttpExchange(Generic[C]):
         try:
             if self._keeper is not None:
                 await self._go_on(self._keeper, headers, reply)
-            if message.startswith(_BATCH) and (session := self._session(headers, reply)):
-                return await session.answer(session.events(message), headers, reply)
+            if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
+                return await self._answer_batch(message, headers, reply)
             frame = envelope.read(message)
-            if isinstance(frame.id, int | str):
+            # An answer that is refused has not been a request: the error has no id.
+            if frame.method is not UNSET and isinstance(frame.id, int | str):
                 id = frame.id
             binding = self._binding(headers, frame.params)
             if binding.profile.handshake is None:
@@ -125,8 +130,21 @@ class HttpExchange(Generic[C]):
             return await self._in_session(binding.profile, frame, headers, reply)
         except (McpError, ProtocolError) as error:
             return refusal(400, id, error)
-        except LookupError as error:
-            return refusal(404, id, InvalidRequest(str(error.args[0])))
+        except NotHere as error:
+            return refusal(404, id, InvalidRequest(str(error)))
+
+    async def _answer_batch(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+        """Answer an array: one has a place in sessions alone.
+
+        Raises:
+            McpError, InvalidRequest: it has none here.
+            NotHere: the headers name one that there is not.
+        """
+        if self._binding(headers, envelope.NOTHING).profile.handshake is not None:
+            session = self._session(headers, reply)
+            if session is not None:
+                return await session.answer(session.events(message), headers, reply)
+        raise InvalidRequest("expected one message, got an array")
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
         """Send what belongs to no request, or go on where a stream broke off."""
@@ -145,8 +163,8 @@ class HttpExchange(Generic[C]):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
         except (McpError, ProtocolError) as error:
             return refusal(400, None, error)
-        except LookupError as error:
-            return refusal(404, None, InvalidRequest(str(error.args[0])))
+        except NotHere as error:
+            return refusal(404, None, InvalidRequest(str(error)))
         return None
 
     async def end_session(self, headers: Headers, reply: Reply) -> Answer:
@@ -161,8 +179,8 @@ class HttpExchange(Generic[C]):
                 raise self._session_missing()
         except (McpError, ProtocolError) as error:
             return refusal(400, None, error)
-        except LookupError as error:
-            return refusal(404, None, InvalidRequest(str(error.args[0])))
+        except NotHere as error:
+            return refusal(404, None, InvalidRequest(str(error)))
         session.end()
         return Answer(204)
 
@@ -198,7 +216,7 @@ class HttpExchange(Generic[C]):
         if session is None:
             if profile.session_header is None:
                 # A client that finds nothing here tries the older transport.
-                raise LookupError(f"{profile.revision} is not spoken at this address")
+                raise NotHere(f"{profile.revision} is not spoken at this address")
             handshake = profile.handshake
             if handshake is None or frame.method != handshake.name or frame.id is UNSET:
                 raise self._session_missing()
@@ -271,14 +289,14 @@ class HttpExchange(Generic[C]):
         """The session that the headers name; None if they name none.
 
         Raises:
-            LookupError: there is none of that id, for this client.
+            NotHere: there is none of that id, for this client.
         """
         id = _first(headers, self._session_headers)
         if id is None:
             return None
         session = self._sessions.find(id.decode("latin-1").strip(), reply.principal)
         if session is None:
-            raise LookupError("no such session: it has ended, or never was")
+            raise NotHere("no such session: it has ended, or never was")
         return session
 
     def _session_missing(self) -> InvalidRequest:
@@ -305,7 +323,7 @@ class HttpExchange(Generic[C]):
 
 def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
     """An answer that is an error."""
-    if id is None and isinstance(error, InvalidRequest):
+    if id is None and isinstance(error, InvalidRequest | ParseError):
         id = error.request_id
     return Answer(status, envelope.failure(id, envelope.error_object(error)))
 

@@ -10,7 +10,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.connection import Noticed
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.transport import Answer
-from mcp_gen.session.http_headers import HeaderCheck
+from mcp_gen.session.http_headers import REPEATED, HeaderCheck
 from mcp_gen.session.kernel import loosely
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.limits import OpenRequests
@@ -126,7 +126,7 @@ class PerRequestExchange(Generic[C]):
         except (McpError, ProtocolError):
             if caller.ready:
                 # It was admitted: headers come before whatever is wrong with its method or params.
-                check.message(headers, method, loosely(frame.params))
+                check.message(headers, method, loosely(frame.params, REPEATED))
             raise
         check.message(headers, method, call.params)
         if self._header_params is not None and check.param_prefix:

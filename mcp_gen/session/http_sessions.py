@@ -17,6 +17,7 @@ __all__ = ["SessionLimits", "Sessions"]
 
 _log = logging.getLogger("mcp_gen.server")
 
+LOOKS_AGAIN_AFTER_S = 1.0
 SWEEPS_PER_LIMIT = 4
 MAX_SWEEP_S = 60.0
 
@@ -47,6 +48,8 @@ class Sessions:
         shortest = min(limits.idle_s, limits.lifetime_s)
         self._every_s = min(shortest / SWEEPS_PER_LIMIT, MAX_SWEEP_S)
         self._open: dict[str, HttpSession] = {}
+        self._full_until_s = 0.0
+        """Until when nobody is looked for who could make room, by the clock of the event loop."""
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -69,8 +72,13 @@ class Sessions:
         """Whether one more session may begin; the one that is silent for longest may make room."""
         if len(self._open) < self.limits.max_sessions:
             return True
+        now_s = asyncio.get_running_loop().time()
+        if now_s < self._full_until_s:
+            return False
         longest = max(self._open.values(), key=lambda one: one.silent_s())
         if longest.silent_s() < self.limits.makes_room_after_s:
+            # To look through all of them is no work to do for each of those who knock.
+            self._full_until_s = now_s + LOOKS_AGAIN_AFTER_S
             return False
         longest.end()
         return True

@@ -9,6 +9,7 @@ https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resuma
 from __future__ import annotations
 
 import logging
+import re
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Stream", "Streams"]
 
 _log = logging.getLogger("mcp_gen.server")
+
+# No more digits than it takes to count: what a client says is not to be a large number.
+_EVENT_ID = re.compile(r"(?P<name>[gr](?P<stream>[0-9]{1,15}))-(?P<number>[0-9]{1,15})")
 
 MAX_PENDING = 100
 """How many messages wait for a stream that could carry them; the oldest go first."""
@@ -157,6 +161,11 @@ class Streams:
                 await stream.reply.drain()
                 return
 
+    @property
+    def listened_to(self) -> bool:
+        """Whether a stream is open for what belongs to no request."""
+        return bool(self._listening)
+
     async def listen(self, reply: Reply) -> None:
         """Carry what belongs to no request until the client hangs up, or the session ends."""
         await self._carry(Stream(self, reply, self.next_name("g")), reply)
@@ -181,10 +190,10 @@ class Streams:
 
         The stream of a request ends with its answer. One for everything else goes on.
         """
-        name, _, text = last_event_id.rpartition("-")
-        if self.store is None or not name or not (text.isascii() and text.isdigit()):
+        found = _EVENT_ID.fullmatch(last_event_id)
+        if self.store is None or found is None or int(found["stream"]) > self.count:
             return False
-        number = int(text)
+        name, number = found["name"], int(found["number"])
         stream = self.open.get(name)
         events, known = await self._missed(self.store, stream, name, number)
         if stream is None:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
@@ -38,7 +39,7 @@ from mcp_wire import encode
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
-    from mcp_gen.core.connection import Batch, Connection
+    from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
@@ -205,22 +206,29 @@ class Kernel(Generic[C]):
         """What takes the notifications of one client."""
         return Notices(self.hooks, _log, self.middleware, self.custom_notices)
 
-    def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
-        """The revision to answer a request at: the one it names itself, or its connection's."""
+    def choose(self, agreed: Profile | None, params: Raw, *, sure: bool = False) -> Binding[C]:
+        """The revision to answer a request at: the one it names itself, or what was agreed on.
+
+        Arguments may mention the key under which it is named: `_meta` is only not looked at if it
+        is `sure` that nothing but such requests comes.
+        """
         if self._names_revision and self._names_revision.search(params):
-            return self.binding(self._named(params))
-        if connection is not None and connection.profile is not None:
-            return self.binding(connection.profile.revision)
+            named = self._named(params, sure=sure)
+            if named is not None:
+                return self.binding(named)
+        if agreed is not None:
+            return self.binding(agreed.revision)
         return self.binding((self.handshakes or self.per_request)[-1])
 
-    def _named(self, params: Raw) -> str:
-        """The revision that a request names, or the newest that may be named so."""
+    def _named(self, params: Raw, *, sure: bool) -> str | None:
+        """The revision that a request names, or the newest there is; None if it names none."""
         older, newest = self.per_request[:-1], self.per_request[-1]
-        if not older:
+        if sure and not older:
             return newest
         meta = _loose_meta(params) or {}
-        named = (listed(meta.get(key), older) for key in self._version_keys)
-        return next(filter(None, named), newest)
+        keys = [key for key in self._version_keys if key in meta]
+        named = (listed(meta.get(key), older) for key in keys)
+        return next(filter(None, named), newest if keys or sure else None)
 
     def stated(self, revision: str) -> Binding[C]:
         """This server at a revision that a transport names beside the message.
@@ -380,17 +388,29 @@ async def settle(
             await asyncio.wait(late)
 
 
-def loosely(params: Raw) -> dict[str, Any] | None:
-    """Params that may be of any shape, if they are an object."""
+def _loose_meta(params: Raw) -> dict[str, Any] | None:
+    """What `_meta` holds, in params that may be of any shape."""
+    members = loosely(params, ("_meta",))
+    return as_object(members.get("_meta")) if members else None
+
+
+def loosely(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Those members of an object that have these names; None if it is none, or cannot be read.
+
+    Nothing is made of the others: there may be very many.
+    """
     try:
-        return as_object(msgspec.json.decode(params))
+        found = msgspec.structs.astuple(_loose(names).decode(data))
+        return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _loose_meta(params: Raw) -> dict[str, Any] | None:
-    members = loosely(params)
-    return as_object(members.get("_meta")) if members else None
+@lru_cache(maxsize=1024)
+def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
+    fields = {f"field{number}": name for number, name in enumerate(names)}
+    kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
+    return msgspec.json.Decoder(kind)
 
 
 def as_object(value: Any) -> dict[str, Any] | None:

@@ -244,11 +244,14 @@ class ServerSession(Link, Session, Generic[C]):
         return self._connection.in_flight.values()
 
     def _prepare(self, event: Requested) -> Call[C]:
-        binding = self._kernel.choose(self._connection, event.params)
+        agreed = self._connection.profile
+        # Who has named a revision, and shaken no hands, goes on to do so.
+        sure = agreed is None and self._named is not None
+        binding = self._kernel.choose(agreed, event.params, sure=sure)
         if len(self._connection.in_flight) >= self._most:
             self._make_room(event, binding.profile)
         # The handshake's client is the caller only at the revision that was agreed on with it.
-        known = self.caller if binding.profile is self._connection.profile else None
+        known = self.caller if binding.profile is agreed else None
         caller = known or self._caller(binding.profile)
         if self._posted:
             caller = self._posting(caller, self._posted)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpGenError
@@ -16,7 +16,7 @@ from mcp_gen.transports import cors
 from mcp_gen.transports.asgi import Line, Message, Receive, Scope, Send, lifespan, send_answer
 from mcp_gen.transports.http_reply import HttpReply
 from mcp_gen.transports.http_watch import Watch
-from mcp_gen.transports.security import Guard
+from mcp_gen.transports.security import REMEMBERED_BYTES, Guard
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Exchange
@@ -36,7 +36,13 @@ __all__ = [
 _log = logging.getLogger("mcp_gen.server")
 
 _JSON = b"application/json"
+_PLAIN = b"identity"
+_LONG = len("10000")
+"""A length of fewer digits is not looked at before the message."""
+_CLOSE: Line = (b"connection", b"close")
 _EXPECTED_JSON = "expected the header `Content-Type: application/json`"
+BODY_TIMEOUT_S = 60.0
+"""How long a message may take to come, unless the app is told otherwise."""
 LAST_WORDS_S = 1.0
 """How long a request that would go on for ever may take to end when it is asked to."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -114,6 +120,7 @@ class AsgiApp:
         cross_origin: bool = False,
         sse_after_s: float = 10.0,
         keep_alive_s: float = 15.0,
+        body_timeout_s: float = BODY_TIMEOUT_S,
         principal: Callable[[Scope], str | None] | None = None,
         beside: SideApp | None = None,
         start: Callable[[], Awaitable[None]] | None = None,
@@ -127,6 +134,7 @@ class AsgiApp:
         self._cross_origin = cross_origin
         self._sse_after_s = sse_after_s
         self._keep_alive_s = keep_alive_s
+        self._body_timeout_s = body_timeout_s
         self._principal = principal
         self._beside = beside
         self._start = start
@@ -143,7 +151,7 @@ class AsgiApp:
         host = headers.raw.get(b"host")
         objection = self._guard.objection(scope.get("server"), host, origin)
         if objection:
-            await send_answer(send, _refusal(403, objection))
+            await send_answer(send, _refusal(*objection))
             return
         loop = asyncio.get_running_loop()
         watch = self._watch
@@ -218,7 +226,12 @@ class AsgiApp:
         await self.start()
         watch = self._watch
         if watch is None or watch.loop is not loop:
-            watch = Watch(loop, sse_after_s=self._sse_after_s, keep_alive_s=self._keep_alive_s)
+            watch = Watch(
+                loop,
+                sse_after_s=self._sse_after_s,
+                keep_alive_s=self._keep_alive_s,
+                body_timeout_s=self._body_timeout_s,
+            )
             self._watch = watch
         return watch
 
@@ -239,20 +252,40 @@ class AsgiApp:
     async def _post(self, call: Call) -> None:
         _, receive, send, headers, _, more, principal, watch = call
         raw = headers.raw
-        accepts = _accepted(raw.get(b"accept", b"*/*"))
+        accept = raw.get(b"accept", b"*/*")
+        # What is long is not remembered: headers may be as long as an attacker likes.
+        accepts = _accepted(accept) if len(accept) <= REMEMBERED_BYTES else _read_accepted(accept)
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
             await call.refuse(406, f"expected the header `Accept: {expected}`")
             return
         kind = raw.get(b"content-type", _JSON)
-        if kind != _JSON and not _is_json(kind):
-            await call.refuse(415, _EXPECTED_JSON)
+        length = raw.get(b"content-length", b"")
+        if kind != _JSON or b"content-encoding" in raw or len(length) >= _LONG:
+            objection = _unreadable(call, self._max_body_bytes)
+            if objection:
+                await call.refuse(*objection)
+                return
+        # As in `read_message`, without its two calls.
+        task = asyncio.current_task(watch.loop)
+        watch.reading.add(task)
+        if watch.ticking is None:
+            watch.tick()
+        try:
+            message = await receive()
+            body: bytes | None = message.get("body", b"")
+            if not body or message.get("more_body") or len(body) > self._max_body_bytes:
+                # Most messages come whole.
+                body = await _read_on(call, self._max_body_bytes, message)
+        except asyncio.CancelledError:
+            if not watch.was_late(task):
+                raise
+            await _refuse_late(call)
             return
-        message = await receive()
-        body: bytes | None = message.get("body", b"")
-        if not body or message.get("more_body") or len(body) > self._max_body_bytes:
-            # Most messages come whole.
-            body = await _read_on(call, self._max_body_bytes, message)
+        finally:
+            watch.reading.discard(task)
+            if watch.reading_long:
+                watch.has_read(task)
         if body is None:
             return
         streams = not self._json_only
@@ -293,10 +326,26 @@ class AsgiApp:
 
 async def read_message(call: Call, limit_bytes: int) -> bytes | None:
     """The body of a POST; None if it was refused, or if the client hung up."""
-    if _is_json(call.headers.raw.get(b"content-type", _JSON)):
+    objection = _unreadable(call, limit_bytes)
+    if objection:
+        await call.refuse(*objection)
+        return None
+    watch = call.watch
+    task = asyncio.current_task(watch.loop)
+    watch.reading.add(task)
+    if watch.ticking is None:
+        watch.tick()
+    try:
         return await _read_on(call, limit_bytes, await call.receive())
-    await call.refuse(415, _EXPECTED_JSON)
-    return None
+    except asyncio.CancelledError:
+        if not watch.was_late(task):
+            raise
+        await _refuse_late(call)
+        return None
+    finally:
+        watch.reading.discard(task)
+        if watch.reading_long:
+            watch.has_read(task)
 
 
 async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | None:
@@ -307,12 +356,42 @@ async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | No
         parts.append(message.get("body", b""))
         left -= len(parts[-1])
         if left < 0:
-            await call.refuse(413, f"a message may have at most {limit_bytes} bytes")
+            await call.refuse(413, _too_large(limit_bytes), *_hang_up(call))
             return None
         if not message.get("more_body"):
             return b"".join(parts)
         message = await call.receive()
     return None
+
+
+async def _refuse_late(call: Call) -> None:
+    await call.refuse(408, "the message took too long to come", *_hang_up(call))
+
+
+def _hang_up(call: Call) -> Sequence[Line]:
+    """What ends a connection on which the rest of a message would still come."""
+    # From HTTP/2 on there is no such header, and no need for it.
+    return (_CLOSE,) if call.scope.get("http_version", "").startswith("1.") else ()
+
+
+def _unreadable(call: Call, limit_bytes: int) -> tuple[Any, ...] | None:
+    """Why a message is not even read: what to refuse it with."""
+    raw = call.headers.raw
+    kind = raw.get(b"content-type", _JSON)
+    if kind != _JSON and not _is_json(kind):
+        return 415, _EXPECTED_JSON
+    coding = raw.get(b"content-encoding")
+    if coding is not None and coding.strip().lower() != _PLAIN:
+        return 415, "expected no `Content-Encoding`", (b"accept-encoding", _PLAIN)
+    length = raw.get(b"content-length", b"")
+    # A client that asks beforehand need not even begin.
+    if len(length) >= _LONG and length.isdigit() and int(length[:20]) > limit_bytes:
+        return 413, _too_large(limit_bytes), *_hang_up(call)
+    return None
+
+
+def _too_large(limit_bytes: int) -> str:
+    return f"a message may have at most {limit_bytes} bytes"
 
 
 def _is_json(kind: bytes) -> bool:
@@ -321,7 +400,7 @@ def _is_json(kind: bytes) -> bool:
 
 def accepts_events(headers: Headers) -> bool:
     """Whether a client takes a stream of events."""
-    return _accepted(headers.raw.get(b"accept", b"*/*")).events
+    return _read_accepted(headers.raw.get(b"accept", b"*/*")).events
 
 
 def _refusal(status: int, why: str) -> Answer:
@@ -333,8 +412,7 @@ class _Accepts(NamedTuple):
     events: bool
 
 
-@lru_cache(maxsize=256)
-def _accepted(header: bytes) -> _Accepts:
+def _read_accepted(header: bytes) -> _Accepts:
     """What of the two kinds of answers a client takes.
 
     Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept
@@ -347,6 +425,9 @@ def _accepted(header: bytes) -> _Accepts:
         _most_exact(taken, (b"application/json", b"application/*", b"*/*")),
         _most_exact(taken, (b"text/event-stream", b"text/*", b"*/*")),
     )
+
+
+_accepted = lru_cache(maxsize=256)(_read_accepted)
 
 
 def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:

@@ -6,7 +6,7 @@ stream for a slow answer, to keep a silent one alive.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,7 +25,9 @@ class Watch:
     """The open requests of one app in one event loop."""
 
     __slots__ = (
+        "_body_timeout_s",
         "_every_s",
+        "_late",
         "_looker",
         "_old",
         "_sweeper",
@@ -34,11 +36,19 @@ class Watch:
         "lasting",
         "long",
         "loop",
+        "reading",
+        "reading_long",
         "sse_after_s",
+        "ticking",
     )
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, *, sse_after_s: float, keep_alive_s: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        sse_after_s: float,
+        keep_alive_s: float,
+        body_timeout_s: float,
     ) -> None:
         self.loop = loop
         self.sse_after_s = sse_after_s
@@ -52,6 +62,13 @@ class Watch:
         self._sweeper: asyncio.TimerHandle | None = None
         self._looker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
+        self._body_timeout_s = body_timeout_s
+        self.reading: set[Any] = set()
+        """The tasks that read a message; cancelled if that takes too long."""
+        self.reading_long: set[Any] = set()
+        """Those that did so already when they were last looked at."""
+        self.ticking: asyncio.TimerHandle | None = None
+        self._late: set[Any] = set()
 
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
@@ -64,6 +81,34 @@ class Watch:
         self._young.discard(reply)
         self._old.discard(reply)
         self.long.discard(reply)
+
+    # --- messages that are still coming ---
+
+    def tick(self) -> None:
+        """Begin to look after those who read: whoever is in `reading`, and stays there."""
+        self.ticking = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
+
+    def has_read(self, task: Any) -> None:
+        """The message has come, or will not; only needed while any is in `reading_long`."""
+        self.reading_long.discard(task)
+
+    def was_late(self, task: Any) -> bool:
+        """Whether a task that was cancelled was so for this: then it is cancelled no longer."""
+        if task not in self._late:
+            return False
+        task.uncancel()
+        return True
+
+    def _look_at_readers(self) -> None:
+        # What was there at the last look too has had its time, or almost twice that.
+        self._late, self.reading_long, self.reading = self.reading_long, self.reading, set()
+        self.ticking = None
+        if self.reading_long:
+            self.tick()
+        for task in self._late:
+            task.cancel()
+
+    # --- answers that take their time ---
 
     def _sweep(self) -> None:
         # What was there at the last sweep too has been open for one interval, or almost two.

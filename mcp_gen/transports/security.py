@@ -8,17 +8,39 @@ Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transport
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "Objection"]
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 REMEMBERED = 1024
+REMEMBERED_BYTES = 256
+"""What is longer is looked at each time: headers may be as long as an attacker likes."""
+
+# https://www.rfc-editor.org/rfc/rfc9110.html#name-host-and-authority: nothing but a host and a
+# port. A host is a name, an IPv4 address, or an IPv6 address in brackets.
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z_.~%!$&'()*+;=-]+)(:[0-9]*)?")
+
+
+class Objection(NamedTuple):
+    """Why a request is refused: an HTTP status, and a sentence."""
+
+    status: int
+    why: str
+
+
+_OTHER_HOST = Objection(
+    403, "the header `Host` names a host that is not served: list it in `allowed_hosts`"
+)
+_OTHER_ORIGIN = Objection(
+    403, "the header `Origin` names a site that is not served: list it in `allowed_origins`"
+)
 
 
 class Guard:
@@ -33,34 +55,41 @@ class Guard:
         self._origins = frozenset(
             _listed_origin(origin) for origin in _items(origins, "allowed_origins")
         )
-        self._known: dict[tuple[Any, bytes | None, bytes | None], str] = {}
+        self._known: dict[tuple[Any, bytes | None, bytes | None], Objection | None] = {}
 
-    def objection(self, server: Any, host: bytes | None, origin: bytes | None) -> str:
-        """What is wrong with a request; empty if nothing is.
+    def objection(self, server: Any, host: bytes | None, origin: bytes | None) -> Objection | None:
+        """What is wrong with a request; None if nothing is.
 
         `server` is the `server` of the ASGI scope: where the connection came in.
         """
         asked = (server[0] if server else None, host, origin)
-        found = self._known.get(asked)
-        if found is None:
+        try:
+            return self._known[asked]
+        except KeyError:
+            found = self._objection(*asked)
+        if len(host or b"") + len(origin or b"") <= REMEMBERED_BYTES:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            found = self._known[asked] = self._objection(*asked)
+            self._known[asked] = found
         return found
 
-    def _objection(self, address: Any, host: bytes | None, origin: bytes | None) -> str:
+    def _objection(
+        self, address: Any, host: bytes | None, origin: bytes | None
+    ) -> Objection | None:
         on_loopback = _is_loopback(address)
-        if not self._admits_host((host or b"").decode("latin-1").lower(), on_loopback=on_loopback):
-            return "the header `Host` names a host that is not served: list it in `allowed_hosts`"
+        if on_loopback or self._hosts:
+            named = (host or b"").decode("latin-1").lower()
+            if not _HOST.fullmatch(named):
+                return Objection(400, "expected the header `Host`, with one host: `example.org:80`")
+            if not self._admits_host(named, on_loopback=on_loopback):
+                return _OTHER_HOST
         if origin is None or self._admits_origin(
             origin.decode("latin-1").lower(), on_loopback=on_loopback
         ):
-            return ""
-        return "the header `Origin` names a site that is not served: list it in `allowed_origins`"
+            return None
+        return _OTHER_ORIGIN
 
     def _admits_host(self, host: str, *, on_loopback: bool) -> bool:
-        if not on_loopback and not self._hosts:
-            return True
         name = _without_port(host)
         return (on_loopback and name in LOOPBACK) or host in self._hosts or name in self._hosts
 

@@ -217,3 +217,35 @@ def test_a_peers_error_is_read(error: Any, code: int, message: str, data: Any) -
 )
 def test_a_peers_error_that_is_none_still_is_an_error(error: bytes) -> None:
     assert envelope.read_error(Raw(error)).code == -32603
+
+
+# --- what is large, or no text ---
+
+
+def test_an_array_of_as_many_frames_as_there_may_be_is_split() -> None:
+    entries = envelope.read_batch(b"[" + b",".join([b"{}"] * envelope.MAX_BATCH) + b"]")
+    assert entries == [Raw(b"{}")] * envelope.MAX_BATCH
+
+
+def test_an_array_of_more_frames_is_refused_before_it_is_read_to_its_end() -> None:
+    with pytest.raises(InvalidRequest, match=str(envelope.MAX_BATCH)):
+        envelope.read_batch(b"[" + b"{}," * envelope.MAX_BATCH + b"{}, and no JSON behind")
+
+
+@pytest.mark.parametrize("where", ["params", "unheard_of"])
+def test_what_is_not_utf_8_is_no_json_wherever_it_stands(where: str) -> None:
+    message = frame(id=7, method="m", **{where: {"a": "X"}}).replace(b"X", b"\xff")
+    with pytest.raises(ParseError, match="UTF-8") as caught:
+        envelope.read(message)
+    assert caught.value.request_id == 7
+
+
+def test_an_answer_that_is_not_utf_8_is_no_request_that_failed() -> None:
+    with pytest.raises(ParseError) as caught:
+        envelope.read(frame(id=7, result="X").replace(b"X", b"\xff"))
+    assert caught.value.request_id is None
+
+
+def test_an_array_that_is_not_utf_8_is_no_json() -> None:
+    with pytest.raises(ParseError, match="UTF-8"):
+        envelope.read_batch(b'[{"a":"\xff"}]')

@@ -107,7 +107,7 @@ MALFORMED = [
     _call(
         "broken UTF-8 in arguments",
         b'{"name":"echo","arguments":{"text":"\xff"},"_meta":META}',
-        InvalidParams,
+        ParseError,
         7,
     ),
     _call(
@@ -115,7 +115,7 @@ MALFORMED = [
         b'{"name":"echo","arguments":{"text":' + DEEP + b'},"_meta":META}',
         ParseError,
     ),
-    _call("broken UTF-8 in params", b'{"name":"\xff\xfe","_meta":META}', InvalidParams, 7),
+    _call("broken UTF-8 in params", b'{"name":"\xff\xfe","_meta":META}', ParseError, 7),
     _call("nested brackets as params", DEEP, ParseError),
 ]
 

@@ -216,7 +216,8 @@ def _headers(speaker: Speaker, message: bytes) -> dict[str, str]:
     found: dict[str, Any] = headers_of(speaker, msgspec.json.encode(frame))
     about = params.get("name", params.get("uri"))
     if profile.name_header and isinstance(about, str):
-        found[profile.name_header] = about if about.isascii() else _encoded(about)
+        plain = about.isascii() and about.isprintable() and about == about.strip()
+        found[profile.name_header] = about if plain else _encoded(about)
     meta = params.get("_meta")
     named = meta.get(profile.protocol_version_key) if isinstance(meta, dict) else None
     if profile.version_header and isinstance(named, str):

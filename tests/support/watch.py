@@ -81,7 +81,7 @@ class Watch:
     def _heard(self, frame: Any, data: bytes) -> None:
         named = _named(frame)
         self._named = named or self._named
-        if isinstance(frame, dict) and ("result" in frame or "error" in frame):
+        if isinstance(frame, dict) and "method" not in frame and frame.keys() & {"result", "error"}:
             return
         right = not _checker(named or self.spoken).check(data, "client")
         if isinstance(frame, dict) and "method" in frame and "id" in frame:

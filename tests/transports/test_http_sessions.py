@@ -374,6 +374,19 @@ async def test_a_session_that_has_been_silent_makes_room() -> None:
         await end(app, one)
 
 
+async def test_who_could_make_room_is_not_looked_for_each_time() -> None:
+    talker = Talker()
+    app = talker.server.asgi(max_sessions=1)
+    session = await begin(app, OLD)
+    assert (await request(app, OLD.initialize(7))).status == 503
+    silent_for(talker.server, 100)
+    assert (await request(app, OLD.initialize(7))).status == 503
+    app._exchange._sessions._full_until_s = 0  # type: ignore[attr-defined]
+    other = await begin(app, OLD)
+    assert (await request(app, OLD.request(1, "ping"), session)).status == 404
+    await end(app, other)
+
+
 async def test_a_session_with_something_open_makes_no_room() -> None:
     talker = Talker()
     app = talker.server.asgi(max_sessions=1)

@@ -1,0 +1,135 @@
+"""The server that hostile requests are sent to, and the HTTP servers that it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import uvicorn
+from msgspec import Meta
+
+from mcp_gen import Context, Server
+from mcp_gen.server.header_params import MARK
+from mcp_gen.transports.http import AsgiApp, Scope
+
+__all__ = ["LIMIT_BYTES", "USER", "WAIT_S", "Log", "Target", "make_app", "running"]
+
+LIMIT_BYTES = 100_000
+"""How large a message may be here."""
+WAIT_S = 10.0
+USER = b"x-user"
+"""The header that says who the client is: what an authenticating middleware would find out."""
+
+
+def marked(kind: Any, name: str) -> Any:
+    return Annotated[kind, Meta(extra_json_schema={MARK: name})]
+
+
+@dataclass
+class Name:
+    name: str
+
+
+def make_server() -> Server:
+    server = Server("target", "1.0.0", offers=["logging"])
+
+    @server.tool
+    async def echo(text: str) -> str:
+        return text
+
+    @server.tool
+    async def find(
+        region: marked(str, "Region") = "",
+        count: marked(int, "Count") = 0,
+        is_open: marked(bool, "Open") = False,
+    ) -> str:
+        return f"{region} {count} {is_open}"
+
+    @server.tool
+    async def ask(ctx: Context) -> str:
+        return (await ctx.elicit("name?", Name)).action
+
+    @server.resource("note://a")
+    def note() -> str:
+        return "a"
+
+    @server.resource("user://{id}/{part}")
+    def user(id: str, part: str) -> str:
+        return f"{id} {part}"
+
+    @server.prompt
+    def greet(name: str) -> str:
+        return f"Hello {name}"
+
+    @server.completion("greet", "name")
+    def names(value: str) -> list[str]:
+        return ["Ada"]
+
+    @server.prompt(name="größe")
+    def size() -> str:
+        return "How tall?"
+
+    return server
+
+
+def make_app() -> AsgiApp:
+    """A fresh app, as every HTTP server gets one."""
+    return make_server().asgi(sse_path="/sse", max_body_bytes=LIMIT_BYTES, principal=_principal)
+
+
+def _principal(scope: Scope) -> str | None:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == USER), None)
+
+
+class Log(logging.Handler):
+    """What is logged anywhere in the process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    def take_failures(self) -> list[str]:
+        """What was logged of something that went wrong, and not before; then it is forgotten."""
+        records, self.records = self.records, []
+        return [
+            logging.Formatter().format(record)
+            for record in records
+            if record.exc_info or record.levelno >= logging.ERROR
+        ]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A real HTTP server on loopback."""
+
+    port: int
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)
+
+
+@contextmanager
+def running(parser: Any) -> Iterator[Target]:
+    """uvicorn with one of its parsers, in a thread."""
+    config = uvicorn.Config(
+        make_app(), http=parser, ws="none", loop="asyncio", log_config=None, access_log=False
+    )
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+        thread.start()
+        try:
+            yield Target(listening.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(WAIT_S)
+            assert not thread.is_alive(), "the server has not ended"
