@@ -17,7 +17,9 @@ from bench.sampling import Row, Settings
 GROUPS = {
     "stdio": "calls over stdio, one at a time and 64 in flight",
     "http": "calls over HTTP on 16 connections",
-    "streams": "what HTTP sessions and streams weigh, and news to many of them",
+    "large": "long lists and texts over HTTP",
+    "streams": "news of a change to many who listen",
+    "memory": "what HTTP sessions and streams weigh, and what is left of them",
     "codec": "decoding and encoding generated types",
     "hooks": "what hooks cost, used and unused",
     "imports": "import times, memory, start of a server",

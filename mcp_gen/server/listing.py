@@ -16,6 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.project import project
 from mcp_gen.server.cursors import cursor_to, place_of
 from mcp_gen.server.registry import Entry, Registry
+from mcp_gen.session.kernel import Encoded
 from mcp_wire import Wire, encode
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Listing(Generic[T]):
         self._method = _snake(result.removesuffix("Result"))
         self._describe = describe
         self._changed = changed
-        self._pages: dict[tuple[str, int], Raw] = {}
+        self._pages: dict[tuple[str, int], Encoded] = {}
 
     @property
     def page_size(self) -> int | None:
@@ -149,7 +150,8 @@ class Listing(Generic[T]):
         key = (ctx.revision, first)
         found = pages.get(key)
         if found is None:
-            found = pages[key] = Raw(encode(self._page(ctx, entries, behind)))
+            whole = ctx.server.kernel.binding(ctx.revision).whole(self._page(ctx, entries, behind))
+            found = pages[key] = Encoded(Raw(encode(whole)))
         return found
 
     def _page(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Any:

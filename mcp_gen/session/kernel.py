@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core import envelope
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Binding",
     "Call",
+    "Encoded",
     "Kernel",
     "internal_error",
     "is_cancelled",
@@ -65,7 +67,7 @@ _log = logging.getLogger("mcp_gen.server")
 class Binding(Generic[C]):
     """One server at one revision: its routes and its way of beginning, made once."""
 
-    __slots__ = ("identity", "lifecycle", "profile", "routes", "tail")
+    __slots__ = ("identity", "lifecycle", "profile", "routes")
 
     def __init__(
         self,
@@ -77,10 +79,22 @@ class Binding(Generic[C]):
         self.profile = profile
         self.routes = routes
         self.lifecycle = lifecycle
-        self.identity = identity
+        self.identity: dict[str, Any] = {key: Raw(encode(who)) for key, who in identity.items()}
         """What `_meta` of every answer holds: who the server is, where the revision wants that."""
-        self.tail = b',"_meta":' + encode(identity) + b"}}" if identity else b""
-        """How an answer ends whose result has no `_meta` of its own."""
+
+    def whole(self, result: Any) -> Any:
+        """A result of the revision with what every result of it has."""
+        identity = self.identity
+        if not identity:
+            return result
+        meta: dict[str, Any] | None = result.meta
+        return replace(result, meta=identity if meta is None else {**identity, **meta})
+
+
+class Encoded(Struct, gc=False):
+    """A result that is encoded already, with what every result of its revision has."""
+
+    json: Raw
 
 
 class Call(Struct, Generic[C], gc=False, eq=False):
@@ -152,6 +166,8 @@ class Kernel(Generic[C]):
         pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
         self._names_revision = re.compile(pattern) if keys else None
         self._version_keys = keys
+        self._older = self.per_request[:-1]
+        """What a request may name beside the newest revision of all."""
 
     def changed(self) -> None:
         """Hooks or features were added: make routes anew when they are next asked for."""
@@ -207,19 +223,16 @@ class Kernel(Generic[C]):
     def choose(self, connection: Connection[Any] | None, params: Raw) -> Binding[C]:
         """The revision to answer a request at: the one it names itself, or its connection's."""
         if self._names_revision and self._names_revision.search(params):
-            return self.binding(self._named(params))
+            return self.binding(self._named(params) if self._older else self.per_request[-1])
         if connection is not None and connection.profile is not None:
             return self.binding(connection.profile.revision)
         return self.binding((self.handshakes or self.per_request)[-1])
 
     def _named(self, params: Raw) -> str:
         """The revision that a request names, or the newest that may be named so."""
-        older, newest = self.per_request[:-1], self.per_request[-1]
-        if not older:
-            return newest
         meta = _loose_meta(params) or {}
-        named = (listed(meta.get(key), older) for key in self._version_keys)
-        return next(filter(None, named), newest)
+        named = (listed(meta.get(key), self._older) for key in self._version_keys)
+        return next(filter(None, named), self.per_request[-1])
 
     def stated(self, revision: str) -> Binding[C]:
         """This server at a revision that a transport names beside the message.
@@ -310,24 +323,24 @@ class Kernel(Generic[C]):
             agreed, caller.agreed = caller.agreed, None
             if caller.session is not None:
                 caller.session.agree(caller, agreed)
-        profile = caller.profile
-        if type(result) is Raw:
-            pass  # encoded already, for this revision
-        elif result.__class__ is dict and call.route.method.name in self.custom:
-            return envelope.response(call.id, _whole(call.binding, result))
-        elif type(result) not in call.route.results or profile is not call.binding.profile:
-            result = project(result, profile.revision).value
-        tail = call.binding.tail
-        if not tail:
-            return envelope.response(call.id, result)
-        if type(result) is Raw:
-            return envelope.response(call.id, result)[: -len(b"}}")] + tail
-        meta: dict[str, Any] | None = getattr(result, "meta", None)
-        if meta is not None:
-            whole = {**call.binding.identity, **meta}
-            return envelope.response(call.id, msgspec.structs.replace(result, meta=whole))
-        # Every result of these revisions begins with its type, so there is a member to follow.
-        return envelope.response(call.id, result)[: -len(b"}}")] + tail
+        binding, kind = call.binding, type(result)
+        if kind is dict and call.route.method.name in self.custom:
+            return envelope.response(call.id, _whole(binding, result))
+        if kind not in call.route.results or caller.profile is not binding.profile:
+            if kind is Encoded:
+                return envelope.response(call.id, result.json)
+            if kind is Raw:
+                return _with_identity(envelope.response(call.id, result), binding)
+            result = project(result, caller.profile.revision).value
+        return envelope.response(call.id, binding.whole(result))
+
+
+def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
+    """An answer whose result came encoded, without a `_meta` of its own."""
+    if not binding.identity:
+        return answer
+    # Every result of these revisions begins with its type, so there is a member to follow.
+    return b"%b,\"_meta\":%b}}" % (answer[: -len(b"}}")], encode(binding.identity))
 
 
 def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:

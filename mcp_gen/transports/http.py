@@ -145,11 +145,10 @@ class AsgiApp:
         if objection:
             await send_answer(send, _refusal(403, objection))
             return
-        loop = asyncio.get_running_loop()
         watch = self._watch
-        if watch is None or watch.loop is not loop:
+        if watch is None or not watch.is_here():
             try:
-                watch = await self._enter(loop)
+                watch = await self._enter(asyncio.get_running_loop())
             except McpGenError:
                 _log.exception("no request can be served")
                 await send_answer(send, Answer(503))

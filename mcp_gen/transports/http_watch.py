@@ -6,6 +6,7 @@ stream for a slow answer, to keep a silent one alive.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Watch:
         "_looker",
         "_old",
         "_sweeper",
+        "_thread",
         "_young",
         "keep_alive_s",
         "lasting",
@@ -41,6 +43,7 @@ class Watch:
         self, loop: asyncio.AbstractEventLoop, *, sse_after_s: float, keep_alive_s: float
     ) -> None:
         self.loop = loop
+        self._thread = get_ident()
         self.sse_after_s = sse_after_s
         self.keep_alive_s = keep_alive_s
         self.lasting: set[HttpReply] = set()
@@ -52,6 +55,13 @@ class Watch:
         self._sweeper: asyncio.TimerHandle | None = None
         self._looker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
+
+    def is_here(self) -> bool:
+        """Whether it is this event loop that runs here.
+
+        Until Python 3.12 asking for the running loop is a system call: this is not.
+        """
+        return self._thread == get_ident() and self.loop.is_running()
 
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
