@@ -19,6 +19,7 @@ from bench.requests import HANDSHAKE
 from bench.sampling import Row, Settings, at_most, compare
 from mcp_gen import Server
 from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.outlet import ANSWER_ONLY
 
 __all__ = ["rows"]
 
@@ -99,7 +100,7 @@ def _adder() -> Callable[..., Any]:
 
 def _call_ns(server: Server, calls: int) -> float:
     """What a call of one of the last tools costs, between the decoding of params and the answer."""
-    caller = Caller(mcp_wire.profile(HANDSHAKE), None, None)
+    caller = Caller(mcp_wire.profile(HANDSHAKE), ANSWER_ONLY)
     ctx = server.kernel.context(1, caller, None)
     params: Any = SimpleNamespace(
         name=f"tool_{len(server.tools) - 1}", arguments=Raw(b'{"a":1,"b":2}')

@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -207,7 +207,7 @@ class _Stream(asyncio.Protocol):
 
 
 @contextmanager
-def allowing_files(number: int) -> Iterator[None]:
+def allowing_files(number: int) -> Generator[None]:
     """Allow this process, and the children it starts meanwhile, so many open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:

@@ -83,10 +83,8 @@ class Binding(Generic[C]):
         """What `_meta` of every answer holds: who the server is, where the revision wants that."""
 
     def whole(self, result: Any) -> Any:
-        """A result of the revision with what every result of it has."""
+        """A result of the revision, with its identity if it has one."""
         identity = self.identity
-        if not identity:
-            return result
         meta: dict[str, Any] | None = result.meta
         return replace(result, meta=identity if meta is None else {**identity, **meta})
 
@@ -323,7 +321,8 @@ class Kernel(Generic[C]):
             agreed, caller.agreed = caller.agreed, None
             if caller.session is not None:
                 caller.session.agree(caller, agreed)
-        binding, kind = call.binding, type(result)
+        binding = call.binding
+        kind: Any = result.__class__
         if kind is dict and call.route.method.name in self.custom:
             return envelope.response(call.id, _whole(binding, result))
         if kind not in call.route.results or caller.profile is not binding.profile:
@@ -332,7 +331,9 @@ class Kernel(Generic[C]):
             if kind is Raw:
                 return _with_identity(envelope.response(call.id, result), binding)
             result = project(result, caller.profile.revision).value
-        return envelope.response(call.id, binding.whole(result))
+        if binding.identity:
+            result = binding.whole(result)
+        return envelope.response(call.id, result)
 
 
 def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
@@ -340,7 +341,7 @@ def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
     if not binding.identity:
         return answer
     # Every result of these revisions begins with its type, so there is a member to follow.
-    return b"%b,\"_meta\":%b}}" % (answer[: -len(b"}}")], encode(binding.identity))
+    return b'%b,"_meta":%b}}' % (answer[: -len(b"}}")], encode(binding.identity))
 
 
 def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_gen.core import envelope
@@ -161,11 +162,12 @@ class AsgiApp:
             path = _under(scope)
         principal = self._principal
         who = scope.get(PRINCIPAL) if principal is None else principal(scope)
+        if path == self._path and scope["method"] == "POST":
+            await self._post(scope, receive, send, headers, more, who, watch)
+            return
         call = Call(scope, receive, send, headers, path, more, who, watch)
         if path != self._path:
             await self._serve_beside(call)
-        elif scope["method"] == "POST":
-            await self._post(call)
         else:
             await self._answer(call)
 
@@ -219,6 +221,7 @@ class AsgiApp:
         if watch is None or watch.loop is not loop:
             watch = Watch(loop, sse_after_s=self._sse_after_s, keep_alive_s=self._keep_alive_s)
             self._watch = watch
+        watch.thread = get_ident()
         return watch
 
     async def _answer(self, call: Call) -> None:
@@ -235,22 +238,32 @@ class AsgiApp:
             answer = await exchange.end_session(call.headers, call.reply(can_stream=False))
             await send_answer(call.send, answer, call.more)
 
-    async def _post(self, call: Call) -> None:
-        _, receive, send, headers, _, more, principal, watch = call
+    async def _post(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: Headers,
+        more: Sequence[Line],
+        principal: str | None,
+        watch: Watch,
+    ) -> None:
         raw = headers.raw
         accepts = _accepted(raw.get(b"accept", b"*/*"))
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
-            await call.refuse(406, f"expected the header `Accept: {expected}`")
+            refusal = _refusal(406, f"expected the header `Accept: {expected}`")
+            await send_answer(send, refusal, more)
             return
         kind = raw.get(b"content-type", _JSON)
         if kind != _JSON and not _is_json(kind):
-            await call.refuse(415, _EXPECTED_JSON)
+            await send_answer(send, _refusal(415, _EXPECTED_JSON), more)
             return
         message = await receive()
         body: bytes | None = message.get("body", b"")
         if not body or message.get("more_body") or len(body) > self._max_body_bytes:
             # Most messages come whole.
+            call = Call(scope, receive, send, headers, self._path, more, principal, watch)
             body = await _read_on(call, self._max_body_bytes, message)
         if body is None:
             return

@@ -30,20 +30,21 @@ class Watch:
         "_looker",
         "_old",
         "_sweeper",
-        "_thread",
         "_young",
         "keep_alive_s",
         "lasting",
         "long",
         "loop",
         "sse_after_s",
+        "thread",
     )
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, sse_after_s: float, keep_alive_s: float
     ) -> None:
         self.loop = loop
-        self._thread = get_ident()
+        self.thread = get_ident()
+        """Where the loop ran when it was last asked for."""
         self.sse_after_s = sse_after_s
         self.keep_alive_s = keep_alive_s
         self.lasting: set[HttpReply] = set()
@@ -61,7 +62,7 @@ class Watch:
 
         Until Python 3.12 asking for the running loop is a system call: this is not.
         """
-        return self._thread == get_ident() and self.loop.is_running()
+        return self.thread == get_ident() and self.loop.is_running()
 
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
@@ -71,9 +72,12 @@ class Watch:
 
     def discard(self, reply: HttpReply) -> None:
         """The request is over."""
-        self._young.discard(reply)
-        self._old.discard(reply)
-        self.long.discard(reply)
+        young = self._young
+        if reply in young:
+            young.discard(reply)
+        else:
+            self._old.discard(reply)
+            self.long.discard(reply)
 
     def _sweep(self) -> None:
         # What was there at the last sweep too has been open for one interval, or almost two.
