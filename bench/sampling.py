@@ -22,6 +22,10 @@ class Settings(NamedTuple):
         """How often to measure each side."""
         return max(3, number // 3) if self.quick else number
 
+    def runs(self, number: int) -> int:
+        """How often to run a program that has nothing to be compared with but a limit."""
+        return 1 if self.quick else number
+
     def calls(self, number: int) -> int:
         """How many calls make one measurement."""
         return number // 3 if self.quick else number

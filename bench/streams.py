@@ -37,6 +37,6 @@ def rows(settings: Settings) -> Iterator[Row]:
             "ms",
             spread(ours),
             spread(bare),
-            repetitions=settings.repetitions(40),
+            repetitions=settings.repetitions(30),
             goal=at_most(2),
         )

@@ -112,6 +112,10 @@ class Call(Struct, Generic[C], gc=False, eq=False):
     """Where its handler runs; None before it does."""
     cancelled: bool = False
     """Whether it is to get no answer."""
+    result: Any = None
+    """What its handler gave, until it is written."""
+    written: bytes | None = None
+    """Its answer, where that could not wait until it is sent."""
 
 
 class Kernel(Generic[C]):
@@ -283,6 +287,28 @@ class Kernel(Generic[C]):
             return self.answer(call, await call.route.call(call.ctx, call.params))
         except BaseException as error:
             return self.failure(call, error, cancelled=is_cancelled())
+
+    async def handle(self, call: Call[C]) -> None:
+        """Await the handler between its hooks; `write` gives the bytes of the answer.
+
+        For those who send them in another task: what many answers say is not to wait as bytes.
+        Raises what `run` raises.
+        """
+        try:
+            call.result = await call.route.call(call.ctx, call.params)
+            if call.caller.agreed is not None:
+                call.written = self.answer(call, call.result)
+        except BaseException as error:
+            call.written = self.failure(call, error, cancelled=is_cancelled())
+
+    def write(self, call: Call[C]) -> bytes:
+        """The bytes of the answer to a request that has been handled."""
+        if call.written is not None:
+            return call.written
+        try:
+            return self.answer(call, call.result)
+        except Exception as error:
+            return self.failure(call, error, cancelled=False)
 
     def failure(self, call: Call[C], error: BaseException, *, cancelled: bool) -> bytes:
         """The bytes of the answer to a request whose handler raised.

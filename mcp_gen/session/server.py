@@ -38,11 +38,13 @@ GRACE_S = 5.0
 class ServerSession(Link, Session, Generic[C]):
     """Drives one client's connection."""
 
+    _log = _log
+
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound, _log)
+        Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound)
         Session.__init__(self, kernel)
         self._kernel = kernel
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self.loop.create_future()
         self._held: list[bytes] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
         self._opened = False
@@ -131,7 +133,7 @@ class ServerSession(Link, Session, Generic[C]):
             asks = keep_alive(
                 self, every_s=limits.keep_alive_s, timeout_s=limits.keep_alive_timeout_s
             )
-            self._keeping_alive = self._loop.create_task(asks)
+            self._keeping_alive = self.loop.create_task(asks)
 
     # --- what the transport calls ---
 
@@ -200,7 +202,7 @@ class ServerSession(Link, Session, Generic[C]):
             self._finish(call, None)
         else:
             # In the next turn: hooks hear of the cancellation before they hear what it does.
-            self._loop.call_soon(call.task.cancel)
+            self.loop.call_soon(call.task.cancel)
 
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""

@@ -464,3 +464,14 @@ async def test_without_sessions_nobody_is_asked() -> None:
     app = Talker().server.asgi(stateless=True)
     reply = await request(app, OLD.call(1, "roots"), {VERSION: HANDSHAKE})
     assert reply.json["result"]["isError"]
+
+
+# --- what a session weighs ---
+
+
+async def test_sessions_share_the_names_of_their_attributes() -> None:
+    server = Talker().server
+    await begin(server.asgi(), OLD)
+    (session,) = server.sessions()
+    # From the thirtieth on Python keeps them with each object, which is then half as heavy again.
+    assert len(vars(session)) < 30
