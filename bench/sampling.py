@@ -71,11 +71,14 @@ class Row(Struct, frozen=True, kw_only=True):
     goal: Goal | None
 
     @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without one."""
+        return None if self.goal is None else self.goal.met(self.ratio)
+
+    @property
     def verdict(self) -> str:
-        """In words."""
-        if self.goal is None:
-            return ""
-        return "meets" if self.goal.met(self.ratio) else "misses"
+        """The same in words."""
+        return {None: "", True: "meets", False: "misses"}[self.met]
 
 
 def compare(
