@@ -9,6 +9,7 @@ import pytest
 
 from mcp_gen import RequestTimeout, Server, SessionLost
 from mcp_gen.session.http_streams import MAX_PENDING
+from mcp_wire import latest
 from tests.support.asgi import Open, Reply, WebClient, begin, end, open_request, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
 from tests.support.talker import Talker, soon
@@ -464,6 +465,20 @@ async def test_without_sessions_nobody_is_asked() -> None:
     app = Talker().server.asgi(stateless=True)
     reply = await request(app, OLD.call(1, "roots"), {VERSION: HANDSHAKE})
     assert reply.json["result"]["isError"]
+
+
+@with_sessions
+async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: str) -> None:
+    server = Server("broken")
+
+    @server.tool
+    async def broken() -> latest.CallToolResult:
+        """Give what JSON has nothing for."""
+        return latest.CallToolResult(content=[], meta={"a": object()})
+
+    async with surfing(server.asgi(), revision) as client:
+        reply = await client.ask(client.speaker.call(1, "broken"))
+    assert (reply.status, reply.json["error"]["message"]) == (200, "internal error")
 
 
 # --- what a session weighs ---
