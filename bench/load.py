@@ -3,105 +3,118 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import re
 from collections.abc import Sequence
 from functools import partial
 
-__all__ = ["measure"]
+from bench.child import Child
+
+__all__ = ["Load"]
 
 LIMIT_S = 60.0
 
 _HEAD_END = b"\r\n\r\n"
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
+_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 
 
 class Load:
-    """How many answers are still wanted, shared by all connections."""
+    """Keep-alive connections to a child, each of which sends one request again and again."""
 
-    def __init__(self, calls: int, done: asyncio.Future[None]) -> None:
-        self.to_send = calls
-        self.to_come = calls
-        self.done = done
+    def __init__(self, child: Child, port: int, requests: Sequence[bytes]) -> None:
+        self._child = child
+        self._port = port
+        self._requests = requests
+        self._connections: list[_Connection] = []
+        self.to_send = 0
+        """How many requests are still to be sent, by whichever connection has its answer."""
+        self._to_come = 0
+        self._done: asyncio.Future[None] | None = None
+
+    async def rate(self, calls: int) -> float:
+        """Answers per second of the child's CPU.
+
+        Not by the clock: another program that is at work here takes time from both sides, and a
+        load generator that is slower than the server would make all servers alike.
+        """
+        if not self._connections:
+            await self._connect()
+        self.to_send = self._to_come = calls
+        self._done = asyncio.get_running_loop().create_future()
+        started_s = self._child.cpu_s()
+        for connection in self._connections:
+            connection.send()
+        await asyncio.wait_for(self._done, LIMIT_S)
+        return calls / (self._child.cpu_s() - started_s)
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        for request in self._requests:
+            make = partial(_Connection, self, request)
+            transport, connection = await loop.create_connection(make, "127.0.0.1", self._port)
+            connection.transport = transport
+            self._connections.append(connection)
 
     def count(self) -> None:
         """One more answer has come."""
-        self.to_come -= 1
-        if not self.to_come and not self.done.done():
-            self.done.set_result(None)
+        self._to_come -= 1
+        if not self._to_come and self._done is not None and not self._done.done():
+            self._done.set_result(None)
 
     def fail(self, why: str) -> None:
         """End the measurement: it would mean nothing."""
-        if not self.done.done():
-            self.done.set_exception(RuntimeError(why))
+        if self._done is not None and not self._done.done():
+            self._done.set_exception(RuntimeError(why))
 
 
 class _Connection(asyncio.Protocol):
-    """Sends the same request again and again."""
-
     def __init__(self, load: Load, request: bytes) -> None:
         self._load = load
         self._request = request
-        self._buffer = b""
-        self._usual_bytes = 0
-        """The size of the last answer: most have it, and are not looked into."""
-        self._transport: asyncio.WriteTransport | None = None
+        self.transport: asyncio.WriteTransport | None = None
+        self._head = b""
+        self._begun = False
+        """Whether the head of the answer has come."""
+        self._size_bytes = 0
+        """What of the answer has come, its head included."""
+        self._wanted_bytes: int | None = None
+        """What of it is to come in all; None where only its end tells."""
+        self._end = b""
 
-    def start(self, transport: asyncio.WriteTransport) -> None:
-        """Send the first request."""
-        self._transport = transport
-        self._send()
-
-    def _send(self) -> None:
-        if self._load.to_send and self._transport:
+    def send(self) -> None:
+        """Send the request once more, if there are any to be sent."""
+        if self._load.to_send and self.transport:
             self._load.to_send -= 1
-            self._transport.write(self._request)
+            self._size_bytes, self._begun, self._head, self._end = 0, False, b"", b""
+            self.transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        self._buffer = self._buffer + data if self._buffer else data
-        if len(self._buffer) != self._usual_bytes and not self._is_whole():
-            return
-        self._usual_bytes = len(self._buffer)
-        self._buffer = b""
-        self._load.count()
-        self._send()
+        self._size_bytes += len(data)
+        if not self._begun:
+            self._head += data
+            if not self._read_head():
+                return
+        if self._wanted_bytes is None:
+            self._end = (self._end + data[-len(_LAST_CHUNK) :])[-len(_LAST_CHUNK) :]
+            whole = self._end == _LAST_CHUNK
+        else:
+            whole = self._size_bytes == self._wanted_bytes
+        if whole:
+            self._load.count()
+            self.send()
 
-    def _is_whole(self) -> bool:
-        """Whether a whole answer is there."""
-        head, end, body = self._buffer.partition(_HEAD_END)
+    def _read_head(self) -> bool:
+        """Learn how long the answer is; whether its head is there."""
+        head, end, _ = self._head.partition(_HEAD_END)
         if not end:
             return False
         if not head.startswith(b"HTTP/1.1 200 "):
-            self._load.fail(f"expected 200, got {self._buffer[:2000]!r}")
+            self._load.fail(f"expected 200, got {self._head[:2000]!r}")
             return False
-        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-        size = fields.get(b"content-length")
-        if size is None:
-            return body.endswith(_LAST_CHUNK)
-        if len(body) > int(size):
-            self._load.fail(f"expected {size!r} bytes, got {self._buffer[:2000]!r}")
-        return len(body) == int(size)
+        self._begun = True
+        found = _LENGTH.search(head + b"\r\n")
+        self._wanted_bytes = len(head) + len(end) + int(found[1]) if found else None
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._load.fail(f"the server hung up: {exc}")
-
-
-async def measure(port: int, requests: Sequence[bytes], *, calls: int) -> float:
-    """Answers per second over keep-alive connections to a port of this machine.
-
-    Each connection sends one of the requests, again and again.
-    """
-    loop = asyncio.get_running_loop()
-    load = Load(calls, loop.create_future())
-    opened = [
-        await loop.create_connection(partial(_Connection, load, request), "127.0.0.1", port)
-        for request in requests
-    ]
-    started = time.perf_counter()
-    for transport, connection in opened:
-        connection.start(transport)
-    try:
-        await asyncio.wait_for(load.done, LIMIT_S)
-        return calls / (time.perf_counter() - started)
-    finally:
-        for transport, _ in opened:
-            transport.close()

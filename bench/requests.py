@@ -8,10 +8,23 @@ import msgspec
 
 from bench.programs.bare import PER_REQUEST
 
-__all__ = ["HANDSHAKE", "PER_REQUEST", "call", "initialize", "initialized", "raw_post", "request"]
+__all__ = [
+    "HANDSHAKE",
+    "LONG",
+    "LONG_BYTES",
+    "PER_REQUEST",
+    "call",
+    "initialize",
+    "initialized",
+    "raw_post",
+    "request",
+]
 
 HANDSHAKE = "2025-11-25"
 """The newest revision that begins with a handshake."""
+LONG = "text://long"
+"""The URI of a text that has `LONG_BYTES`."""
+LONG_BYTES = 1 << 20
 
 _CLIENT_INFO = {"name": "bench", "version": "1.0.0"}
 _PREFIX = "io.modelcontextprotocol"

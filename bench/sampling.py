@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import NamedTuple
 
 from msgspec import Struct
 
-__all__ = ["Goal", "Row", "Settings", "at_least", "at_most", "compare", "cost_ns"]
+__all__ = ["Goal", "Row", "Settings", "at_least", "at_most", "compare", "cost_ns", "row_of"]
 
 
 class Settings(NamedTuple):
@@ -21,6 +21,10 @@ class Settings(NamedTuple):
     def repetitions(self, number: int) -> int:
         """How often to measure each side."""
         return max(3, number // 3) if self.quick else number
+
+    def runs(self, number: int) -> int:
+        """How often to run a program that has nothing to be compared with but a limit."""
+        return 1 if self.quick else number
 
     def calls(self, number: int) -> int:
         """How many calls make one measurement."""
@@ -67,11 +71,14 @@ class Row(Struct, frozen=True, kw_only=True):
     goal: Goal | None
 
     @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without one."""
+        return None if self.goal is None else self.goal.met(self.ratio)
+
+    @property
     def verdict(self) -> str:
-        """In words."""
-        if self.goal is None:
-            return ""
-        return "meets" if self.goal.met(self.ratio) else "misses"
+        """The same in words."""
+        return {None: "", True: "meets", False: "misses"}[self.met]
 
 
 def compare(
@@ -85,9 +92,22 @@ def compare(
 ) -> Row:
     """Measure both sides in turn, so that a busy machine is as busy for the one as for the other.
 
-    The first pair warms up and does not count. Each ratio is that of two neighbours in time.
+    Each ratio is that of two neighbours in time, of which once the one comes first and once the
+    other: whoever comes second finds caches that are warmer. The first pair warms up, and does not
+    count.
     """
-    pairs = [(ours(), bare()) for _ in range(repetitions + 1)][1:]
+    pairs = [(ours(), bare())]
+    for number in range(repetitions):
+        if number % 2:
+            pairs.append((ours(), bare()))
+        else:
+            theirs = bare()
+            pairs.append((ours(), theirs))
+    return row_of(name, unit, pairs[1:], goal)
+
+
+def row_of(name: str, unit: str, pairs: Sequence[tuple[float, float]], goal: Goal | None) -> Row:
+    """What came out, from pairs of ours and bare."""
     ratios = sorted(our / their for our, their in pairs)
     quarter = len(ratios) // 4
     return Row(

@@ -16,9 +16,10 @@ from msgspec import Raw
 import mcp_wire
 from bench.child import ROOT, environment
 from bench.requests import HANDSHAKE
-from bench.sampling import Row, Settings, at_most, compare
+from bench.sampling import Row, Settings, at_most, compare, row_of
 from mcp_gen import Server
 from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.outlet import ANSWER_ONLY
 
 __all__ = ["rows"]
 
@@ -51,13 +52,11 @@ print(time.process_time() - started)
 def rows(settings: Settings) -> Iterator[Row]:
     """Starting in fresh interpreters, against the limit; then calls, against those among few."""
     for how in ("types", "texts"):
-        yield compare(
+        yield row_of(
             f"start with {MANY:,} tools, annotations as {how} / 1 s",
             "CPU s",
-            partial(_start_s, how),
-            lambda: 1.0,
-            repetitions=settings.repetitions(6),
-            goal=at_most(1),
+            [(_start_s(how), 1.0) for _ in range(settings.runs(6))],
+            at_most(1),
         )
     calls = settings.calls(6000)
     yield compare(
@@ -99,7 +98,7 @@ def _adder() -> Callable[..., Any]:
 
 def _call_ns(server: Server, calls: int) -> float:
     """What a call of one of the last tools costs, between the decoding of params and the answer."""
-    caller = Caller(mcp_wire.profile(HANDSHAKE), None, None)
+    caller = Caller(mcp_wire.profile(HANDSHAKE), ANSWER_ONLY)
     ctx = server.kernel.context(1, caller, None)
     params: Any = SimpleNamespace(
         name=f"tool_{len(server.tools) - 1}", arguments=Raw(b'{"a":1,"b":2}')

@@ -96,7 +96,14 @@ def serve(app: App) -> None:
     listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listener.getsockname()[1], flush=True)
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", lifespan="off", access_log=False, log_level="warning"
+        app,
+        loop="uvloop",
+        http="httptools",
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        # Connections are kept while other rows are measured.
+        timeout_keep_alive=600,
     )
     uvicorn.Server(config).run(sockets=[listener])
 

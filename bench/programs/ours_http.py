@@ -3,11 +3,12 @@
 import asyncio
 
 from bench.programs.ours import server
+from bench.requests import LONG, LONG_BYTES
 from mcp_gen import Context
 
 __all__ = ["server"]
 
-TEXT = "x" * (1 << 20)
+TEXT = "x" * LONG_BYTES
 
 
 @server.tool
@@ -26,8 +27,8 @@ async def add_aloud(a: int, b: int, ctx: Context) -> int:
     return a + b
 
 
-@server.tool
-async def text(a: int, b: int) -> str:
+@server.resource(LONG)
+async def text() -> str:
     """A long text."""
     return TEXT
 

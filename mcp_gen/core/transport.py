@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -150,12 +150,12 @@ class Reply(Protocol):
         """
         ...
 
-    def cancels(self, *, lasting: bool = False) -> Any:
-        """From now on a client that hangs up cancels the task this is called in; gives that task.
+    def cancels(self) -> Any:
+        """From now on a client that hangs up cancels the current task, which this gives."""
+        ...
 
-        `lasting` is for a request that is open for as long as its client wants: what ends the
-        server ends it too.
-        """
+    def lasts(self) -> None:
+        """The request is open for as long as its client wants: what ends the server ends it too."""
         ...
 
 
@@ -170,8 +170,8 @@ class Exchange(Protocol):
         """The HTTP methods that have an answer here."""
         ...
 
-    async def answer(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
-        """Answer one message."""
+    def answer(self, message: bytes, headers: Headers, reply: Reply) -> Awaitable[Answer | None]:
+        """Answer one message, once what this gives is awaited."""
         ...
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -87,12 +87,13 @@ class FunctionTool(OfferedTool):
             return self.signature.decode(arguments)
         return self.signature.convert(arguments or {})
 
-    async def call(self, ctx: Context, arguments: Any) -> Any:
+    def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
         """Call the function; one that is not async runs in a thread, so that it may block."""
         if self._directly:
-            return await self.signature.invoke(arguments, ctx)
+            called: Awaitable[Any] = self.signature.invoke(arguments, ctx)
+            return called
         running = self.signature.call(arguments, ctx, threads=self._threads(ctx))
-        return await self._in_time(running)
+        return running if self.timeout_s is None else self._in_time(running)
 
 
 def _input_schema(name: str, schema: dict[str, Any]) -> RawSchema:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from mcp_gen.core.errors import UsageError
@@ -16,6 +16,8 @@ from mcp_wire import common
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.listing import Listing
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_wire.method import Method
 
 __all__ = ["MARK", "HeaderParamsOf", "marked_params"]
@@ -94,23 +96,25 @@ def _count(schema: Any) -> int:
 
 
 class HeaderParamsOf:
-    """The marked arguments of each tool that `find` gives, worked out when it is first called."""
+    """The marked arguments of each tool that is listed, worked out when it is first called."""
 
-    def __init__(self, find: Callable[[Context, str], Any]) -> None:
-        self._find = find
-        self._known: dict[str, tuple[Any, Marked]] = {}
+    def __init__(self, tools: Listing[OfferedTool]) -> None:
+        self._tools = tools
+        self._known: dict[str, tuple[OfferedTool, Marked]] = {}
 
     def __call__(self, ctx: Context, method: Method[Any, Any], params: Any) -> Marked | None:
         """Those of the tool that a request calls; None where it calls none."""
         if type(params) not in _CALLS:
             return None
-        tool = self._find(ctx, params.name)
-        if tool is None:
+        name = params.name
+        entry = self._tools.items.entries.get(name)
+        if entry is None:
             return None
-        known = self._known.get(params.name)
-        if known is None or known[0] is not tool:
-            known = self._known[params.name] = (tool, self._marked(tool.tool))
-        return known[1]
+        known = self._known.get(name)
+        if known is None or known[0] is not entry.item:
+            known = self._known[name] = (entry.item, self._marked(entry.item.tool))
+        # Who may not use a tool does not learn from its headers that there is one.
+        return known[1] if known[1] and self._tools.find(ctx, name) else None
 
     def _marked(self, tool: Any) -> Marked:
         try:

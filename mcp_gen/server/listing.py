@@ -16,6 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.project import project
 from mcp_gen.server.cursors import cursor_to, place_of
 from mcp_gen.server.registry import Entry, Registry
+from mcp_gen.session.kernel import Encoded
 from mcp_wire import Wire, encode
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Listing(Generic[T]):
         self._method = _snake(result.removesuffix("Result"))
         self._describe = describe
         self._changed = changed
-        self._pages: dict[tuple[str, int], Raw] = {}
+        self._pages: dict[tuple[str, int], Encoded] = {}
 
     @property
     def page_size(self) -> int | None:
@@ -95,15 +96,17 @@ class Listing(Generic[T]):
         What a session has of its own stands before what the server has under the same name.
         """
         session = ctx.caller.session
-        item: T | None = None
+        entry: Entry[T] | None = None
         if session is not None and "local" in session.__dict__:
             local = self._local(session)
-            item = local.get(name) if local else None
-        if item is None:
-            item = self.items.get(name)
-        if item is None or not self.filters:
-            return item
-        return item if self._passes(ctx, item) else None
+            entry = local.entry(name) if local else None
+        if entry is None:
+            entry = self.items.entries.get(name)
+            if entry is None:
+                return None
+        if not self.filters or self._passes(ctx, entry.item):
+            return entry.item
+        return None
 
     def visible(self, ctx: Context) -> Sequence[T]:
         """Every item that the client of this request may use, in order."""
@@ -149,7 +152,12 @@ class Listing(Generic[T]):
         key = (ctx.revision, first)
         found = pages.get(key)
         if found is None:
-            found = pages[key] = Raw(encode(self._page(ctx, entries, behind)))
+            page, binding = (
+                self._page(ctx, entries, behind),
+                ctx.server.kernel.binding(ctx.revision),
+            )
+            whole = binding.whole(page) if binding.identity else page
+            found = pages[key] = Encoded(Raw(encode(whole)))
         return found
 
     def _page(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Any:

@@ -64,8 +64,8 @@ class OfferedTool(ABC):
         """
 
     @abstractmethod
-    async def call(self, ctx: Context, arguments: Any) -> Any:
-        """Run the tool, and give what it returns.
+    def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
+        """Run the tool: what this gives is to be awaited for what the tool returns.
 
         Raises:
             ToolError: it took too long.

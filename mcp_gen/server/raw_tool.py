@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -62,9 +62,9 @@ class RawTool(OfferedTool):
         self._input.check(plain)
         return plain
 
-    async def call(self, ctx: Context, arguments: dict[str, Any]) -> Any:
+    def call(self, ctx: Context, arguments: dict[str, Any]) -> Awaitable[Any]:
         """Call the handler; one that is not async runs in a thread, so that it may block."""
-        return await self._in_time(self._run(ctx, arguments))
+        return self._in_time(self._run(ctx, arguments))
 
     async def _run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
         if self._is_async or not self._threads(ctx):

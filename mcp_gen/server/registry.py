@@ -39,15 +39,16 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, changed: Callable[[], None]) -> None:
         self.kind = kind
         self._changed = changed
-        self._entries: dict[str, Entry[T]] = {}
+        self.entries: dict[str, Entry[T]] = {}
+        """What there is, for looking things up; only `add` and `remove` change it."""
         self._in_order: list[Entry[T]] | None = None
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self.entries
 
     def __iter__(self) -> Iterator[T]:
         return (entry.item for entry in self._ordered())
@@ -59,12 +60,12 @@ class Registry(Generic[T]):
             UsageError: there is one of that name.
         """
         with self._lock:
-            if name in self._entries:
+            if name in self.entries:
                 raise UsageError(
                     f"{self.kind} {name!r} is there already; give one of them another name, "
                     "or remove the first"
                 )
-            self._entries[name] = Entry(next(_numbers), name, item)
+            self.entries[name] = Entry(next(_numbers), name, item)
             self._in_order = None
         self._changed()
 
@@ -75,21 +76,21 @@ class Registry(Generic[T]):
             UsageError: there is none of that name.
         """
         with self._lock:
-            if name not in self._entries:
+            if name not in self.entries:
                 raise UsageError(f"there is no {self.kind} {name!r} to remove")
-            entry = self._entries.pop(name)
+            entry = self.entries.pop(name)
             self._in_order = None
         self._changed()
         return entry.item
 
     def get(self, name: str) -> T | None:
         """The item of that name."""
-        found = self._entries.get(name)
+        found = self.entries.get(name)
         return found.item if found else None
 
     def entry(self, name: str) -> Entry[T] | None:
         """The item of that name, with what else is known of it."""
-        return self._entries.get(name)
+        return self.entries.get(name)
 
     def after(self, number: int) -> Sequence[Entry[T]]:
         """The entries whose number is greater, in order."""
@@ -102,7 +103,7 @@ class Registry(Generic[T]):
         entries = self._in_order
         if entries is None:
             with self._lock:
-                entries = self._in_order = list(self._entries.values())
+                entries = self._in_order = list(self.entries.values())
         return entries
 
 

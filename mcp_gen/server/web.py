@@ -91,7 +91,7 @@ def asgi_app(
         event_store=options.event_store,
         session_store=options.session_store,
         limits=limits,
-        header_params=HeaderParamsOf(server.tools.listing.find),
+        header_params=HeaderParamsOf(server.tools.listing),
         servers=servers,
     )
     lifespan = server.lifespan

@@ -43,8 +43,10 @@ _log = logging.getLogger("mcp_gen.client")
 class ClientLink(Link):
     """Drives one connection to a server."""
 
+    _log = _log
+
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
-        super().__init__(transport, Notices(hooks, _log), hooks.outbound, _log)
+        super().__init__(transport, Notices(hooks, _log), hooks.outbound)
         self.hooks = hooks
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
@@ -95,7 +97,7 @@ class ClientLink(Link):
     def _tell_closed(self) -> None:
         """The session has ended: tell whoever listens, once."""
         if self.session is not None and self._telling is None:
-            self._telling = self._loop.create_task(self.hooks.tell_closed(self.session))
+            self._telling = self.loop.create_task(self.hooks.tell_closed(self.session))
 
     async def request(
         self,
@@ -152,7 +154,7 @@ class ClientLink(Link):
             self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
             return
         run = self._run(route, event)
-        self._connection.in_flight[event.id] = self._loop.create_task(run)
+        self._connection.in_flight[event.id] = self.loop.create_task(run)
 
     async def _run(self, route: Route[Any], event: Requested) -> None:
         answer: bytes | None = None

@@ -17,6 +17,7 @@ from mcp_gen.session.limits import OpenRequests
 from mcp_gen.session.outlet import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Mapping
 
     from mcp_gen.core.envelope import Envelope, RequestId
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel import Binding, Call, Kernel
     from mcp_gen.session.notices import Notices
     from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
 
 __all__ = ["HeaderParams", "PerRequestExchange"]
 
@@ -60,8 +62,9 @@ class PerRequestExchange(Generic[C]):
             return _refused(400, None, error)
         if id is UNSET or id is None:
             return self._take(binding, Noticed(frame.method, frame.params), headers, reply)
-        outlet = outlet_of(reply)
         profile, principal = binding.profile, reply.principal
+        task: asyncio.Task[Any] | None = reply.cancels() if profile.stream_drop_cancels else None
+        outlet = outlet_of(reply, task)
         caller = Caller(profile, outlet, headers=headers, principal=principal)
         try:
             call = self._prepare(binding, id, frame.method, frame, caller)
@@ -74,9 +77,8 @@ class PerRequestExchange(Generic[C]):
             fallback = 200 if caller.ready else 400
             status = profile.http_status.get(error.code, fallback)
             return _refused(status, id, error)
-        if profile.stream_drop_cancels:
-            outlet.runs_in(reply.cancels(lasting=lasting))
         if lasting:
+            reply.lasts()
             outlet.lasting = True
             self._lasting.add(outlet)
             headers.forget()
@@ -118,7 +120,7 @@ class PerRequestExchange(Generic[C]):
         Raises:
             McpError, ProtocolError: what the client is to be told.
         """
-        check = self._check(binding)
+        check = self._checks.get(binding.profile.revision) or self._check(binding.profile)
         headers: Headers = caller.headers
         caller.stated_revision = check.revision(headers)
         try:
@@ -135,13 +137,9 @@ class PerRequestExchange(Generic[C]):
                 check.arguments(headers, paths, call.params.arguments)
         return call
 
-    def _check(self, binding: Binding[C]) -> HeaderCheck:
-        profile = binding.profile
-        found = self._checks.get(profile.revision)
-        if found is None:
-            found = HeaderCheck(profile, self._kernel.per_request)
-            self._checks[profile.revision] = found
-        return found
+    def _check(self, profile: Profile) -> HeaderCheck:
+        made = self._checks[profile.revision] = HeaderCheck(profile, self._kernel.per_request)
+        return made
 
 
 def _refused(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers
     from mcp_gen.core.transport import Reply
     from mcp_gen.session.http_session import HttpSession
+    from mcp_gen.session.kernel import Call
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 
@@ -39,7 +40,7 @@ class Post(Stream):
     go: requests must reach the client somehow.
     """
 
-    __slots__ = ("__weakref__", "_body", "_running", "headers", "session", "status")
+    __slots__ = ("__weakref__", "_body", "_handled", "_running", "headers", "session", "status")
 
     def __init__(self, session: HttpSession, headers: Headers, reply: Reply) -> None:
         super().__init__(session.streams, reply)
@@ -48,6 +49,8 @@ class Post(Stream):
         self.status = 202
         self._running = 0
         self._body: bytes | None = None
+        self._handled: Call[Any] | None = None
+        """The one request, where its answer is to be written when it is sent."""
 
     # --- the answer ---
 
@@ -61,10 +64,13 @@ class Post(Stream):
         if answer is not None:
             self.status = 200 if batch else status
 
-    def answered(self, answer: bytes | None, batch: Batch | None) -> None:
-        """One request has its answer; None if it was cancelled."""
+    def answered(self, call: Call[Any] | None, batch: Batch | None) -> None:
+        """One request has been handled; None if it was cancelled."""
         self._running -= 1
-        self._keep(answer, batch)
+        if batch is not None:
+            self._keep(self.session.kernel.write(call) if call is not None else None, batch)
+        else:
+            self._handled = call
         if not self._running:
             self._finish()
 
@@ -74,26 +80,35 @@ class Post(Stream):
             self._body = whole
 
     def _finish(self) -> None:
-        reply, body = self.reply, self._body
-        if body is not None:
+        reply = self.reply
+        if self._handled is not None or self._body is not None:
             self.status = 200
             if self.begun or (reply is not None and reply.only_stream):
-                self.put(body)
+                body = self._written()
+                if body is not None:
+                    self.put(body)
                 self._body = None
         self.end()
+
+    def _written(self) -> bytes | None:
+        handled, self._handled = self._handled, None
+        if handled is not None:
+            self._body = self.session.kernel.write(handled)
+        return self._body
 
     @property
     def answer(self) -> Answer | None:
         """What the POST is answered with in one piece; None if a stream has said it all."""
         if self.begun:
             return None
-        if self._body is None:
+        body = self._written()
+        if body is None:
             return Answer(202)
         headers = self.reply.headers if self.reply is not None else None
         if headers is None or self.session.profile is None:
             # A handshake that failed has begun no session.
-            return Answer(self.status, self._body)
-        return Answer(self.status, self._body, headers)
+            return Answer(self.status, body)
+        return Answer(self.status, body, headers)
 
     async def wait(self, reply: Reply) -> None:
         """Wait until all requests are answered, or the client has hung up."""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["HttpSession"]
 
 C = TypeVar("C")
-_log = logging.getLogger("mcp_gen.server")
 
 
 class HttpSession(Link, Session):
@@ -46,6 +45,14 @@ class HttpSession(Link, Session):
     Its requests come one POST at a time, and each is answered in a task of its own: a client that
     hangs up has not cancelled anything.
     """
+
+    # These stand in few sessions, and each attribute that stands in all makes all of them weigh
+    # more: much more from the thirtieth on, where Python stores the names with every object.
+    moves = 0
+    """How many processes have gone on with it before."""
+    goes_on = False
+    """Whether another process may go on with it when it has ended here."""
+    _log = logging.getLogger("mcp_gen.server")
 
     def __init__(
         self,
@@ -61,16 +68,12 @@ class HttpSession(Link, Session):
         if id is not None:
             self.id = id
         self.streams = Streams(self.id, events)
-        Link.__init__(self, self.streams, kernel.notices(), kernel.hooks.outbound, _log)
+        Link.__init__(self, self.streams, kernel.notices(), kernel.hooks.outbound)
         self.principal = principal
         """Who may use it."""
-        self.began_s = self.heard_s = self._loop.time()
+        self.began_s = self.heard_s = self.loop.time()
         """When it began, and when the client was last heard, by the clock of its event loop."""
         self._keeper = keeper
-        self.moves = 0
-        """How many processes have gone on with it before."""
-        self.goes_on = False
-        """Whether another process may go on with it when it has ended here."""
         self._opened = opened
         self._ended = ended
         self.over = False
@@ -98,22 +101,22 @@ class HttpSession(Link, Session):
 
     def silent_s(self) -> float:
         """For how long nothing has been heard of the client; 0 while anything is open."""
-        return 0.0 if self.busy else self._loop.time() - self.heard_s
+        return 0.0 if self.busy else self.loop.time() - self.heard_s
 
     def age_s(self) -> float:
         """For how long it has been open."""
-        return self._loop.time() - self.began_s
+        return self.loop.time() - self.began_s
 
     def touch(self) -> None:
         """The client has been heard."""
-        now_s = self._loop.time()
+        now_s = self.loop.time()
         if now_s > self.heard_s:
             self.heard_s = now_s
 
     def look(self, next_in_s: float) -> None:
         """See whether anything is open: silence begins behind it, to be seen at the next look."""
         if self.busy:
-            self.heard_s = self._loop.time() + next_in_s
+            self.heard_s = self.loop.time() + next_in_s
 
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
@@ -133,7 +136,7 @@ class HttpSession(Link, Session):
                 timeout_s=limits.keep_alive_timeout_s,
                 reachable=lambda: self.streams.listened_to,
             )
-            self._keeping_alive = self._loop.create_task(asks)
+            self._keeping_alive = self.loop.create_task(asks)
 
     def end(self, *, goes_on: bool = False) -> None:
         """End the session: what is in flight goes on to its answer, nothing new is taken.
@@ -141,7 +144,9 @@ class HttpSession(Link, Session):
         With `goes_on` it has ended in this process alone.
         """
         if not self.over:
-            self.over, self.goes_on = True, goes_on
+            self.over = True
+            if goes_on:
+                self.goes_on = True
             if self._keeping_alive is not None:
                 self._keeping_alive.cancel()
             for end in self.kernel.ending:
@@ -215,7 +220,7 @@ class HttpSession(Link, Session):
             return
         post.began()
         run = self._run(call, post, event.batch)
-        self._connection.in_flight[event.id] = self._loop.create_task(run)
+        self._connection.in_flight[event.id] = self.loop.create_task(run)
 
     def _prepare(self, event: Requested, post: Post) -> Call[Any]:
         if self.caller is None:
@@ -233,15 +238,16 @@ class HttpSession(Link, Session):
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 
     async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
-        answer: bytes | None = None
+        handled = False
         try:
-            answer = await self.kernel.run(call)
+            await self.kernel.handle(call)
+            handled = True
             if self.unsaved:
                 # Before the answer: what the client asks next may come to another process.
                 await self._save()
         finally:
             # A cancelled request is answered with nothing, even where its handler goes on.
-            post.answered(answer if self._ends(call.id) else None, batch)
+            post.answered(call if self._ends(call.id) and handled else None, batch)
 
     async def _save(self) -> None:
         if self._keeper is not None:

@@ -57,8 +57,7 @@ class StatelessExchange(Generic[C]):
         shakes_hands = handshake is not None and frame.method == handshake.name
         if not shakes_hands:
             binding = self._kernel.binding(self._revision(headers))
-        outlet = outlet_of(reply)
-        outlet.runs_in(asyncio.current_task())
+        outlet = outlet_of(reply, asyncio.current_task())
         caller = Caller(binding.profile, outlet, headers=headers)
         caller.principal = reply.principal
         # Whether there has been a handshake is not known: one that comes is answered.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core import envelope
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Binding",
     "Call",
+    "Encoded",
     "Kernel",
     "internal_error",
     "is_cancelled",
@@ -67,7 +69,7 @@ _log = logging.getLogger("mcp_gen.server")
 class Binding(Generic[C]):
     """One server at one revision: its routes and its way of beginning, made once."""
 
-    __slots__ = ("identity", "lifecycle", "profile", "routes", "tail")
+    __slots__ = ("identity", "lifecycle", "profile", "routes")
 
     def __init__(
         self,
@@ -79,10 +81,20 @@ class Binding(Generic[C]):
         self.profile = profile
         self.routes = routes
         self.lifecycle = lifecycle
-        self.identity = identity
+        self.identity: dict[str, Any] = {key: Raw(encode(who)) for key, who in identity.items()}
         """What `_meta` of every answer holds: who the server is, where the revision wants that."""
-        self.tail = b',"_meta":' + encode(identity) + b"}}" if identity else b""
-        """How an answer ends whose result has no `_meta` of its own."""
+
+    def whole(self, result: Any) -> Any:
+        """A result of the revision, with its identity if it has one."""
+        identity = self.identity
+        meta: dict[str, Any] | None = result.meta
+        return replace(result, meta=identity if meta is None else {**identity, **meta})
+
+
+class Encoded(Struct, gc=False):
+    """A result that is encoded already, with what every result of its revision has."""
+
+    json: Raw
 
 
 class Call(Struct, Generic[C], gc=False, eq=False):
@@ -102,6 +114,10 @@ class Call(Struct, Generic[C], gc=False, eq=False):
     """Where its handler runs; None before it does."""
     cancelled: bool = False
     """Whether it is to get no answer."""
+    result: Any = None
+    """What its handler gave, until it is written."""
+    written: bytes | None = None
+    """Its answer, where that could not wait until it is sent."""
 
 
 class Kernel(Generic[C]):
@@ -154,6 +170,8 @@ class Kernel(Generic[C]):
         pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
         self._names_revision = re.compile(pattern) if keys else None
         self._version_keys = keys
+        self._older = self.per_request[:-1]
+        """What a request may name beside the newest revision of all."""
 
     def changed(self) -> None:
         """Hooks or features were added: make routes anew when they are next asked for."""
@@ -222,7 +240,7 @@ class Kernel(Generic[C]):
 
     def _named(self, params: Raw, *, sure: bool) -> str | None:
         """The revision that a request names, or the newest there is; None if it names none."""
-        older, newest = self.per_request[:-1], self.per_request[-1]
+        older, newest = self._older, self.per_request[-1]
         if sure and not older:
             return newest
         meta = _loose_meta(params) or {}
@@ -282,6 +300,28 @@ class Kernel(Generic[C]):
         except BaseException as error:
             return self.failure(call, error, cancelled=is_cancelled())
 
+    async def handle(self, call: Call[C]) -> None:
+        """Await the handler between its hooks; `write` gives the bytes of the answer.
+
+        For those who send them in another task: what many answers say is not to wait as bytes.
+        Raises what `run` raises.
+        """
+        try:
+            call.result = await call.route.call(call.ctx, call.params)
+            if call.caller.agreed is not None:
+                call.written = self.answer(call, call.result)
+        except BaseException as error:
+            call.written = self.failure(call, error, cancelled=is_cancelled())
+
+    def write(self, call: Call[C]) -> bytes:
+        """The bytes of the answer to a request that has been handled."""
+        if call.written is not None:
+            return call.written
+        try:
+            return self.answer(call, call.result)
+        except Exception as error:
+            return self.failure(call, error, cancelled=False)
+
     def failure(self, call: Call[C], error: BaseException, *, cancelled: bool) -> bytes:
         """The bytes of the answer to a request whose handler raised.
 
@@ -321,24 +361,27 @@ class Kernel(Generic[C]):
             agreed, caller.agreed = caller.agreed, None
             if caller.session is not None:
                 caller.session.agree(caller, agreed)
-        profile = caller.profile
-        if type(result) is Raw:
-            pass  # encoded already, for this revision
-        elif result.__class__ is dict and call.route.method.name in self.custom:
-            return envelope.response(call.id, _whole(call.binding, result))
-        elif type(result) not in call.route.results or profile is not call.binding.profile:
-            result = project(result, profile.revision).value
-        tail = call.binding.tail
-        if not tail:
-            return envelope.response(call.id, result)
-        if type(result) is Raw:
-            return envelope.response(call.id, result)[: -len(b"}}")] + tail
-        meta: dict[str, Any] | None = getattr(result, "meta", None)
-        if meta is not None:
-            whole = {**call.binding.identity, **meta}
-            return envelope.response(call.id, msgspec.structs.replace(result, meta=whole))
-        # Every result of these revisions begins with its type, so there is a member to follow.
-        return envelope.response(call.id, result)[: -len(b"}}")] + tail
+        binding = call.binding
+        kind: Any = result.__class__
+        if kind is dict and call.route.method.name in self.custom:
+            return envelope.response(call.id, _whole(binding, result))
+        if kind not in call.route.results or caller.profile is not binding.profile:
+            if kind is Encoded:
+                return envelope.response(call.id, result.json)
+            if kind is Raw:
+                return _with_identity(envelope.response(call.id, result), binding)
+            result = project(result, caller.profile.revision).value
+        if binding.identity:
+            result = binding.whole(result)
+        return envelope.response(call.id, result)
+
+
+def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
+    """An answer whose result came encoded, without a `_meta` of its own."""
+    if not binding.identity:
+        return answer
+    # Every result of these revisions begins with its type, so there is a member to follow.
+    return b'%b,"_meta":%b}}' % (answer[: -len(b"}}")], encode(binding.identity))
 
 
 def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:

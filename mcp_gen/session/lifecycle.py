@@ -103,17 +103,18 @@ class PerRequestLifecycle:
 
     def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
         """Read who asks; refuse a request that does not say so, or names another revision."""
-        version: Any = meta.get(self._version) if meta else None
+        named: Any = meta.get(self._version) if meta else None
         capabilities: Any = meta.get(self._capabilities) if meta else None
-        if meta is None or type(version) is not str:
+        if meta is None or type(named) is not str:
             raise self._revision_missing(method)
         if type(capabilities) is not dict:
             where = f"$.params._meta.{self._capabilities}"
             raise InvalidParams(f"{method}: expected an object - at `{where}`")
-        if caller.stated_revision is not None and _says_otherwise(caller.stated_revision, version):
+        stated = caller.stated_revision
+        if stated is not None and stated != named:
             raise header_mismatch(self._profile, "headers and body name different revisions")
-        if not self._known.get(version):
-            raise unsupported(self._profile, self._spoken, version)
+        if not self._known.get(named):
+            raise unsupported(self._profile, self._spoken, named)
         caller.capabilities = capabilities
         caller.client_info = meta.get(self._info)
         caller.ready = True
@@ -149,10 +150,6 @@ def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError
         f"unsupported protocol version {asked!r}",
         {"supported": list(spoken), "requested": asked},
     )
-
-
-def _says_otherwise(header: str, body: str) -> bool:
-    return header != body
 
 
 def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:

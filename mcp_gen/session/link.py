@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -45,14 +45,14 @@ class Way(Protocol):
 class Link(ABC):
     """One connection being driven. It is its transport's receiver."""
 
-    def __init__(
-        self, transport: Duplex, notices: Notices, outbound: HookSet, log: logging.Logger
-    ) -> None:
+    _log: ClassVar[logging.Logger]
+    """Where is said what goes wrong on this side."""
+
+    def __init__(self, transport: Duplex, notices: Notices, outbound: HookSet) -> None:
         self._transport = transport
         self._outbound = outbound
-        self._log = log
         self._notices = notices
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
@@ -95,11 +95,11 @@ class Link(ABC):
         """Send a request on one of several ways to the peer; see `request`."""
         if self._lost:
             raise self._lost
-        waiter: Waiter = self._loop.create_future()
+        waiter: Waiter = self.loop.create_future()
         id = self._connection.open_request(waiter)
         timer = None
         if timeout_s is not None:
-            timer = self._loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
+            timer = self.loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
         if progress is not None:
             params = self._with_token(params, id)
             self._reports[id] = progress
@@ -219,7 +219,7 @@ class Link(ABC):
             self._log.debug("request %r is cancelled: %r", params.request_id, params.reason)
             self._cancelled.add(task)
             # In the next turn: a task that is cancelled before it began runs no `finally`.
-            self._loop.call_soon(task.cancel)
+            self.loop.call_soon(task.cancel)
 
     def _ends(self, id: RequestId) -> bool:
         """A request is no longer open; False if it is to get no answer."""

@@ -111,10 +111,6 @@ class AnswerOnly:
         """The task in which this request is being answered, if that is known here."""
         return self._task
 
-    def runs_in(self, task: asyncio.Task[Any] | None) -> None:
-        """Say in which task the request is being answered."""
-        self._task = task
-
 
 ANSWER_ONLY = AnswerOnly()
 
@@ -128,7 +124,7 @@ class ReplyOutlet:
 
     __slots__ = ("__weakref__", "_reply", "_task", "lasting")
 
-    def __init__(self, reply: Reply, task: asyncio.Task[Any] | None = None) -> None:
+    def __init__(self, reply: Reply, task: asyncio.Task[Any] | None) -> None:
         self._reply = reply
         self._task = task
         self.lasting = False
@@ -166,11 +162,7 @@ class ReplyOutlet:
         """The task in which this request is being answered, if that is known here."""
         return self._task
 
-    def runs_in(self, task: asyncio.Task[Any] | None) -> None:
-        """Say in which task the request is being answered."""
-        self._task = task
 
-
-def outlet_of(reply: Reply) -> AnswerOnly | ReplyOutlet:
-    """The outlet of a request whose POST is answered so."""
-    return ReplyOutlet(reply) if reply.can_stream else AnswerOnly()
+def outlet_of(reply: Reply, task: asyncio.Task[Any] | None) -> AnswerOnly | ReplyOutlet:
+    """The outlet of a request whose POST is answered so, in a task."""
+    return ReplyOutlet(reply, task) if reply.can_stream else AnswerOnly(task)

@@ -33,14 +33,15 @@ class Session(ABC):
     knows nothing of the client: what was agreed on is None there.
     """
 
+    loop: asyncio.AbstractEventLoop
+    """The event loop that the session began in."""
+
     def __init__(self, kernel: Kernel[Any]) -> None:
         self.kernel = kernel
         self.caller: Caller | None = None
         """The client, once it has shaken hands."""
         self.log_level: str | None = None
         """The least severe level that the client wants to hear; None until it says so."""
-        self.loop: asyncio.AbstractEventLoop | None = None
-        """The event loop of the session; None before the handshake."""
         self.declared: frozenset[str] = frozenset()
         """What the server had declared when the session began: both sides keep to it."""
         self.begun = False
@@ -122,7 +123,6 @@ class Session(ABC):
         self.caller = caller
         self.unsaved = True
         self.declared = self.kernel.offered()
-        self.loop = asyncio.get_running_loop()
         self.kernel.loops.add(self.loop)
 
     def begin(self) -> None:

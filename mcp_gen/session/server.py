@@ -41,11 +41,13 @@ GRACE_S = 5.0
 class ServerSession(Link, Session, Generic[C]):
     """Drives one client's connection."""
 
+    _log = _log
+
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound, _log)
+        Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound)
         Session.__init__(self, kernel)
         self._kernel = kernel
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self.loop.create_future()
         self._posted = transport if isinstance(transport, Posted) else None
         self._headers: Headers | None = None
         """Those of the message that is being read."""
@@ -137,7 +139,7 @@ class ServerSession(Link, Session, Generic[C]):
             asks = keep_alive(
                 self, every_s=limits.keep_alive_s, timeout_s=limits.keep_alive_timeout_s
             )
-            self._keeping_alive = self._loop.create_task(asks)
+            self._keeping_alive = self.loop.create_task(asks)
 
     # --- what the transport calls ---
 
@@ -215,7 +217,7 @@ class ServerSession(Link, Session, Generic[C]):
             self._finish(call, None)
         else:
             # In the next turn: hooks hear of the cancellation before they hear what it does.
-            self._loop.call_soon(call.task.cancel)
+            self.loop.call_soon(call.task.cancel)
 
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mcp_gen.core import envelope
@@ -153,11 +154,10 @@ class AsgiApp:
         if objection:
             await send_answer(send, _refusal(*objection))
             return
-        loop = asyncio.get_running_loop()
         watch = self._watch
-        if watch is None or watch.loop is not loop:
+        if watch is None or not watch.is_here():
             try:
-                watch = await self._enter(loop)
+                watch = await self._enter(asyncio.get_running_loop())
             except McpGenError:
                 _log.exception("no request can be served")
                 await send_answer(send, Answer(503))
@@ -170,11 +170,12 @@ class AsgiApp:
             path = _under(scope)
         principal = self._principal
         who = scope.get(PRINCIPAL) if principal is None else principal(scope)
+        if path == self.path and scope["method"] == "POST":
+            await self._post(scope, receive, send, headers, more, who, watch)
+            return
         call = Call(scope, receive, send, headers, path, more, who, watch)
         if path != self.path:
             await self._serve_beside(call)
-        elif scope["method"] == "POST":
-            await self._post(call)
         else:
             await self._answer(call)
 
@@ -233,6 +234,7 @@ class AsgiApp:
                 body_timeout_s=self._body_timeout_s,
             )
             self._watch = watch
+        watch.thread = get_ident()
         return watch
 
     async def _answer(self, call: Call) -> None:
@@ -249,19 +251,29 @@ class AsgiApp:
             answer = await exchange.end_session(call.headers, call.reply(can_stream=False))
             await send_answer(call.send, answer, call.more)
 
-    async def _post(self, call: Call) -> None:
-        _, receive, send, headers, _, more, principal, watch = call
+    async def _post(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: Headers,
+        more: Sequence[Line],
+        principal: str | None,
+        watch: Watch,
+    ) -> None:
         raw = headers.raw
         accept = raw.get(b"accept", b"*/*")
         # What is long is not remembered: headers may be as long as an attacker likes.
         accepts = _accepted(accept) if len(accept) <= REMEMBERED_BYTES else _read_accepted(accept)
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
-            await call.refuse(406, f"expected the header `Accept: {expected}`")
+            refusal = _refusal(406, f"expected the header `Accept: {expected}`")
+            await send_answer(send, refusal, more)
             return
         kind = raw.get(b"content-type", _JSON)
         length = raw.get(b"content-length", b"")
         if kind != _JSON or b"content-encoding" in raw or len(length) >= _LONG:
+            call = Call(scope, receive, send, headers, self.path, more, principal, watch)
             objection = _unreadable(call, self._max_body_bytes)
             if objection:
                 await call.refuse(*objection)
@@ -276,10 +288,12 @@ class AsgiApp:
             body: bytes | None = message.get("body", b"")
             if not body or message.get("more_body") or len(body) > self._max_body_bytes:
                 # Most messages come whole.
+                call = Call(scope, receive, send, headers, self.path, more, principal, watch)
                 body = await _read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
             if not watch.was_late(task):
                 raise
+            call = Call(scope, receive, send, headers, self.path, more, principal, watch)
             await _refuse_late(call)
             return
         finally:

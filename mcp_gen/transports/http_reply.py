@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from asyncio import current_task
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -150,13 +151,16 @@ class HttpReply(Struct, eq=False):
                 self._waiter = self._watch.loop.create_future()
                 await self._waiter
 
-    def cancels(self, *, lasting: bool = False) -> Any:
+    def cancels(self) -> Any:
         """From now on a client that hangs up cancels the current task."""
-        task = self._task = asyncio.current_task(self._watch.loop)
-        self._watch.add(self)
-        if lasting:
-            self._watch.lasting.add(self)
+        watch = self._watch
+        task = self._task = current_task(watch.loop)
+        watch.add(self)
         return task
+
+    def lasts(self) -> None:
+        """What ends the server ends this too."""
+        self._watch.lasting.add(self)
 
     # --- what the app calls ---
 
@@ -180,16 +184,20 @@ class HttpReply(Struct, eq=False):
         # Somebody else may have cancelled it as well.
         return self.cancelled and task.uncancel() > 0
 
-    async def finish(self, answer: Answer | None) -> None:
+    def finish(self, answer: Answer | None) -> Awaitable[None]:
         """Send the answer, as what ends the stream if there is one."""
+        # Not async itself: one coroutine less for most answers to go through.
+        whole = not self._begun and (not self.only_stream or (answer and answer.status != 200))
+        if whole and answer is not None and not self.dropped:
+            self._ended = True
+            return send_answer(self._send, answer, self._more)
+        return self._end_stream(answer)
+
+    async def _end_stream(self, answer: Answer | None) -> None:
         if self.dropped:
             return
         if not self._begun:
             if answer is None:
-                return
-            if not self.only_stream or answer.status != 200:
-                self._ended = True
-                await send_answer(self._send, answer, self._more)
                 return
             self.headers = answer.headers
             self._begin()

@@ -6,6 +6,7 @@ stream for a slow answer, to keep a silent one alive.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Watch:
         "reading",
         "reading_long",
         "sse_after_s",
+        "thread",
         "ticking",
     )
 
@@ -51,6 +53,8 @@ class Watch:
         body_timeout_s: float,
     ) -> None:
         self.loop = loop
+        self.thread = get_ident()
+        """Where the loop ran when it was last asked for."""
         self.sse_after_s = sse_after_s
         self.keep_alive_s = keep_alive_s
         self.lasting: set[HttpReply] = set()
@@ -70,6 +74,13 @@ class Watch:
         self.ticking: asyncio.TimerHandle | None = None
         self._late: set[Any] = set()
 
+    def is_here(self) -> bool:
+        """Whether it is this event loop that runs here.
+
+        Until Python 3.12 asking for the running loop is a system call: this is not.
+        """
+        return self.thread == get_ident() and self.loop.is_running()
+
     def add(self, reply: HttpReply) -> None:
         """A request that may take a while."""
         self._young.add(reply)
@@ -78,9 +89,12 @@ class Watch:
 
     def discard(self, reply: HttpReply) -> None:
         """The request is over."""
-        self._young.discard(reply)
-        self._old.discard(reply)
-        self.long.discard(reply)
+        young = self._young
+        if reply in young:
+            young.discard(reply)
+        else:
+            self._old.discard(reply)
+            self.long.discard(reply)
 
     # --- messages that are still coming ---
 

@@ -75,6 +75,18 @@ async def reading(server: Server, revision: str) -> AsyncIterator[Reader]:
         yield Reader(client)
 
 
+@each_list
+async def test_a_list_that_is_kept_says_once_who_the_server_is(kind: str) -> None:
+    server = offering(kind, "a", "b")
+    async with reading(server, PER_REQUEST) as reader:
+        made, kept = [(await reader.ask(kind))["result"] for _ in range(2)]
+        getattr(server, f"filter_{kind}")(lambda ctx, item: True)
+        fresh = (await reader.ask(kind))["result"]
+    assert made == kept
+    assert kept["_meta"] == fresh["_meta"]
+    assert msgspec.json.encode(kept).count(b"serverInfo") == 1
+
+
 # --- pages ---
 
 

@@ -10,6 +10,7 @@ import pytest
 from mcp_gen import RequestTimeout, Server, SessionLost
 from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.http_streams import MAX_PENDING
+from mcp_wire import latest
 from tests.support.asgi import Open, Reply, WebClient, begin, end, open_request, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
 from tests.support.raw import WAIT_S
@@ -513,3 +514,28 @@ async def test_without_sessions_nobody_is_asked() -> None:
     app = Talker().server.asgi(stateless=True)
     reply = await request(app, OLD.call(1, "roots"), {VERSION: HANDSHAKE})
     assert reply.json["result"]["isError"]
+
+
+@with_sessions
+async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: str) -> None:
+    server = Server("broken")
+
+    @server.tool
+    async def broken() -> latest.CallToolResult:
+        """Give what JSON has nothing for."""
+        return latest.CallToolResult(content=[], meta={"a": object()})
+
+    async with surfing(server.asgi(), revision) as client:
+        reply = await client.ask(client.speaker.call(1, "broken"))
+    assert (reply.status, reply.json["error"]["message"]) == (200, "internal error")
+
+
+# --- what a session weighs ---
+
+
+async def test_sessions_share_the_names_of_their_attributes() -> None:
+    server = Talker().server
+    await begin(server.asgi(), OLD)
+    (session,) = server.sessions()
+    # From the thirtieth on Python keeps them with each object, which is then half as heavy again.
+    assert len(vars(session)) < 30
