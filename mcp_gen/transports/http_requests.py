@@ -225,6 +225,7 @@ class _FromGiven:
 
 
 _NOT_REACHED = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"}
+_HUNG_UP = ("disconnected", "closed connection")
 _BROKEN = {"NetworkError", "ProtocolError", "TimeoutException", "TransportError"}
 
 
@@ -238,6 +239,8 @@ def _named(error: Exception) -> Exception:
         return TransportError(f"the server cannot be reached: {said}")
     if "LocalProtocolError" in names:
         return TransportError(f"the request cannot be sent: {said}")
+    if "RemoteProtocolError" in names and not any(word in said for word in _HUNG_UP):
+        return TransportError(f"what the server sends is no HTTP: {said}")
     if names & _BROKEN:
         return SessionLost(f"the server hung up: {said}")
     return TransportError(f"the request failed: {said}")

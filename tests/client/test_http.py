@@ -151,7 +151,7 @@ async def test_leaving_the_client_ends_calls_that_wait(revision: str) -> None:
         await session.close()
         with pytest.raises(SessionLost, match="closed"):
             await call
-    tools.go_on.set()
+        tools.go_on.set()
 
 
 # --- headers ---
@@ -210,8 +210,7 @@ async def test_a_stream_is_opened_for_what_belongs_to_no_request(revision: str) 
             changed.set()
 
         await client.connect(web.url, revision=revision)
-        while not web.by("GET"):
-            await asyncio.sleep(0)
+        await web.came("GET")
         tools.server.notify.tool_list_changed()
         await soon(changed)
 

@@ -12,6 +12,7 @@ import msgspec
 import uvicorn
 
 from mcp_gen.compat.recording import Frame
+from tests.support.raw import WAIT_S
 
 __all__ = ["Got", "Line", "Script", "Web", "scripted_web", "serving"]
 
@@ -41,6 +42,7 @@ class Web:
 
     port: int
     got: list[Got] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def origin(self) -> str:
@@ -57,6 +59,14 @@ class Web:
     def by(self, http_method: str) -> list[Got]:
         """What has come by one HTTP method."""
         return [one for one in self.got if one.method == http_method]
+
+    async def came(self, http_method: str) -> Got:
+        """The first request of this HTTP method, once it has come."""
+        async with asyncio.timeout(WAIT_S):
+            while not self.by(http_method):
+                self.news.clear()
+                await self.news.wait()
+        return self.by(http_method)[0]
 
     def frames(self) -> list[Frame]:
         """The messages that have come."""
@@ -75,6 +85,7 @@ async def serving(app: Any, *, port: int = 0) -> AsyncIterator[Web]:
         headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
         place = len(web.got)
         web.got.append(Got(scope["method"], scope["path"], headers, b""))
+        web.news.set()
 
         async def receive_too() -> Any:
             message = await receive()
@@ -172,6 +183,7 @@ async def scripted_web(script: Script) -> AsyncIterator[Web]:
             got = await _read(reader)
             if got is not None:
                 web.got.append(got)
+                web.news.set()
                 await script(got, Line(writer))
         except (ConnectionError, asyncio.CancelledError):
             pass  # the client has hung up, or the test is over
