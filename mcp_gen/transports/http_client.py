@@ -380,4 +380,4 @@ def _wait_s(place: Place, vain: int) -> float:
     asked_for = RETRY_MS if place.retry_ms is None else place.retry_ms
     if not vain:
         return asked_for / 1000
-    return max(asked_for / 1000, min(0.1 * 2**vain, LONGEST_WAIT_S))
+    return max(asked_for / 1000, min(0.1 * 2.0**vain, LONGEST_WAIT_S))
