@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.client import Client
     from mcp_gen.client.session import ClientSession
     from mcp_gen.core.errors import (
+        InputRefused,
         InvalidParams,
         InvalidRequest,
         LifespanError,
@@ -51,6 +52,7 @@ __all__ = [
     "Declined",
     "Depends",
     "FileResources",
+    "InputRefused",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",
