@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from mcp_gen.client.negotiate import Identity, negotiate
+from mcp_gen.client.identity import Identity
+from mcp_gen.client.negotiate import negotiate
+from mcp_gen.client.offer import FormHandler, Offer, RootsSource, SamplingHandler, UrlHandler
+from mcp_gen.client.offering import Offers
+from mcp_gen.client.settings import Checks, Settings
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.session.client import ClientLink
@@ -26,12 +30,67 @@ class _Serves(Protocol):
     async def serve(self, transport: Duplex) -> None: ...
 
 
-class Client:
-    """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions."""
+class Client(Offers):
+    """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions.
 
-    def __init__(self, name: str, version: str = "0.0.0", *, title: str | None = None) -> None:
-        info = latest.Implementation(name=name, version=version, title=title)
-        self._identity = Identity(info, latest.ClientCapabilities())
+    Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
+    user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
+    may work on, or what gives them. What is not given is not declared; see the decorators of the
+    same names. `experimental` and `extensions` are declared as they are, by name.
+
+    A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
+    all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
+    `max_cached` results are kept per session for as long as the server allows, 0 for none.
+    `checks` is what becomes of what a server may not send: `lenient` passes it over, `report` tells
+    of it (see `on_report`), `strict` makes the result an error, too; no session is ended for it.
+    `log_level` is how severe log messages must be to be sent. Every `keep_alive_s` a server is
+    asked whether it is there; one that is silent for `keep_alive_timeout_s` is given up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str = "0.0.0",
+        *,
+        title: str | None = None,
+        sampling: SamplingHandler | None = None,
+        elicitation: FormHandler | None = None,
+        elicitation_url: UrlHandler | None = None,
+        roots: RootsSource | None = None,
+        experimental: Mapping[str, dict[str, Any]] | None = None,
+        extensions: Mapping[str, dict[str, Any]] | None = None,
+        timeout_s: float = 60.0,
+        max_timeout_s: float = 3600.0,
+        max_pages: int = 1000,
+        max_rounds: int = 10,
+        max_cached: int = 256,
+        checks: Checks = "lenient",
+        log_level: latest.LoggingLevel | None = None,
+        keep_alive_s: float | None = None,
+        keep_alive_timeout_s: float = 10.0,
+    ) -> None:
+        super().__init__(
+            Offer(
+                sampling=sampling,
+                elicitation=elicitation,
+                elicitation_url=elicitation_url,
+                roots=roots,
+                experimental=experimental,
+                extensions=extensions,
+            )
+        )
+        self._info = latest.Implementation(name=name, version=version, title=title)
+        self._settings = Settings(
+            timeout_s=timeout_s,
+            max_timeout_s=max_timeout_s,
+            max_pages=max_pages,
+            max_rounds=max_rounds,
+            max_cached=max_cached,
+            checks=checks,
+            log_level=log_level,
+            keep_alive_s=keep_alive_s,
+            keep_alive_timeout_s=keep_alive_timeout_s,
+        )
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
@@ -60,13 +119,17 @@ class Client:
         target: Sequence[str] | Duplex | _Serves,
         *,
         revision: str | None = None,
+        results: str | ModuleType | None = None,
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
+        restart: bool = True,
     ) -> ClientSession:
         """Connect to a command, a Server in this process, or a transport.
 
         `revision` pins the protocol revision; without it the newest that both sides speak is used,
-        found by asking and, after `probe_timeout_s` of silence, by a handshake.
+        found by asking and, after `probe_timeout_s` of silence, by a handshake. `results` is the
+        revision that results are given at, by its date or its module: the default is the one that
+        was pinned, or else the newest. With `restart` a command that ended is started again.
 
         Raises:
             UsageError: no such revision, or nothing that can be connected to.
@@ -76,23 +139,47 @@ class Client:
         """
         if revision is not None:
             select([revision])
-        link = ClientLink(self._transport(target), self.hooks)
-        self._links.append(link)
-        try:
-            await link.open()
-            session = await negotiate(
-                link,
-                self._identity,
-                revision=revision,
-                probe_timeout_s=probe_timeout_s,
-                timeout_s=timeout_s,
-            )
-        except BaseException:
-            await link.close()
-            if link in self._links:
-                self._links.remove(link)
-            raise
+        identity = Identity(self._info, self._offer.copy(), self._settings, _results_at(results))
+
+        async def open_session() -> ClientSession:
+            link = ClientLink(self._transport(target), self.hooks)
+            self._links.append(link)
+            try:
+                await link.open()
+                session = await negotiate(
+                    link,
+                    identity,
+                    revision=revision,
+                    probe_timeout_s=probe_timeout_s,
+                    timeout_s=timeout_s,
+                )
+                await session.begin()
+            except BaseException:
+                await self._drop(link)
+                raise
+            identity.link = link
+            return session
+
+        async def open_again() -> ClientSession:
+            if identity.link is not None:
+                await self._drop(identity.link)
+            return await open_session()
+
+        session = await open_session()
+        if restart and isinstance(target, Sequence | _Serves):
+            session.restart = open_again
         return session
+
+    async def _drop(self, link: ClientLink) -> None:
+        if link in self._links:
+            self._links.remove(link)
+        await link.close()
+
+    async def _tell_roots_changed(self) -> None:
+        for link in list(self._links):
+            session: ClientSession | None = link.session
+            if session is not None:
+                await session.tell_roots_changed()
 
     def _hooks_changed(self) -> None:
         for link in self._links:
@@ -112,3 +199,11 @@ class Client:
         ours, theirs = memory_pair()
         self._serving.append(asyncio.get_running_loop().create_task(target.serve(theirs)))
         return ours
+
+
+def _results_at(results: str | ModuleType | None) -> str | None:
+    if results is None:
+        return None
+    profile = getattr(results, "PROFILE", None)
+    name: str = profile.revision if profile is not None else str(results)
+    return select([name])[0]

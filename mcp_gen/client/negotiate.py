@@ -9,39 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
-from mcp_gen.client.session import ClientSession
 from mcp_gen.core.errors import McpError, ProtocolError, RequestTimeout
-from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_gen.session.asking import Asking
-from mcp_wire import latest
-from mcp_wire.handlers import ClientHandlers
 
 if TYPE_CHECKING:
+    from mcp_gen.client.identity import Identity
+    from mcp_gen.client.session import ClientSession
     from mcp_gen.session.client import ClientLink
-    from mcp_wire import common
     from mcp_wire.profile import Profile
 
-__all__ = ["Identity", "negotiate"]
-
-
-class Identity:
-    """Who the client is, at any revision."""
-
-    def __init__(
-        self, info: latest.Implementation, capabilities: latest.ClientCapabilities
-    ) -> None:
-        self.info = info
-        self.capabilities = capabilities
-
-    def at(self, revision: str) -> tuple[Any, Any]:
-        """Implementation and ClientCapabilities of a revision."""
-        return project(self.info, revision).value, project(self.capabilities, revision).value
-
-
-class _Handlers(ClientHandlers[Any]):
-    async def ping(self, ctx: Any, params: common.RequestParams) -> common.EmptyResult:
-        return latest.EmptyResult()
+__all__ = ["negotiate"]
 
 
 async def negotiate(
@@ -98,9 +76,12 @@ class _Opener:
         if pinned and spoken is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
         dispatch = import_module(f"{spoken.module}.dispatch")
-        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers(), self._link.hooks).routes)
+        self._link.agree(
+            spoken,
+            dispatch.ClientDispatcher(self._identity.answers(spoken), self._link.hooks).routes,
+        )
         results_at = revision if pinned else mcp_wire.LATEST
-        session = ClientSession(
+        session = self._identity.session_over(
             self._link, spoken, results_at=results_at, meta=meta, opening=opening
         )
         if spoken.ready:

@@ -11,7 +11,7 @@ __all__ = ["Patience"]
 
 
 class Patience:
-    """Ends the wait for an answer after `timeout_s` without a report, and after `max_wait_s` in all.
+    """Ends the wait for an answer `timeout_s` after the last report, and after `max_wait_s` in all.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#timeouts
