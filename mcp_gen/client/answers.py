@@ -41,13 +41,14 @@ class Answers(ClientHandlers["ClientSession"]):
     def offers(self, name: str) -> bool:
         """Whether the request of this Python name is answered."""
         offer = self._offer
-        offered = dict(
-            ping=True,
-            elicit=offer.elicits(self._profile),
-            create_message=offer.sampling is not None,
-            list_roots=offer.has_roots,
-        )
-        return offered.get(name, False)
+        answered = {self.ping.__name__}
+        if offer.elicits(self._profile):
+            answered.add(self.elicit.__name__)
+        if offer.sampling is not None:
+            answered.add(self.create_message.__name__)
+        if offer.has_roots:
+            answered.add(self.list_roots.__name__)
+        return name in answered
 
     async def ping(self, ctx: ClientSession, params: common.RequestParams) -> common.EmptyResult:
         """ping"""
