@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_gen.client.client import Client
+    from mcp_gen.client.results import Media, images_of, links_of, media_of, text_of
     from mcp_gen.client.session import ClientSession
+    from mcp_gen.client.watching import Change, Watch
     from mcp_gen.core.errors import (
         HttpError,
+        InputRefused,
         InvalidParams,
         InvalidRequest,
         LifespanError,
@@ -46,6 +49,7 @@ __all__ = [
     "Accepted",
     "CacheHints",
     "Cancelled",
+    "Change",
     "Client",
     "ClientSession",
     "Contents",
@@ -54,12 +58,14 @@ __all__ = [
     "Depends",
     "FileResources",
     "HttpError",
+    "InputRefused",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",
     "Loss",
     "McpError",
     "McpGenError",
+    "Media",
     "MethodNotFound",
     "MissingCapability",
     "ParseError",
@@ -77,8 +83,13 @@ __all__ = [
     "UrlElicitation",
     "UrlElicitationRequired",
     "UsageError",
+    "Watch",
     "assistant",
+    "images_of",
+    "links_of",
+    "media_of",
     "project",
+    "text_of",
     "user",
 ]
 
@@ -86,6 +97,7 @@ _HOMES = {
     "Accepted": "mcp_gen.server.asking",
     "CacheHints": "mcp_gen.server.hints",
     "Cancelled": "mcp_gen.server.asking",
+    "Change": "mcp_gen.client.watching",
     "Client": "mcp_gen.client.client",
     "ClientSession": "mcp_gen.client.session",
     "Contents": "mcp_gen.server.contents",
@@ -94,11 +106,17 @@ _HOMES = {
     "Depends": "mcp_gen.server.dependencies",
     "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
+    "Media": "mcp_gen.client.results",
     "Projected": "mcp_gen.core.project",
     "Server": "mcp_gen.server.server",
     "Structured": "mcp_gen.server.content",
+    "Watch": "mcp_gen.client.watching",
     "assistant": "mcp_gen.server.messages",
+    "images_of": "mcp_gen.client.results",
+    "links_of": "mcp_gen.client.results",
+    "media_of": "mcp_gen.client.results",
     "project": "mcp_gen.core.project",
+    "text_of": "mcp_gen.client.results",
     "user": "mcp_gen.server.messages",
 }
 
