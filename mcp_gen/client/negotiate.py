@@ -242,7 +242,9 @@ class _Opener:
             # Requests go other ways over HTTP: none may arrive before it.
             await self._link.drain()
 
-    async def _begin_again(self, spoken: Profile, session: ClientSession) -> None:
+    async def _begin_again(
+        self, spoken: Profile, session: ClientSession
+    ) -> Callable[[], Awaitable[None]]:
         """Shake hands anew, for a session that goes on as if nothing had happened."""
         self._link.attempt(spoken)
         again, opening, _ = await self._shake_hands(spoken, self._timeout_s)
@@ -252,7 +254,7 @@ class _Opener:
             )
         self._agree(spoken)
         await self._say_ready(spoken, session)
-        session.opening = opening
+        return lambda: session.begun_again(opening)
 
     async def _discover(
         self, profile: Profile, timeout_s: float

@@ -36,6 +36,8 @@ from mcp_gen.transports.http_outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from mcp_gen.core.transport import Asked, Lines, Receiver
     from mcp_gen.transports.http_requests import Response
     from mcp_wire.profile import Profile
@@ -97,6 +99,11 @@ class HttpTransport:
         return self._session[0][1].decode() if self._session else None
 
     # --- what the session calls ---
+
+    @property
+    def principal(self) -> Hashable:
+        """Whom requests are made for now, as far as the user's headers say."""
+        return self._endpoint.principal
 
     async def start(self, receiver: Receiver) -> None:
         """Begin: nothing is sent yet."""

@@ -70,6 +70,11 @@ class _Logged:
         self._receiver = receiver
         await self._duplex.start(self)
 
+    @property
+    def principal(self) -> Any:
+        """Whom the inner transport speaks for."""
+        return getattr(self._duplex, "principal", None)
+
     def send(self, message: bytes) -> None:
         """Write it down, and send it."""
         self._write("->", message)

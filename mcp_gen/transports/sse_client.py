@@ -24,6 +24,8 @@ from mcp_gen.transports.http_outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from mcp_gen.core.sse import Event
     from mcp_gen.core.transport import Asked, Lines, Receiver
     from mcp_gen.transports.http_requests import Response
@@ -64,6 +66,11 @@ class SseTransport:
         self._receiver: Receiver | None = None
         self._outbox = Outbox(self._tell)
         self._closed = False
+
+    @property
+    def principal(self) -> Hashable:
+        """Whom requests are made for now, as far as the user's headers say."""
+        return self._endpoint.principal
 
     async def start(self, receiver: Receiver) -> None:
         """Open the stream, and wait for the address.

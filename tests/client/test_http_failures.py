@@ -505,6 +505,50 @@ async def test_a_session_that_would_go_on_at_another_revision_is_lost() -> None:
             await session.call_tool("t")
 
 
+async def test_a_server_that_ends_every_session_is_not_asked_for_ever() -> None:
+    script = speaks(HANDSHAKE, is_silent)
+
+    async def forgetful(got: Got, line: Line) -> None:
+        if got.asks in ("logging/setLevel", "tools/call") and ended:
+            await line.answer(404)
+        elif got.asks == "logging/setLevel":
+            await line.result(got, {})
+        elif got.asks == "initialize":
+            reply = opening(HANDSHAKE)["initialize"]({})
+            assert reply is not None
+            declared = {**reply["result"], "capabilities": {"logging": {}}}
+            await line.result(got, declared, mcp_session_id="s1")
+        else:
+            await script(got, line)
+
+    ended = False
+    async with scripted_web(forgetful) as web, Client("test", log_level="error") as client:
+        session = await client.connect(web.url, revision=HANDSHAKE)
+        ended = True
+        async with asyncio.timeout(BOUND_S):
+            with pytest.raises(SessionExpired):
+                await session.call_tool("t")
+        assert len(web.asked("initialize")) == 2
+
+
+async def test_a_read_is_made_again_where_its_stream_broke() -> None:
+    script = speaks(PER_REQUEST, is_silent)
+    asked: list[Got] = []
+
+    async def once(got: Got, line: Line) -> None:
+        if got.asks != "tools/list":
+            await script(got, line)
+            return
+        asked.append(got)
+        if len(asked) > 1:
+            hints = {"ttlMs": 0, "cacheScope": "private"}
+            await line.result(got, {"resultType": "complete", "tools": [], **hints})
+
+    async with session_with(once, PER_REQUEST) as (session, _):
+        assert (await session.list_tools()).tools == []
+        assert len(asked) == 2
+
+
 async def test_an_id_of_a_session_that_no_header_may_hold_is_refused() -> None:
     script = speaks(HANDSHAKE, is_silent)
 
