@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import mcp_wire
 from mcp_gen.core.errors import (
     HttpError,
+    InvalidParams,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -118,6 +119,12 @@ class Negotiation:
             return await opener.open(per_request()[-1], timeout_s=self._probe_timeout_s)
         except McpError as error:
             return await self._refused(opener, error)
+        except InvalidParams as odd:
+            # Some answer anything with an empty result.
+            try:
+                return await self._shake_hands(opener)
+            except (McpError, ProtocolError):
+                raise odd from None
         except RequestTimeout:
             pass  # a server that waits for a handshake may well say nothing before it
         except HttpError as error:
