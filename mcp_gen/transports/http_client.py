@@ -51,6 +51,8 @@ BOTH: Lines = (
 )
 LAST_TIMEOUT_S = 2.0
 """How long the end may take: what is still to be told, and that the session is over."""
+LISTEN_WAIT_S = 1.0
+"""How long a session waits for its stream: some servers begin it with the first event only."""
 REST_TIMEOUT_S = 5.0
 """How long a stream may stay open behind the answer that it was opened for."""
 MAX_VAIN_RESUMES = 5
@@ -121,11 +123,17 @@ class HttpTransport:
             self._expired = False
         self._changed()
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Open the stream for what belongs to no request, where the revision has one."""
-        if self._profile is not None and self._profile.get_stream and not self._closed:
-            self._stop_listening()
-            self._listener = self._outbox.begin(self._listen(Place(), self._session))
+        if self._profile is None or not self._profile.get_stream or self._closed:
+            return
+        self._stop_listening()
+        # Many servers drop what they have to say while there is no stream for it.
+        opened = asyncio.Event()
+        self._listener = self._outbox.begin(self._listen(opened))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_WAIT_S):
+                await opened.wait()
 
     def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
         """Send a request; gives what drops it."""
@@ -262,7 +270,6 @@ class HttpTransport:
             raise lost
         while vain < MAX_VAIN_RESUMES:
             await asyncio.sleep(_wait_s(place, vain))
-            session = self._session
             try:
                 response = await self._get(place)
             except TransportError:
@@ -271,8 +278,6 @@ class HttpTransport:
             if response.status == 200 and media_type(response) == EVENTS:
                 return response
             await response.close()
-            if response.status == 404 and session:
-                self._expire(session)
             if response.status < 500:
                 raise lost
             vain += 1
@@ -302,19 +307,24 @@ class HttpTransport:
 
     # --- what belongs to no request ---
 
-    async def _listen(self, place: Place, session: Lines) -> None:
+    async def _listen(self, opened: asyncio.Event) -> None:
+        try:
+            await self._keep_listening(Place(), opened)
+        finally:
+            opened.set()
+
+    async def _keep_listening(self, place: Place, opened: asyncio.Event) -> None:
         vain = 0
         while True:
             seen = place.events
             try:
                 response = await self._get(place)
+                opened.set()
                 try:
-                    if response.status == 404 and session:
-                        self._expire(session)
-                        return
                     if response.status < 500:
                         if response.status != 200 or media_type(response) != EVENTS:
-                            # It has none: it may say so with 405, and some say it otherwise.
+                            # It has none, or the session is over, which the next request finds out:
+                            # 405 says one and 404 the other, but some say either for both.
                             return
                         async with aclosing(events_of(response, place, self._max)) as events:
                             async for event in events:
@@ -326,6 +336,7 @@ class HttpTransport:
             except Exception:
                 _log.exception("the stream for notifications ended")
                 return
+            opened.set()
             vain = 0 if place.events > seen else vain + 1
             await asyncio.sleep(_wait_s(place, vain))
 
