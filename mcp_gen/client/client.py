@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from mcp_gen.client.identity import Identity
 from mcp_gen.client.negotiate import negotiate
 from mcp_gen.client.offer import FormHandler, Offer, RootsSource, SamplingHandler, UrlHandler
 from mcp_gen.client.offering import Offers
+from mcp_gen.client.reports import OnReport, Reports
 from mcp_gen.client.settings import Checks, Settings
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport import Duplex
 
 __all__ = ["Client"]
+
+R = TypeVar("R", bound=OnReport)
 
 
 @runtime_checkable
@@ -91,6 +94,7 @@ class Client(Offers):
             keep_alive_s=keep_alive_s,
             keep_alive_timeout_s=keep_alive_timeout_s,
         )
+        self._reports = Reports()
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
@@ -139,7 +143,9 @@ class Client(Offers):
         """
         if revision is not None:
             select([revision])
-        identity = Identity(self._info, self._offer.copy(), self._settings, _results_at(results))
+        identity = Identity(
+            self._info, self._offer.copy(), self._settings, self._reports, _results_at(results)
+        )
 
         async def open_session() -> ClientSession:
             link = ClientLink(self._transport(target), self.hooks)
@@ -180,6 +186,14 @@ class Client(Offers):
             session: ClientSession | None = link.session
             if session is not None:
                 await session.tell_roots_changed()
+
+    def on_report(self, handler: R) -> R:
+        """Hear of what servers send and may not, where `checks` says so: `handler(report)`.
+
+        What is not heard by anybody is logged as a warning.
+        """
+        self._reports.handlers.append(handler)
+        return handler
 
     def _hooks_changed(self) -> None:
         for link in self._links:

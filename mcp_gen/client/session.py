@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -97,6 +98,8 @@ class ClientSession(AtRevision, ServerCaller):
         self._link = link
         link.max_wait_s = settings.max_timeout_s
         link.on_news, link.on_lost = self._hear, self._lose
+        if settings.checks != "lenient":
+            link.on_odd = partial(self._identity.reports.tell, self, link)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
             profile, settings.max_cached, clock=clock, principal=lambda: link.principal
