@@ -341,8 +341,17 @@ class ClientSession(AtRevision, ServerCaller):
         if self._log_level is not None and self.server_capabilities.logging is not None:
             await self._say_log_level(self._log_level)
         if settings.keep_alive_s is not None:
-            ask = self.ping if self.profile.alive else self.discover
-            self._link.keep_alive(ask, settings.keep_alive_s, settings.keep_alive_timeout_s)
+            self._link.keep_alive(
+                self._still_there, settings.keep_alive_s, settings.keep_alive_timeout_s
+            )
+
+    async def _still_there(self, *, timeout_s: float) -> None:
+        """Ask the server for any answer, without starting it anew."""
+        found = self.profile.discover
+        if found is not None:
+            self.cache.forget(found.name)
+        ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
+        await super()._ask(ask.__name__, {}, meta=None, timeout_s=timeout_s, progress=None)
 
     async def tell_roots_changed(self) -> None:
         """Tell the server that the roots are others, where it was told of roots and can be told."""

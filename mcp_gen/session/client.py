@@ -188,6 +188,8 @@ class ClientLink(Link):
     ) -> None:
         while not self._lost:
             await asyncio.sleep(every_s)
+            if self._lost:
+                return
             try:
                 await ask(timeout_s=timeout_s)
             except RequestTimeout:
