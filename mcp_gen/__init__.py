@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.session import ClientSession
     from mcp_gen.client.watching import Change, Watch
     from mcp_gen.core.errors import (
+        HttpError,
         InputRefused,
         InvalidParams,
         InvalidRequest,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         ProtocolError,
         RequestTimeout,
         ResourceNotFound,
+        SessionExpired,
         SessionLost,
         ToolError,
         TransportError,
@@ -56,6 +58,7 @@ __all__ = [
     "Declined",
     "Depends",
     "FileResources",
+    "HttpError",
     "InputRefused",
     "InvalidParams",
     "InvalidRequest",
@@ -74,6 +77,7 @@ __all__ = [
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
+    "SessionExpired",
     "SessionLost",
     "Structured",
     "ToolError",

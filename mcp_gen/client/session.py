@@ -353,6 +353,16 @@ class ClientSession(AtRevision, ServerCaller):
         ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
         await super()._ask(ask.__name__, {}, meta=None, timeout_s=timeout_s, progress=None)
 
+    async def begun_again(self, opening: Any) -> None:
+        """What is done when the server has a new session of this client, on the same connection."""
+        self.opening = opening
+        self.cache.clear()
+        self._returns.forget()
+        # Of what was said before it knows nothing.
+        if self._log_level is not None and self.server_capabilities.logging is not None:
+            await self._say_log_level(self._log_level)
+        await self.subscriptions.renew()
+
     async def tell_roots_changed(self) -> None:
         """Tell the server that the roots are others, where it was told of roots and can be told."""
         if self.profile.roots_changed is None or not self._identity.offer.has_roots:
@@ -383,9 +393,10 @@ class ClientSession(AtRevision, ServerCaller):
                 name, fields, meta=meta, timeout_s=timeout_s, progress=progress
             )
         except SessionLost:
-            if name not in _READS or not link.is_lost:
+            if name not in _READS:
                 raise
-            await self._restart(link)
+            if link.is_lost:
+                await self._restart(link)
         return await super()._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
 
     async def _restart(self, lost: ClientLink) -> None:

@@ -264,6 +264,11 @@ class Subscriptions:
         if self._drop(uri):
             await self._session.unsubscribe(uri)
 
+    async def renew(self) -> None:
+        """Subscribe once more: the server has forgotten."""
+        for uri in list(self._holders):
+            await self._session.subscribe(uri)
+
     def _drop(self, uri: str) -> bool:
         left = self._holders.get(uri, 0) - 1
         if left > 0:

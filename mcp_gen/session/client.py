@@ -69,6 +69,9 @@ class ClientLink(Link):
         self._telling: asyncio.Task[None] | None = None
         self._held: list[bytes] | None = None
         """Messages that came right behind the opening's answer, which decides how they are read."""
+        self.begin_again: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
+        """Opens a new session where the server has ended the one that there was; gives what is to
+        be done in it first."""
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
         self.on_news: Callable[[str, Any], None] | None = None
@@ -111,6 +114,9 @@ class ClientLink(Link):
             (profile.progress, self._report),
             *((method, act) for method, act in news if method is not None),
         )
+
+    def attempt(self, profile: Profile) -> None:
+        """What is sent until something is agreed on is of this revision."""
 
     def changed(self) -> None:
         """Hooks were added: make the routes anew when they are next asked for."""
@@ -174,7 +180,8 @@ class ClientLink(Link):
     ) -> Raw:
         """Send a request without a time limit; see `listening`."""
         self._release()
-        return await self.request_via(self._transport, method, params, None, None, opened)
+        way = self._way(method, params)
+        return await self.request_via(way, method, params, None, None, opened)
 
     def keep_alive(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
