@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_gen.client.client import Client
+    from mcp_gen.client.reports import Report
     from mcp_gen.client.results import Media, images_of, links_of, media_of, text_of
     from mcp_gen.client.session import ClientSession
     from mcp_gen.client.watching import Change, Watch
@@ -72,6 +73,7 @@ __all__ = [
     "Projected",
     "ProjectionError",
     "ProtocolError",
+    "Report",
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
@@ -108,6 +110,7 @@ _HOMES = {
     "Loss": "mcp_gen.core.project",
     "Media": "mcp_gen.client.results",
     "Projected": "mcp_gen.core.project",
+    "Report": "mcp_gen.client.reports",
     "Server": "mcp_gen.server.server",
     "Structured": "mcp_gen.server.content",
     "Watch": "mcp_gen.client.watching",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 import mcp_wire
+from mcp_gen.core.closed import violations
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -63,6 +64,7 @@ class ClientAsking(Asking):
         self._link = link
         self._spoken = spoken
         self._identity = identity
+        self._checks = identity.settings.checks
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
         self._asks_back: Any = None
@@ -130,6 +132,27 @@ class ClientAsking(Asking):
     def _restate(self, result: R) -> R:
         restated: R = project(result, self._restated or "").value
         return restated
+
+    def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
+        result = super()._read(method, raw)
+        if self._checks != "lenient":
+            self._look_over(method, raw)
+        return result
+
+    def _look_over(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
+        """Tell what a result may not have at the revision that is spoken.
+
+        Raises:
+            ProtocolError: it has something, and that is to be an error.
+        """
+        kinds = dict.fromkeys([method.result, *method.results])
+        each = (list(violations(kind, raw, self._spoken.revision, "$.result")) for kind in kinds)
+        fewest = min(each, key=len)
+        for violation in fewest:
+            if self._link.on_odd is not None:
+                self._link.on_odd(method.name, violation)
+        if fewest and self._checks == "strict":
+            raise ProtocolError(f"{method.name}: {fewest[0]}")
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
         if type(result) is not self._asks_back:

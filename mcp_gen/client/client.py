@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.client.identity import Identity
 from mcp_gen.client.negotiate import Negotiation, Verdicts
 from mcp_gen.client.offer import FormHandler, Offer, RootsSource, SamplingHandler, UrlHandler
 from mcp_gen.client.offering import Offers
+from mcp_gen.client.reports import OnReport, Reports
 from mcp_gen.client.settings import Checks, Settings
 from mcp_gen.client.targets import reach
 from mcp_gen.core.revisions import select
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from mcp_gen.transports.http_endpoint import HeadersFrom
 
 __all__ = ["Client"]
+
+R = TypeVar("R", bound=OnReport)
 
 
 class Client(Offers):
@@ -89,6 +92,7 @@ class Client(Offers):
             keep_alive_s=keep_alive_s,
             keep_alive_timeout_s=keep_alive_timeout_s,
         )
+        self._reports = Reports()
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
@@ -155,7 +159,9 @@ class Client(Offers):
             http_client=http_client,
             probe_timeout_s=probe_timeout_s,
         )
-        identity = Identity(self._info, self._offer.copy(), self._settings, _results_at(results))
+        identity = Identity(
+            self._info, self._offer.copy(), self._settings, self._reports, _results_at(results)
+        )
 
         async def open_session() -> ClientSession:
             negotiation = Negotiation(
@@ -210,6 +216,14 @@ class Client(Offers):
             session: ClientSession | None = link.session
             if session is not None:
                 await session.tell_roots_changed()
+
+    def on_report(self, handler: R) -> R:
+        """Hear of what servers send and may not, where `checks` says so: `handler(report)`.
+
+        What is not heard by anybody is logged as a warning.
+        """
+        self._reports.handlers.append(handler)
+        return handler
 
     def _hooks_changed(self) -> None:
         for link in self._links:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -97,6 +98,8 @@ class ClientSession(AtRevision, ServerCaller):
         self._link = link
         link.max_wait_s = settings.max_timeout_s
         link.on_news, link.on_lost = self._hear, self._lose
+        if settings.checks != "lenient":
+            link.on_odd = partial(self._identity.reports.tell, self, link)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
             profile, settings.max_cached, clock=clock, principal=lambda: link.principal
@@ -338,8 +341,17 @@ class ClientSession(AtRevision, ServerCaller):
         if self._log_level is not None and self.server_capabilities.logging is not None:
             await self._say_log_level(self._log_level)
         if settings.keep_alive_s is not None:
-            ask = self.ping if self.profile.alive else self.discover
-            self._link.keep_alive(ask, settings.keep_alive_s, settings.keep_alive_timeout_s)
+            self._link.keep_alive(
+                self._still_there, settings.keep_alive_s, settings.keep_alive_timeout_s
+            )
+
+    async def _still_there(self, *, timeout_s: float) -> None:
+        """Ask the server for any answer, without starting it anew."""
+        found = self.profile.discover
+        if found is not None:
+            self.cache.forget(found.name)
+        ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
+        await super()._ask(ask.__name__, {}, meta=None, timeout_s=timeout_s, progress=None)
 
     async def begun_again(self, opening: Any) -> None:
         """What is done when the server has a new session of this client, on the same connection."""

@@ -60,7 +60,7 @@ class Watch:
     def __init__(self, session: ClientSession, wanted: latest.SubscriptionFilter) -> None:
         self._session = session
         self._wanted = wanted
-        self.honoured = latest.SubscriptionFilter()
+        self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
         """What the server will tell of, of what was wanted; known once the watch has begun."""
         self._waiting: dict[Change, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None

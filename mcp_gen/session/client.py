@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Answered
+from mcp_gen.core.closed import Violation, violations
+from mcp_gen.core.connection import Answered, Refused
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -25,7 +26,7 @@ from mcp_gen.session.link import Link
 from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 
     from msgspec import Raw
 
@@ -77,6 +78,9 @@ class ClientLink(Link):
         """Called with what the server tells of, by its place on a Profile, and its params."""
         self.on_lost: Callable[[SessionLost], None] | None = None
         """Called once when the connection has ended."""
+        self.on_odd: Callable[[str, Violation], None] | None = None
+        """Called with what the server may not send, and with its method, empty if it has none;
+        None where nobody looks for it."""
         self._acts: tuple[Act, ...] = ()
         self._closed = False
         self._keeping_alive: asyncio.Task[None] | None = None
@@ -191,6 +195,8 @@ class ClientLink(Link):
     ) -> None:
         while not self._lost:
             await asyncio.sleep(every_s)
+            if self._lost:
+                return
             try:
                 await ask(timeout_s=timeout_s)
             except RequestTimeout:
@@ -213,6 +219,8 @@ class ClientLink(Link):
     def _handle(self, event: Event) -> None:
         if self.profile is None and isinstance(event, Answered):
             self._held = []
+        if isinstance(event, Refused):
+            self._odd("", "$", str(event.error))
         super()._handle(event)
 
     def _release(self) -> None:
@@ -242,7 +250,26 @@ class ClientLink(Link):
         if profile is None:
             _log.debug("ignored %s: no revision has been agreed on", event.method)
             return
+        if self.on_odd is not None:
+            self._look_over(event.method, event.params, profile)
         self._notices.take(event, profile, self._hook_context, *self._acts)
+
+    def _look_over(self, name: str, params: Raw, profile: Profile) -> None:
+        """Tell what a server may not send at the revision that is spoken."""
+        method = profile.methods.get(name)
+        if method is None or not method.from_server:
+            self._odd(name, "$.method", f"not for a server to send at {profile.revision}")
+        elif params:
+            for violation in violations(method.params, params, profile.revision, "$.params"):
+                self._odd(name, *violation)
+
+    def _odd(self, method: str, path: str, what: str) -> None:
+        if self.on_odd is not None:
+            self.on_odd(method, Violation(path, what))
+
+    def run(self, what: Coroutine[Any, Any, None]) -> None:
+        """Let something run that nobody waits for, until the session ends."""
+        self._notices.listen(what)
 
     def _news(self, place: str, params: Any) -> None:
         if self.on_news is not None:
@@ -264,6 +291,8 @@ class ClientLink(Link):
             error = MethodNotFound(f"this client does not offer `{event.method}`")
             self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
             return
+        if self.on_odd is not None and self.profile is not None:
+            self._look_over(event.method, event.params, self.profile)
         run = self._run(route, event)
         self._connection.in_flight[event.id] = self._loop.create_task(run)
 

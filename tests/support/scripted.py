@@ -39,6 +39,14 @@ class Scripted:
     def say(self, message: bytes) -> None:
         self._theirs.send(message)
 
+    def answer(self, id: Any, result: Any) -> None:
+        self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}))
+
+    def send_progress(self, token: Any, progress: float) -> None:
+        params = {"progressToken": token, "progress": progress}
+        told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        self.say(msgspec.json.encode(told))
+
     async def hang_up(self) -> None:
         await self._theirs.close()
 
