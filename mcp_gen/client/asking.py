@@ -93,11 +93,13 @@ class ClientAsking(Asking):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
+        # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
+        send = super().request
+        if self._is_plain(method):
+            send = self._send
         for number in range(self._identity.settings.max_rounds + 1):
             try:
-                result = await super().request(
-                    method, params, timeout_s=timeout_s, progress=progress
-                )
+                result = await send(method, params, timeout_s=timeout_s, progress=progress)
             except McpError as error:
                 await self._visit_first(error)
                 continue
@@ -106,6 +108,20 @@ class ClientAsking(Asking):
             params = await self._answered(method, params, result, number)
         times = self._identity.settings.max_rounds
         raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
+
+    def _is_plain(self, method: Method[Any, Any]) -> bool:
+        return not self._outbound.points.get(method.name) and not self._cache.keeps(method)
+
+    async def _send(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> R:
+        raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
+        return self._read(method, raw)
 
     async def _exchange(
         self,

@@ -351,7 +351,7 @@ class ClientSession(AtRevision, ServerCaller):
         if found is not None:
             self.cache.forget(found.name)
         ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
-        await super()._ask(ask.__name__, {}, meta=None, timeout_s=timeout_s, progress=None)
+        await self._begin(ask.__name__, {}, None, timeout_s, None)
 
     async def begun_again(self, opening: Any) -> None:
         """What is done when the server has a new session of this client, on the same connection."""
@@ -389,15 +389,13 @@ class ClientSession(AtRevision, ServerCaller):
             await self._restart(link)  # nothing has been sent: any request may go to a new server
             link = self._link
         try:
-            return await super()._ask(
-                name, fields, meta=meta, timeout_s=timeout_s, progress=progress
-            )
+            return await self._begin(name, fields, meta, timeout_s, progress)
         except SessionLost:
             if name not in _READS:
                 raise
             if link.is_lost:
                 await self._restart(link)
-        return await super()._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
+        return await self._begin(name, fields, meta, timeout_s, progress)
 
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.
