@@ -22,6 +22,8 @@ from mcp_gen.session.asking import Asking
 from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from mcp_gen.client.cache import ResponseCache
     from mcp_gen.client.identity import Identity
     from mcp_gen.client.session import ClientSession
@@ -94,9 +96,8 @@ class ClientAsking(Asking):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
         # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
-        send = super().request
-        if self._is_plain(method):
-            send = self._send
+        plain = self._is_plain(method)
+        send: Callable[..., Awaitable[R]] = self._send if plain else super().request
         for number in range(self._identity.settings.max_rounds + 1):
             try:
                 result = await send(method, params, timeout_s=timeout_s, progress=progress)
