@@ -65,7 +65,7 @@ class HttpLink(ClientLink):
 
     async def opened(self, session: Any) -> None:
         """The session is open: hear what the server has to say."""
-        self._http.listen()
+        await self._http.listen()
         await super().opened(session)
 
     async def request(self, method: Method[P, R], params: P, **options: Any) -> Raw:
@@ -120,7 +120,7 @@ class HttpLink(ClientLink):
                 return
             settle_in = await self.begin_again()
             self._begun += 1
-            self._http.listen()
+            await self._http.listen()
         token = _settling.set(True)
         try:
             await settle_in()

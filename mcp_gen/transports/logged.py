@@ -124,9 +124,9 @@ class _LoggedPosts(_Logged):
         """Tell the inner transport."""
         self._posts.speak(profile, agreed=agreed)
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Let the inner transport listen."""
-        self._posts.listen()
+        await self._posts.listen()
 
     def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
         """Write it down, and send it."""

@@ -100,7 +100,7 @@ class SseTransport:
         name = profile.version_header if agreed else None
         self._version = ((name.lower().encode(), profile.revision.encode()),) if name else ()
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Nothing: everything that comes has one stream."""
 
     def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:

@@ -409,7 +409,7 @@ async def test_a_stream_that_cannot_be_taken_up_again_is_lost(status: int) -> No
 
 
 async def test_a_stream_that_always_breaks_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_gen.transports.http_client.MAX_VAIN_RESUMES", 2)
+    monkeypatch.setattr("mcp_gen.transports.http_listening.MAX_VAIN_RESUMES", 2)
 
     async def breaks(got: Got, line: Line) -> None:
         await line.head(200, EVENTS)
