@@ -181,12 +181,9 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None
-        ended = (
-            None
-            if status is None
-            else CommandEnded(status, self._stderr.decode("utf-8", "replace"))
-        )
-        self._hang_up(exc or ended)
+        # One that ends in order has no more to say than that it did.
+        said = self._stderr.decode("utf-8", "replace")
+        self._hang_up(exc or (CommandEnded(status, said) if status else None))
 
     def _hang_up(self, error: BaseException | None) -> None:
         if self._open:
