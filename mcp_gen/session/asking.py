@@ -69,9 +69,9 @@ class AtRevision:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Any:
-        return await self._begin(name, fields, meta, timeout_s, progress)
+        return await self._called(name, fields, meta, timeout_s, progress)
 
-    def _begin(
+    def _called(
         self,
         name: str,
         fields: dict[str, Any],
