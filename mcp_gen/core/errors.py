@@ -12,8 +12,12 @@ McpGenError
 ├── ToolError              a tool's result says that it failed
 ├── ResourceNotFound       there is no such resource
 ├── TransportError         messages cannot be moved
+│   ├── CommandEnded       a command that was spoken to has ended; `exit_status` says how
+│   ├── HttpError          an HTTP answer that is no answer; `status` says which
 │   └── SessionLost        the connection ended while something was waited for
+│       └── SessionExpired the server does not know the HTTP session any more
 ├── RequestTimeout         no answer in time
+├── InputRefused           what a server asked for before it goes on was not given
 ├── LifespanError          what a server needs to serve could not be set up
 ├── ProjectionError        a value that another revision cannot hold
 └── UsageError             ours to fix: a call that makes no sense as written
@@ -21,10 +25,13 @@ McpGenError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
+    "CommandEnded",
+    "HttpError",
+    "InputRefused",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",
@@ -37,6 +44,7 @@ __all__ = [
     "ProtocolError",
     "RequestTimeout",
     "ResourceNotFound",
+    "SessionExpired",
     "SessionLost",
     "ToolError",
     "TransportError",
@@ -44,6 +52,10 @@ __all__ = [
     "UrlElicitationRequired",
     "UsageError",
 ]
+
+
+MAX_LAST_WORDS = 500
+"""Characters of a command's stderr that stand in a message."""
 
 
 class McpGenError(Exception):
@@ -177,12 +189,72 @@ class TransportError(McpGenError):
     """Messages cannot be moved: a command that does not start, a pipe that is closed."""
 
 
+class HttpError(TransportError):
+    """The server answered a request with an HTTP status that says no.
+
+    `error` is the JSON-RPC error in the body, where there is one; `headers` are those of the
+    answer, by name in lower case (`www-authenticate` says what a 401 asks for).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int,
+        error: McpError | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = error
+        self.headers: Mapping[str, str] = headers or {}
+
+
+class CommandEnded(TransportError):
+    """A command that was spoken to has ended.
+
+    `exit_status` is its own, or the negative number of the signal that ended it; `stderr` the end
+    of what it wrote there, at most 4096 bytes, if that went through here.
+    """
+
+    def __init__(self, exit_status: int, stderr: str = "") -> None:
+        words = stderr.strip().rpartition("\n")[2][:MAX_LAST_WORDS]
+        said = f"; the last line of its stderr: {words}" if words else ""
+        super().__init__(f"the command ended with exit status {exit_status}{said}")
+        self.exit_status = exit_status
+        self.stderr = stderr
+
+
 class SessionLost(TransportError):
     """The connection ended while an answer was waited for."""
+
+    @property
+    def exit_status(self) -> int | None:
+        """How the server's command ended; None if in good order, or if it was no command."""
+        cause = self.__cause__
+        return cause.exit_status if isinstance(cause, CommandEnded) else None
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the server's command wrote to its stderr, if it is known."""
+        cause = self.__cause__
+        return cause.stderr if isinstance(cause, CommandEnded) else ""
+
+
+class SessionExpired(SessionLost):
+    """The server does not know the session any more: the request has not been looked at."""
 
 
 class RequestTimeout(McpGenError):
     """No answer came in time. The request has been cancelled."""
+
+
+class InputRefused(McpGenError):
+    """A server asked for something before it goes on, and this client's side did not give it.
+
+    Such a request has no answer: it is given up.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+    """
 
 
 class LifespanError(McpGenError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers
     from mcp_wire.profile import Profile
 
-__all__ = ["REPEATED", "HeaderCheck", "decoded_value"]
+__all__ = ["REPEATED", "HeaderCheck", "about_what", "decoded_value", "encoded_value", "value_at"]
 
 _NAMES = ("name", "uri", "task_id")
 """The fields of params that one header repeats, whichever of them there is."""
@@ -28,8 +28,11 @@ REPEATED = ("name", "uri", "taskId")
 """The same, as they are on the wire."""
 
 _NULL = Raw(b"null")
+_OPEN, _CLOSE = b"=?base64?", b"?="
 _ENCODED = re.compile(rb"=\?base64\?(.*)\?=")
-_PLAIN = re.compile(rb"[\t\x20-\x7e]*")
+_SENT = re.compile(rb"[\t\x20-\x7e]*")
+_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+"""Text that is a header's value as it is: visible ASCII with blanks inside."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 
 
@@ -78,7 +81,7 @@ class HeaderCheck:
             given, wanted = raw.get(self._method), method.encode()
             if given != wanted and (given is None or given.strip() != wanted):
                 raise self._expected(self._profile.method_header, method)
-        about = _about(params) if self._name else None
+        about = about_what(params) if self._name else None
         if about is not None:
             given = raw.get(self._name)
             # Most are what they seem to be.
@@ -103,7 +106,7 @@ class HeaderCheck:
                 return  # no object: the tool refuses it
         for end, path in paths.items():
             given = headers.raw.get(self.param_prefix + end)
-            if not _same(given, _at(values, path)):
+            if not _same(given, value_at(values, path)):
                 name = f"{self._profile.param_header_prefix}{end.decode()}"
                 where = ".".join(("$.params.arguments", *path))
                 raise header_mismatch(
@@ -125,9 +128,18 @@ def decoded_value(value: bytes) -> str | None:
     try:
         if encoded is not None:
             return b64decode(encoded[1], validate=True).decode()
-        return value.decode("ascii") if _PLAIN.fullmatch(value) else None
+        return value.decode("ascii") if _SENT.fullmatch(value) else None
     except (binascii.Error, UnicodeDecodeError):
         return None
+
+
+def encoded_value(text: str) -> bytes:
+    """A header's value that stands for this text; see `decoded_value`."""
+    if (not text or _PLAIN.fullmatch(text)) and not (
+        text.startswith("=?base64?") and text.endswith("?=")
+    ):
+        return text.encode("ascii")
+    return _OPEN + b64encode(text.encode()) + _CLOSE
 
 
 def _same(given: bytes | None, value: Any) -> bool:
@@ -156,7 +168,7 @@ def _is_number(text: str, value: float) -> bool:
         return False  # so many digits that nobody counts them
 
 
-def _about(params: Any) -> str | None:
+def about_what(params: Any) -> str | None:
     """The name, or the URI, of what a request is about."""
     if isinstance(params, dict):
         members = cast("dict[str, Any]", params)
@@ -172,7 +184,8 @@ _fields: dict[type[Any], str] = {}
 """Which of them the params of a kind have."""
 
 
-def _at(values: Any, path: tuple[str, ...]) -> Any:
+def value_at(values: Any, path: tuple[str, ...]) -> Any:
+    """The argument at a path; None where there is none."""
     for name in path:
         if not isinstance(values, dict):
             return None

@@ -14,9 +14,11 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
+from mcp_gen.session.deadlines import Deadlines
+from mcp_gen.session.patience import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
@@ -56,6 +58,12 @@ class Link(ABC):
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
+        self._deadlines = Deadlines(self.loop)
+        self._patience: dict[RequestId, Patience] = {}
+        """The time limits of requests that reports of progress put off."""
+        self.max_wait_s: float | None = None
+        """How long a request may take in all, if progress puts its time limit off; None: it does
+        not."""
         self._cancelled: set[asyncio.Task[None]] = set()
         """The requests that are to get no answer. Their tasks cannot tell: a task group, say,
         cancels the one it is in for its own ends, and may leave it so."""
@@ -77,12 +85,15 @@ class Link(ABC):
     ) -> Raw:
         """Send a request and return its result undecoded.
 
+        Where progress is reported the time begins anew with each report, up to `max_wait_s`.
+
         Raises:
             McpError: the peer answered with an error.
             RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
             SessionLost: the connection ended first.
         """
-        return await self.request_via(self._transport, method, params, timeout_s, progress)
+        way = self._way(method, params)
+        return await self.request_via(way, method, params, timeout_s, progress)
 
     async def request_via(
         self,
@@ -91,29 +102,48 @@ class Link(ABC):
         params: P,
         timeout_s: float | None,
         progress: OnProgress | None,
+        opened: Callable[[RequestId], None] | None = None,
     ) -> Raw:
-        """Send a request on one of several ways to the peer; see `request`."""
+        """Send a request on one of several ways to the peer; see `request`.
+
+        `opened` is told its id before it is sent.
+        """
         if self._lost:
-            raise self._lost
+            raise self.lost_error()
         waiter: Waiter = self.loop.create_future()
         id = self._connection.open_request(waiter)
-        timer = None
-        if timeout_s is not None:
-            timer = self.loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
+        timer: Patience | None = None
         if progress is not None:
             params = self._with_token(params, id)
             self._reports[id] = progress
+            if timeout_s is not None and self.max_wait_s is not None:
+                timer = Patience(self.loop, waiter, method.name, timeout_s, self.max_wait_s)
+                self._patience[id] = timer
+        if timeout_s is not None and timer is None:
+            self._deadlines.add(timeout_s, waiter, method.name)
+        if opened is not None:
+            opened(id)
         try:
-            way.send(envelope.request(id, method.name, params))
+            self._ask(way, id, waiter, envelope.request(id, method.name, params))
             return await waiter
         except (RequestTimeout, asyncio.CancelledError):
             self._connection.forget_request(id)
             await self._tell_cancelled(method, id, way)
             raise
         finally:
-            self._reports.pop(id, None)
+            if progress is not None:
+                self._reports.pop(id, None)
+                self._patience.pop(id, None)
             if timer:
                 timer.cancel()
+
+    def _way(self, method: Method[Any, Any], params: Any) -> Way:
+        """Where this request is sent."""
+        return self._transport
+
+    def _ask(self, way: Way, id: RequestId, waiter: Waiter, message: bytes) -> None:
+        """Send a request, whose answer is for `waiter`."""
+        way.send(message)
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification."""
@@ -232,6 +262,9 @@ class Link(ABC):
         progress = self._reports.get(params.progress_token)
         if progress is None:
             return
+        patience = self._patience.get(params.progress_token)
+        if patience is not None:
+            patience.heard()
         try:
             answer = progress(params.progress, params.total, getattr(params, "message", None))
         except Exception:
@@ -250,9 +283,17 @@ class Link(ABC):
     def _lose(self, lost: SessionLost) -> None:
         """The connection has ended: whoever waits is told."""
         self._lost = self._lost or lost
+        self._deadlines.clear()
         for waiter in self._connection.abandon():
             if not waiter.done():
-                waiter.set_exception(self._lost)
+                waiter.set_exception(self.lost_error())
+
+    def lost_error(self) -> SessionLost:
+        """Why the connection has ended; each who asks gets an error of its own to raise."""
+        lost = self._lost or SessionLost("the session has ended")
+        again = SessionLost(*lost.args)
+        again.__cause__ = lost.__cause__
+        return again
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer
@@ -265,8 +306,3 @@ class Link(ABC):
     def _give_up(self) -> None:
         """What is still being answered is going to be cancelled."""
         self._cancelled.update(self._connection.in_flight.values())
-
-
-def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:
-    if not waiter.done():
-        waiter.set_exception(RequestTimeout(f"{method}: no answer in {timeout_s:g} s"))

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, NamedTuple
+from weakref import ref
 
 import msgspec
 from msgspec import UNSET
@@ -22,11 +24,13 @@ from mcp_gen.compat.closed import FrameChecker, Sender
 from mcp_gen.core import envelope
 from mcp_gen.core.headers import Headers
 from mcp_gen.core.transport import Answer, Duplex, Receiver, Reply
+from mcp_gen.session.client import ClientLink
 from mcp_gen.session.exchange import HttpExchange
 from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.http_streams import Stream
 from mcp_gen.session.outlet import ReplyOutlet
 from mcp_gen.session.server import ServerSession
+from tests.support.client_watch import ClientWatch
 from tests.support.published import published
 
 __all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
@@ -168,12 +172,18 @@ class Guard:
     """Everything that is watched while a test runs."""
 
     def __init__(self) -> None:
-        self._watches: list[Watch] = []
+        self._watches: list[Watch | ClientWatch] = []
         self._sessions: dict[str, Watch] = {}
 
     def watch(self, revision: str | None = None) -> Watch:
         """A watch for one more connection."""
         made = Watch(revision)
+        self._watches.append(made)
+        return made
+
+    def watch_client(self, spoken: Callable[[], str | None]) -> ClientWatch:
+        """A watch for one more connection of a client."""
+        made = ClientWatch(spoken)
         self._watches.append(made)
         return made
 
@@ -211,7 +221,7 @@ def watch() -> Watch:
 
 @contextmanager
 def guarded() -> Iterator[Guard]:
-    """Watch every server; fails at the end if one of them said something wrong.
+    """Watch every server and client; fails at the end if one of them said something wrong.
 
     Raises:
         AssertionError: what was said, and where it is wrong.
@@ -225,21 +235,29 @@ def guarded() -> Iterator[Guard]:
     # Where both ends are watched, what is wrong is seen twice.
     found = dict.fromkeys(guard.take())
     if found:
-        raise AssertionError("\n".join(["a server sent what its revision does not have:", *found]))
+        raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
 
 
 class Watched:
     """The transport of one side, with a watch on it."""
 
-    def __init__(self, inner: Duplex, seen: Watch, side: Sender) -> None:
+    def __init__(self, inner: Duplex, seen: Watch | ClientWatch, side: Sender) -> None:
         self._inner = inner
         self._seen = seen
         self._side: Sender = side
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # A transport may tell more of its messages than others do.
+        # What only some transports have.
         return getattr(self._inner, name)
+
+    def post(self, message: bytes, *given: Any) -> Any:
+        self._seen.saw(self._side, message)
+        return self.__getattr__("post")(message, *given)
+
+    def tell(self, message: bytes, *given: Any) -> None:
+        self._seen.saw(self._side, message)
+        self.__getattr__("tell")(message, *given)
 
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -269,9 +287,16 @@ class Watched:
         self._receiver.closed(error)
 
 
+def _agreed(link: ref[ClientLink]) -> str | None:
+    """What a client's connection has agreed on; it is not kept for that."""
+    here = link()
+    return here.profile.revision if here and here.profile else None
+
+
 def install() -> None:
     """Put every server of this process under watch, from now on."""
     begin: Callable[..., None] = ServerSession.__init__
+    begin_client: Callable[..., None] = ClientLink.__init__
     answer: Callable[..., Any] = HttpExchange.answer
     make_session: Callable[..., None] = HttpSession.__init__
     put_on_stream: Callable[..., None] = Stream.put
@@ -280,6 +305,12 @@ def install() -> None:
     def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         seen = Watched(transport, watch(), "server") if _guards else transport
         begin(self, kernel, seen, *args, **named)
+
+    def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
+        if _guards:
+            seen = _guards[-1].watch_client(partial(_agreed, ref(self)))
+            transport = Watched(transport, seen, "client")
+        begin_client(self, transport, *args, **named)
 
     async def exchange(self: Any, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
         if not _guards:
@@ -312,6 +343,7 @@ def install() -> None:
             seen.saw("server", envelope.notification(method.name, params))
         notify(self, method, params)
 
+    ClientLink.__init__ = client  # type: ignore[method-assign]
     ServerSession.__init__ = watched  # type: ignore[method-assign]
     HttpExchange.answer = exchange  # type: ignore[method-assign]
     HttpSession.__init__ = session_made  # type: ignore[method-assign]
