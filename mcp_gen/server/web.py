@@ -16,7 +16,8 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.header_params import HeaderParamsOf
 from mcp_gen.session.exchange import HttpExchange
 from mcp_gen.session.http_sessions import SessionLimits
-from mcp_gen.transports.http import BODY_TIMEOUT_S, MAX_BODY_BYTES, AsgiApp
+from mcp_gen.transports.http import MAX_BODY_BYTES, AsgiApp
+from mcp_gen.transports.http_body import BODY_TIMEOUT_S
 from mcp_gen.transports.sse_pair import SsePair
 
 if TYPE_CHECKING:

@@ -52,6 +52,7 @@ class HttpSession(Link, Session):
     """How many processes have gone on with it before."""
     goes_on = False
     """Whether another process may go on with it when it has ended here."""
+    _keeping_alive: asyncio.Task[None] | None = None
     _log = logging.getLogger("mcp_gen.server")
 
     def __init__(
@@ -78,7 +79,6 @@ class HttpSession(Link, Session):
         self._ended = ended
         self.over = False
         """Whether it has ended: what is in flight goes on to its answer."""
-        self._keeping_alive: asyncio.Task[None] | None = None
         self._post: Post | None = None
         """The POST whose messages are being taken."""
         self._carried = 0

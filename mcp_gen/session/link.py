@@ -47,6 +47,10 @@ class Way(Protocol):
 class Link(ABC):
     """One connection being driven. It is its transport's receiver."""
 
+    max_wait_s: float | None = None
+    """How long a request may take in all, if progress puts its time limit off; None: it does
+    not."""
+    _lost: SessionLost | None = None
     _log: ClassVar[logging.Logger]
     """Where is said what goes wrong on this side."""
 
@@ -56,14 +60,10 @@ class Link(ABC):
         self._notices = notices
         self.loop = asyncio.get_running_loop()
         self._connection: Connection[Waiter] = Connection()
-        self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
         self._deadlines = Deadlines(self.loop)
         self._patience: dict[RequestId, Patience] = {}
         """The time limits of requests that reports of progress put off."""
-        self.max_wait_s: float | None = None
-        """How long a request may take in all, if progress puts its time limit off; None: it does
-        not."""
         self._cancelled: set[asyncio.Task[None]] = set()
         """The requests that are to get no answer. Their tasks cannot tell: a task group, say,
         cancels the one it is in for its own ends, and may leave it so."""
@@ -291,7 +291,7 @@ class Link(ABC):
     def lost_error(self) -> SessionLost:
         """Why the connection has ended; each who asks gets an error of its own to raise."""
         lost = self._lost or SessionLost("the session has ended")
-        again = SessionLost(*lost.args)
+        again = type(lost)(*lost.args)
         again.__cause__ = lost.__cause__
         return again
 

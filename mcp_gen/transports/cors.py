@@ -5,6 +5,7 @@ Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import mcp_wire
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["answer_headers", "preflight_headers"]
 
 MAX_AGE_S = 600
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
+"""What a header can be called: nothing else that was asked for is to come back in a header."""
 
 _profiles = [mcp_wire.profile(revision) for revision in mcp_wire.REVISIONS]
 _told = {profile.session_header for profile in _profiles}
@@ -50,7 +53,11 @@ def preflight_headers(headers: Headers, methods: tuple[str, ...]) -> list[Line]:
     """The rest of the answer to a browser that asks beforehand what a page may send."""
     asked = headers.raw.get(b"access-control-request-headers", b"").lower().split(b",")
     names = [name.strip() for name in asked]
-    granted = [name for name in names if name in ALLOWED or name.startswith(PREFIXES)]
+    granted = [
+        name
+        for name in names
+        if name in ALLOWED or (name.startswith(PREFIXES) and _TOKEN.fullmatch(name))
+    ]
     return [
         (b"access-control-allow-methods", ", ".join(methods).encode()),
         (b"access-control-allow-headers", b", ".join(granted)),

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpGenError
@@ -15,6 +15,14 @@ from mcp_gen.core.headers import Headers
 from mcp_gen.core.transport import Answer
 from mcp_gen.transports import cors
 from mcp_gen.transports.asgi import Line, Message, Receive, Scope, Send, lifespan, send_answer
+from mcp_gen.transports.http_body import (
+    BODY_TIMEOUT_S,
+    JSON,
+    LONG_LENGTH,
+    read_on,
+    refuse_late,
+    unreadable,
+)
 from mcp_gen.transports.http_reply import HttpReply
 from mcp_gen.transports.http_watch import Watch
 from mcp_gen.transports.security import REMEMBERED_BYTES, Guard
@@ -31,19 +39,10 @@ __all__ = [
     "Send",
     "SideApp",
     "accepts_events",
-    "read_message",
 ]
 
 _log = logging.getLogger("mcp_gen.server")
 
-_JSON = b"application/json"
-_PLAIN = b"identity"
-_LONG = len("10000")
-"""A length of fewer digits is not looked at before the message."""
-_CLOSE: Line = (b"connection", b"close")
-_EXPECTED_JSON = "expected the header `Content-Type: application/json`"
-BODY_TIMEOUT_S = 60.0
-"""How long a message may take to come, unless the app is told otherwise."""
 LAST_WORDS_S = 1.0
 """How long a request that would go on for ever may take to end when it is asked to."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -270,15 +269,15 @@ class AsgiApp:
             refusal = _refusal(406, f"expected the header `Accept: {expected}`")
             await send_answer(send, refusal, more)
             return
-        kind = raw.get(b"content-type", _JSON)
+        kind = raw.get(b"content-type", JSON)
         length = raw.get(b"content-length", b"")
-        if kind != _JSON or b"content-encoding" in raw or len(length) >= _LONG:
+        if kind != JSON or b"content-encoding" in raw or len(length) >= LONG_LENGTH:
             call = Call(scope, receive, send, headers, self.path, more, principal, watch)
-            objection = _unreadable(call, self._max_body_bytes)
+            objection = unreadable(call, self._max_body_bytes)
             if objection:
                 await call.refuse(*objection)
                 return
-        # As in `read_message`, without its two calls.
+        # As in `read_message`, at the price of fewer calls.
         task = asyncio.current_task(watch.loop)
         watch.reading.add(task)
         if watch.ticking is None:
@@ -289,12 +288,12 @@ class AsgiApp:
             if not body or message.get("more_body") or len(body) > self._max_body_bytes:
                 # Most messages come whole.
                 call = Call(scope, receive, send, headers, self.path, more, principal, watch)
-                body = await _read_on(call, self._max_body_bytes, message)
+                body = await read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
             if not watch.was_late(task):
                 raise
             call = Call(scope, receive, send, headers, self.path, more, principal, watch)
-            await _refuse_late(call)
+            await refuse_late(call)
             return
         finally:
             watch.reading.discard(task)
@@ -314,7 +313,7 @@ class AsgiApp:
         )
         answering = self._exchange.answer(body, headers, reply)
         # What is open for long is not to keep its message.
-        del body, message, raw, headers
+        del body, message, raw, headers, accept, kind, length, task
         try:
             answer = await answering
         except asyncio.CancelledError:
@@ -336,80 +335,6 @@ class AsgiApp:
         finally:
             reply.release()
         await reply.finish(answer)
-
-
-async def read_message(call: Call, limit_bytes: int) -> bytes | None:
-    """The body of a POST; None if it was refused, or if the client hung up."""
-    objection = _unreadable(call, limit_bytes)
-    if objection:
-        await call.refuse(*objection)
-        return None
-    watch = call.watch
-    task = asyncio.current_task(watch.loop)
-    watch.reading.add(task)
-    if watch.ticking is None:
-        watch.tick()
-    try:
-        return await _read_on(call, limit_bytes, await call.receive())
-    except asyncio.CancelledError:
-        if not watch.was_late(task):
-            raise
-        await _refuse_late(call)
-        return None
-    finally:
-        watch.reading.discard(task)
-        if watch.reading_long:
-            watch.has_read(task)
-
-
-async def _read_on(call: Call, limit_bytes: int, message: Message) -> bytes | None:
-    """The body that a message begins; None if it was refused, or if the client hung up."""
-    parts: list[bytes] = []
-    left = limit_bytes
-    while message["type"] == "http.request":
-        parts.append(message.get("body", b""))
-        left -= len(parts[-1])
-        if left < 0:
-            await call.refuse(413, _too_large(limit_bytes), *_hang_up(call))
-            return None
-        if not message.get("more_body"):
-            return b"".join(parts)
-        message = await call.receive()
-    return None
-
-
-async def _refuse_late(call: Call) -> None:
-    await call.refuse(408, "the message took too long to come", *_hang_up(call))
-
-
-def _hang_up(call: Call) -> Sequence[Line]:
-    """What ends a connection on which the rest of a message would still come."""
-    # From HTTP/2 on there is no such header, and no need for it.
-    return (_CLOSE,) if call.scope.get("http_version", "").startswith("1.") else ()
-
-
-def _unreadable(call: Call, limit_bytes: int) -> tuple[Any, ...] | None:
-    """Why a message is not even read: what to refuse it with."""
-    raw = call.headers.raw
-    kind = raw.get(b"content-type", _JSON)
-    if kind != _JSON and not _is_json(kind):
-        return 415, _EXPECTED_JSON
-    coding = raw.get(b"content-encoding")
-    if coding is not None and coding.strip().lower() != _PLAIN:
-        return 415, "expected no `Content-Encoding`", (b"accept-encoding", _PLAIN)
-    length = raw.get(b"content-length", b"")
-    # A client that asks beforehand need not even begin.
-    if len(length) >= _LONG and length.isdigit() and int(length[:20]) > limit_bytes:
-        return 413, _too_large(limit_bytes), *_hang_up(call)
-    return None
-
-
-def _too_large(limit_bytes: int) -> str:
-    return f"a message may have at most {limit_bytes} bytes"
-
-
-def _is_json(kind: bytes) -> bool:
-    return kind.partition(b";")[0].strip().lower() == _JSON
 
 
 def accepts_events(headers: Headers) -> bool:

@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, quote
 from mcp_gen.core import sse
 from mcp_gen.core.transport import Answer
 from mcp_gen.transports.asgi import send_answer
-from mcp_gen.transports.http import accepts_events, read_message
+from mcp_gen.transports.http import accepts_events
+from mcp_gen.transports.http_body import read_message
 
 if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_gen.transports.http import AsgiApp
 from tests.hostile.corpus import Hostile
-from tests.hostile.target import USER
+from tests.hostile.target import USER, App
 from tests.hostile.wire import Answer
 from tests.support.asgi import Open, Reply, open_request, request
 from tests.support.frames import Speaker
@@ -15,7 +14,7 @@ HOST = "127.0.0.1:8000"
 LOCAL = ("127.0.0.1", 8000)
 
 
-async def sent_to(app: AsgiApp, hostile: Hostile) -> Answer:
+async def sent_to(app: App, hostile: Hostile) -> Answer:
     """What the app answers; afterwards it is closed."""
     opened: list[Open] = []
     try:
@@ -55,7 +54,7 @@ def _trimmed(value: str) -> bytes:
 
 
 async def _session(
-    app: AsgiApp, hostile: Hostile, opened: list[Open]
+    app: App, hostile: Hostile, opened: list[Open]
 ) -> tuple[list[tuple[str, str]], str]:
     """The header of the session that it is sent in, and the id that stands there."""
     state, speaker = hostile.session_is, Speaker(hostile.base.revision)

@@ -15,14 +15,15 @@ import uvicorn
 from msgspec import Meta
 
 from mcp_gen import Context, Server
-from mcp_gen.server.header_params import MARK
-from mcp_gen.transports.http import AsgiApp, Scope
+from mcp_gen.core.header_params import MARK
+from mcp_gen.transports.asgi import Receive, Scope, Send
 
-__all__ = ["LIMIT_BYTES", "USER", "WAIT_S", "Log", "Target", "make_app", "running"]
+__all__ = ["LIMIT_BYTES", "USER", "WAIT_S", "App", "Log", "Target", "running"]
 
 LIMIT_BYTES = 100_000
 """How large a message may be here."""
 WAIT_S = 10.0
+WITHOUT_SESSIONS = "/stateless"
 USER = b"x-user"
 """The header that says who the client is: what an authenticating middleware would find out."""
 
@@ -78,9 +79,22 @@ def make_server() -> Server:
     return server
 
 
-def make_app() -> AsgiApp:
-    """A fresh app, as every HTTP server gets one."""
-    return make_server().asgi(sse_path="/sse", max_body_bytes=LIMIT_BYTES, principal=_principal)
+class App:
+    """What every HTTP server serves: an app with sessions, and one without at a path of its own."""
+
+    def __init__(self) -> None:
+        server = make_server()
+        options: dict[str, Any] = {"max_body_bytes": LIMIT_BYTES, "principal": _principal}
+        self._with_sessions = server.asgi(sse_path="/sse", **options)
+        self._without = server.asgi(WITHOUT_SESSIONS, stateless=True, **options)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        without = scope.get("path") == WITHOUT_SESSIONS
+        await (self._without if without else self._with_sessions)(scope, receive, send)
+
+    async def close(self) -> None:
+        await self._with_sessions.close()
+        await self._without.close()
 
 
 def _principal(scope: Scope) -> str | None:
@@ -121,7 +135,7 @@ class Target:
 def running(parser: Any) -> Iterator[Target]:
     """uvicorn with one of its parsers, in a thread."""
     config = uvicorn.Config(
-        make_app(), http=parser, ws="none", loop="asyncio", log_config=None, access_log=False
+        App(), http=parser, ws="none", loop="asyncio", log_config=None, access_log=False
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_gen.transports.http import AsgiApp
 from tests.hostile.corpus import Hostile, corpus, sources
 from tests.hostile.in_process import sent_to
 from tests.hostile.judging import objections
-from tests.hostile.target import Log, Target, make_app, running
+from tests.hostile.target import App, Log, Target, running
 from tests.hostile.wire import Socket, Visit, request_of
 from tests.support.frames import PER_REQUEST
 
@@ -67,15 +66,15 @@ def test_over_a_socket_it_gets_the_demanded_answer(
 @pytest.mark.parametrize(
     "hostile", [pytest.param(one, id=f"{one.theme}-{one.id}") for one in IN_PROCESS]
 )
-async def test_in_this_process_it_gets_the_demanded_answer(app: AsgiApp, hostile: Hostile) -> None:
+async def test_in_this_process_it_gets_the_demanded_answer(app: App, hostile: Hostile) -> None:
     answer = await sent_to(app, hostile)
     assert objections(hostile, "asgi", answer) == []
 
 
 @pytest.fixture(scope="module")
-def app() -> AsgiApp:
+def app() -> App:
     """One app for all: each row closes it, and begins anew."""
-    return make_app()
+    return App()
 
 
 # --- the corpus itself ---

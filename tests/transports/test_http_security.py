@@ -277,6 +277,14 @@ async def test_a_browser_that_asks_beforehand_is_told_what_a_page_may_send() -> 
     assert granted == ["content-type", "mcp-session-id", "mcp-method", "mcp-param-region"]
 
 
+@pytest.mark.parametrize("end", ["\x01", "\xff", "a b", ":"])
+async def test_what_cannot_be_a_header_does_not_come_back_in_one(end: str) -> None:
+    app = Talker().server.asgi(cross_origin=True)
+    headers = {**PAGE, "access-control-request-headers": f"mcp-param-{end}, content-type"}
+    reply = await request(app, headers=headers, method="OPTIONS", server=LOCAL)
+    assert reply.headers["access-control-allow-headers"] == "content-type"
+
+
 # --- what a POST says of itself ---
 
 
