@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["growth", "resident_kb"]
+__all__ = ["compared", "growth", "resident_kb"]
 
 
 def resident_kb() -> int:
@@ -14,14 +14,20 @@ def resident_kb() -> int:
     return int(lines["VmRSS"].split()[0])
 
 
-def growth(samples: Sequence[int]) -> float:
-    """How much more it is at the end, as a part of what it was after the beginning.
+def compared(samples: Sequence[int]) -> tuple[int, int]:
+    """How much it was after the beginning, and how much at the end.
 
-    The first third warms up. Of the rest the last third is compared with the first, each by its
-    least sample: what leaks is in all of them. 0 where there are too few samples for that.
+    The first third warms up. Of the rest the first third is compared with the last, each by its
+    least sample: what leaks is in all of them. Fewer than three samples are all beginning.
     """
+    if len(samples) < 3:
+        return 0, 0
     warm = samples[len(samples) // 3 :]
     third = len(warm) // 3 or 1
-    if len(samples) < 3 or not min(warm[:third]):
-        return 0.0
-    return min(warm[-third:]) / min(warm[:third]) - 1
+    return min(warm[:third]), min(warm[-third:])
+
+
+def growth(samples: Sequence[int]) -> float:
+    """How much more it is at the end, as a part of what it was after the beginning."""
+    before, after = compared(samples)
+    return after / before - 1 if before else 0.0

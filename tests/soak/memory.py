@@ -166,7 +166,7 @@ def rounds(number: int) -> Callable[[], bool]:
 def run(seconds: float, sessions: int, *, as_json: bool) -> int:
     """Run it, and print what came of it; the exit status."""
     end_s = time.monotonic() + seconds
-    sample_s = max(0.5, seconds / 15)
+    sample_s = max(0.25, seconds / 60)
     report = asyncio.run(soak(sessions, lambda: time.monotonic() < end_s, sample_s))
     for name, samples in (("objects", report.objects), ("memory", report.resident_kb)):
         if growth(samples) > 0.05:

@@ -43,7 +43,8 @@ def a_report(objects: list[int]) -> Report:
     [
         ([1000, 3000, 3010, 2990, 3005, 3000], 0),
         ([3000, 1000, 1200, 1400, 1600, 1800], 1),
-        ([1000, 3000, 3200], 1),
+        ([1000, 3000, 3600], 1),
+        ([1000, 3000, 3300], 0),
         ([1000, 9000], 0),
     ],
 )
@@ -52,5 +53,5 @@ def test_what_grows_after_the_beginning_is_wrong(objects: list[int], wrong: int)
 
 
 def test_what_there_is_more_of_is_named() -> None:
-    (wrong,) = a_report([1000, 1200, 1400, 1600]).wrong
-    assert "Session +600" in wrong
+    (wrong,) = a_report([1000, 1200, 1400, 1900]).wrong
+    assert "Session +900" in wrong
