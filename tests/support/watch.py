@@ -232,7 +232,8 @@ def guarded() -> Iterator[Guard]:
         yield guard
     finally:
         _guards.remove(guard)
-    found = guard.take()
+    # Where both ends are watched, what is wrong is seen twice.
+    found = dict.fromkeys(guard.take())
     if found:
         raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
 
@@ -247,7 +248,7 @@ class Watched:
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # What only some transports have.
+        # A transport may tell more of its messages than others do.
         return getattr(self._inner, name)
 
     def post(self, message: bytes, *given: Any) -> Any:
