@@ -29,7 +29,7 @@ from mcp_gen.core.errors import InvalidParams
 from mcp_gen.transports.http_client import HttpTransport
 from mcp_gen.transports.sse_client import SseTransport
 from tests.client.scripted import opening
-from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST
 from tests.support.talker import soon
 from tests.support.web import Got, Line, Web, scripted_web
 
@@ -337,6 +337,17 @@ async def test_a_redirect_within_an_origin_is_followed() -> None:
 
     async with session_with(moved, PER_REQUEST) as (session, _):
         assert (await session.call_tool("t")).content[0].text == "/other/"
+
+
+@pytest.mark.parametrize("revision", BATCHING)
+async def test_an_answer_in_an_array_is_read_where_the_revision_has_arrays(revision: str) -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+
+    async def answers(got: Got, line: Line) -> None:
+        await line.answer(200, b"[" + note + b"," + result(got) + b"]")
+
+    async with session_with(speaks(revision, answers), revision) as (session, _):
+        assert (await session.call_tool("t")).content[0].text == "ok"
 
 
 # --- streams ---

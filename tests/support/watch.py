@@ -248,7 +248,7 @@ class Watched:
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # What only some transports have.
+        # A transport may tell more of its messages than others do.
         return getattr(self._inner, name)
 
     def post(self, message: bytes, *given: Any) -> Any:
