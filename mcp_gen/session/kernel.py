@@ -29,6 +29,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.groups import speaking
+from mcp_gen.core.long_texts import holding_texts, with_written_texts
 from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_gen.session.lifecycle import Caller, Lifecycle, lifecycle_of, unsupported
@@ -371,6 +372,9 @@ class Kernel(Generic[C]):
             if kind is Raw:
                 return _with_identity(envelope.response(call.id, result), binding)
             result = project(result, caller.profile.revision).value
+        field = holding_texts(result.__class__)
+        if field:
+            result = with_written_texts(result, field)
         if binding.identity:
             result = binding.whole(result)
         return envelope.response(call.id, result)
