@@ -41,7 +41,7 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
         "pydantic_core",
         "typing_extensions",
     },
-    "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec"},
+    "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec", "orjson"},
 }
 """What else a package may import, where that is limited."""
 

@@ -34,7 +34,7 @@ def with_written_texts(result: Any, field: str) -> Any:
     if items.__class__ is not list:
         return result
     for item in items:
-        text = getattr(item, "text", None)
+        text: Any = getattr(item, "text", None)
         if text.__class__ is str and len(text) >= LONG:
             changed: dict[str, Any] = {field: [_written(item) for item in items]}
             return replace(result, **changed)
@@ -42,7 +42,7 @@ def with_written_texts(result: Any, field: str) -> Any:
 
 
 def _written(item: Any) -> Any:
-    text = getattr(item, "text", None)
+    text: Any = getattr(item, "text", None)
     write = writer()
     if write is None or text.__class__ is not str or len(text) < LONG:
         return item
