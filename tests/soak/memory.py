@@ -8,18 +8,21 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import count, cycle
 from typing import Any
 
 import mcp_wire
 from mcp_gen import Client, ClientSession, Context, Server
-from tests.soak.figures import growth, resident_kb
+from tests.soak.figures import LIMITS, give_back, grown, resident_kb
 
 __all__ = ["STEPS", "Report", "rounds", "run", "soak"]
 
 STEPS = 5
+TURNS = 10
+"""Between them everybody hangs up."""
 
 
 @dataclass
@@ -34,16 +37,18 @@ class Report:
     wrong: list[str] = field(default_factory=list)
     """Errors, log records and tasks that should not be."""
     objects: list[int] = field(default_factory=list)
-    """How many objects the collector knows, as time goes by."""
+    """How many objects the collector knows, whenever everybody has hung up."""
+    blocks: list[int] = field(default_factory=list)
+    """How many blocks of memory are in use then."""
     resident_kb: list[int] = field(default_factory=list)
-    """How much memory the process has, as time goes by."""
+    """How much memory the process has then."""
 
     def line(self) -> str:
         """All of it in one line."""
         return (
             f"{self.calls} calls, {self.reports} reports, {self.messages} log messages, "
             f"{self.cancelled} cancelled, {self.reconnected} reconnected; "
-            f"objects {self.objects}, resident {self.resident_kb} KB"
+            f"at rest: objects {self.objects}, blocks {self.blocks}, resident {self.resident_kb} KB"
         )
 
 
@@ -71,8 +76,8 @@ def a_server() -> Server:
 
 
 class _Soak:
-    def __init__(self, report: Report, goes_on: Callable[[], bool]) -> None:
-        self.server = a_server()
+    def __init__(self, server: Server, report: Report, goes_on: Callable[[], bool]) -> None:
+        self.server = server
         self.report = report
         self.goes_on = goes_on
 
@@ -113,8 +118,8 @@ class _Soak:
             report.wrong.append(f"{session.revision}: progress {heard}")
 
 
-async def soak(sessions: int, goes_on: Callable[[], bool], sample_s: float) -> Report:
-    """Let so many sessions talk while `goes_on`, and tell what was left over."""
+async def soak(sessions: int, turns: Iterable[Callable[[], bool]]) -> Report:
+    """Let so many sessions talk, in turns that go on as long as they say; what was left over."""
     report = Report()
     records = _Records(report)
     loop = asyncio.get_running_loop()
@@ -122,28 +127,28 @@ async def soak(sessions: int, goes_on: Callable[[], bool], sample_s: float) -> R
     before = asyncio.all_tasks()
     logging.getLogger().addHandler(records)
     try:
-        run = _Soak(report, goes_on)
-        sampling = loop.create_task(_sample(report, sample_s))
-        revisions = cycle(mcp_wire.REVISIONS)
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(sessions):
-                tasks.create_task(run.client(next(revisions)))
-        sampling.cancel()
-        await asyncio.wait([sampling])
-        await asyncio.sleep(0)
-        report.wrong += [f"a session is left: {one}" for one in run.server.sessions()]
-        report.wrong += [f"a task is left: {one}" for one in asyncio.all_tasks() - before]
+        server = a_server()
+        for goes_on in turns:
+            run = _Soak(server, report, goes_on)
+            revisions = cycle(mcp_wire.REVISIONS)
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(sessions):
+                    tasks.create_task(run.client(next(revisions)))
+            await asyncio.sleep(0)
+            report.wrong += [f"a session is left: {one}" for one in server.sessions()]
+            report.wrong += [f"a task is left: {one}" for one in asyncio.all_tasks() - before]
+            _sample(report)
     finally:
         logging.getLogger().removeHandler(records)
     return report
 
 
-async def _sample(report: Report, every_s: float) -> None:
-    while True:
-        await asyncio.sleep(every_s)
-        gc.collect()
-        report.objects.append(len(gc.get_objects()))
-        report.resident_kb.append(resident_kb())
+def _sample(report: Report) -> None:
+    gc.collect()
+    give_back()
+    report.objects.append(len(gc.get_objects()))
+    report.blocks.append(sys.getallocatedblocks())
+    report.resident_kb.append(resident_kb())
 
 
 class _Records(logging.Handler):
@@ -163,14 +168,22 @@ def rounds(number: int) -> Callable[[], bool]:
     return lambda: next(counted) < number
 
 
+def for_a_while(seconds: float) -> Iterator[Callable[[], bool]]:
+    """Turns that take so long together."""
+    began_s = time.monotonic()
+    for number in range(1, TURNS + 1):
+        yield partial(_is_before, began_s + seconds * number / TURNS)
+
+
+def _is_before(end_s: float) -> bool:
+    return time.monotonic() < end_s
+
+
 def run(seconds: float, sessions: int, *, as_json: bool) -> int:
     """Run it, and print what came of it; the exit status."""
-    end_s = time.monotonic() + seconds
-    sample_s = max(0.25, seconds / 60)
-    report = asyncio.run(soak(sessions, lambda: time.monotonic() < end_s, sample_s))
-    for name, samples in (("objects", report.objects), ("memory", report.resident_kb)):
-        if growth(samples) > 0.05:
-            report.wrong.append(f"{name} grow: {samples}")
+    report = asyncio.run(soak(sessions, for_a_while(seconds)))
+    for name in LIMITS:
+        report.wrong += grown(name, getattr(report, name))
     if as_json:
         print(json.dumps(asdict(report)))
         return bool(report.wrong)

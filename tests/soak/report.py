@@ -10,16 +10,11 @@ from typing import Any
 from rich.table import Table
 
 import mcp_wire
-from tests.soak.figures import compared, growth
+from tests.soak.figures import LIMITS, grown, growth
 from tests.soak.server import State
 
 __all__ = ["Report"]
 
-LIMITS = {"objects": 0.05, "blocks": 0.02, "resident_kb": 0.05}
-"""How much more there may be at the end than after the beginning, as a part of it."""
-SLACK = {"objects": 300, "blocks": 1000, "resident_kb": 1024}
-"""How much more there may be besides: what is made when it is first used, timers that have been
-cancelled and are not yet dropped."""
 MOST = 50
 
 
@@ -62,12 +57,9 @@ class Report:
 
     def judge(self) -> None:
         """Blame what grows, and name the kinds of objects that there are more of."""
-        for name, limit in LIMITS.items():
-            samples = [getattr(one, name) for one in self.rounds]
-            before, after = compared(samples)
-            if after > before * (1 + limit) + SLACK[name]:
-                grown = f"from {before:,} to {after:,}"
-                self.blame([f"{name} grow {grown}: {samples}; {self._more()}"])
+        for name in LIMITS:
+            what = grown(name, [getattr(one, name) for one in self.rounds])
+            self.blame(f"{one}; {self._more()}" for one in what)
 
     def _more(self) -> str:
         known = [one.kinds for one in self.rounds if one.kinds]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import logging
 import os
@@ -21,7 +20,7 @@ from mcp_gen.server.asking import Accepted
 from mcp_gen.server.web import run_http
 from mcp_gen.transports.asgi import send_answer
 from mcp_gen.transports.http import AsgiApp, Receive, Scope, Send
-from tests.soak.figures import resident_kb
+from tests.soak.figures import give_back, resident_kb
 
 __all__ = ["KEPT_S", "MAX_BODY_BYTES", "STATE_PATH", "State"]
 
@@ -222,7 +221,7 @@ class Observed:
         """How the process is; after a collection of garbage, if that is asked for."""
         if query:
             gc.collect()
-            _give_back()
+            give_back()
         objects = gc.get_objects() if query else []
         kinds = Counter(type(one).__qualname__ for one in objects) if query == b"kinds" else {}
         return State(
@@ -235,13 +234,6 @@ class Observed:
             waiting=len(self._waiting),
             kinds=dict(kinds),
         )
-
-
-def _give_back() -> None:
-    """Give free memory back, where the C library can: what it keeps for later comes and goes."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from tests.soak.report import Report
 from tests.soak.rude import RUDE
 from tests.soak.server import State
 
-SHORT = Plan(seed=1, seconds=0, clients=16, round_s=0.4, idle_s=0.5, rest_s=8)
+SHORT = Plan(seed=1, seconds=0, clients=16, round_s=0.4, idle_s=0.4, rest_s=8)
 
 
 async def test_mixed_traffic_over_http_loses_no_answer_and_leaves_nothing_behind() -> None:
