@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.client import Client
     from mcp_gen.client.session import ClientSession
     from mcp_gen.core.errors import (
+        HttpError,
         InvalidParams,
         InvalidRequest,
         LifespanError,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         ProtocolError,
         RequestTimeout,
         ResourceNotFound,
+        SessionExpired,
         SessionLost,
         ToolError,
         TransportError,
@@ -51,6 +53,7 @@ __all__ = [
     "Declined",
     "Depends",
     "FileResources",
+    "HttpError",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",
@@ -66,6 +69,7 @@ __all__ = [
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
+    "SessionExpired",
     "SessionLost",
     "Structured",
     "ToolError",

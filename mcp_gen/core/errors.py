@@ -12,7 +12,9 @@ McpGenError
 ├── ToolError              a tool's result says that it failed
 ├── ResourceNotFound       there is no such resource
 ├── TransportError         messages cannot be moved
+│   ├── HttpError          an HTTP answer that is no answer; `status` says which
 │   └── SessionLost        the connection ended while something was waited for
+│       └── SessionExpired the server does not know the HTTP session any more
 ├── RequestTimeout         no answer in time
 ├── LifespanError          what a server needs to serve could not be set up
 ├── ProjectionError        a value that another revision cannot hold
@@ -21,10 +23,11 @@ McpGenError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
+    "HttpError",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",
@@ -37,6 +40,7 @@ __all__ = [
     "ProtocolError",
     "RequestTimeout",
     "ResourceNotFound",
+    "SessionExpired",
     "SessionLost",
     "ToolError",
     "TransportError",
@@ -173,8 +177,32 @@ class TransportError(McpGenError):
     """Messages cannot be moved: a command that does not start, a pipe that is closed."""
 
 
+class HttpError(TransportError):
+    """The server answered a request with an HTTP status that says no.
+
+    `error` is the JSON-RPC error in the body, where there is one; `headers` are those of the
+    answer, by name in lower case (`www-authenticate` says what a 401 asks for).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int,
+        error: McpError | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = error
+        self.headers: Mapping[str, str] = headers or {}
+
+
 class SessionLost(TransportError):
     """The connection ended while an answer was waited for."""
+
+
+class SessionExpired(SessionLost):
+    """The server does not know the session any more: the request has not been looked at."""
 
 
 class RequestTimeout(McpGenError):

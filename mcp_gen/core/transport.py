@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from mcp_gen.core.errors import McpGenError
     from mcp_gen.core.headers import Headers
+    from mcp_wire.profile import Profile
 
-__all__ = ["Answer", "Duplex", "Exchange", "Receiver", "Reply"]
+__all__ = ["Answer", "Asked", "Duplex", "Exchange", "Lines", "Posts", "Receiver", "Reply"]
 
 
 class Receiver(Protocol):
@@ -42,6 +44,66 @@ class Duplex(Protocol):
 
     async def drain(self) -> None:
         """Wait until the peer has read enough for more to be sent."""
+        ...
+
+    async def close(self) -> None:
+        """Send what is queued, then end. Calling it twice does nothing."""
+        ...
+
+
+Lines: TypeAlias = Sequence[tuple[bytes, bytes]]
+"""Headers: names in lower case, and values."""
+
+
+class Asked(Protocol):
+    """A request of a client's that is posted: whoever waits for its answer."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the receiver has got the answer, or nobody waits for it any more."""
+        ...
+
+    def fail(self, error: McpGenError) -> None:
+        """No answer will come; `error` says why."""
+        ...
+
+
+@runtime_checkable
+class Posts(Protocol):
+    """A duplex to an HTTP server: each request is a POST of its own, and can fail by itself.
+
+    What comes, answers too, goes to the receiver.
+    """
+
+    async def start(self, receiver: Receiver) -> None:
+        """Begin to deliver. Raises TransportError where it cannot."""
+        ...
+
+    def speak(self, profile: Profile, *, agreed: bool) -> None:
+        """What is sent from now on is of this revision; it is new to the server until `agreed`.
+
+        A session that there was is left.
+        """
+        ...
+
+    def listen(self) -> None:
+        """Hear what belongs to no request, where the revision has a stream for that."""
+        ...
+
+    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
+        """Send a request; gives what drops it."""
+        ...
+
+    def tell(self, message: bytes, headers: Lines) -> None:
+        """Send a notification; those of one client arrive in their order."""
+        ...
+
+    def send(self, message: bytes) -> None:
+        """Send an answer, or what may overtake others."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until what was told has arrived."""
         ...
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ from mcp_gen.session.link import Link
 from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from msgspec import Raw
 
@@ -51,6 +51,8 @@ class ClientLink(Link):
         self._telling: asyncio.Task[None] | None = None
         self._held: list[bytes] | None = None
         """Messages that came right behind the opening's answer, which decides how they are read."""
+        self.begin_again: Callable[[], Awaitable[None]] | None = None
+        """Opens a new session where the server has ended the one that there was."""
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
 
@@ -59,6 +61,9 @@ class ClientLink(Link):
         self._connection.profile = profile
         self._make_routes = routes
         self._routes = None
+
+    def attempt(self, profile: Profile) -> None:
+        """What is sent until something is agreed on is of this revision."""
 
     def changed(self) -> None:
         """Hooks were added: make the routes anew when they are next asked for."""

@@ -6,7 +6,8 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transport
 from __future__ import annotations
 
 import binascii
-from base64 import b64decode
+import re
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers
     from mcp_wire.profile import Profile
 
-__all__ = ["HeaderCheck", "decoded_value"]
+__all__ = ["HeaderCheck", "about_what", "decoded_value", "encoded_value", "value_at"]
 
 _NAMES = ("name", "uri", "task_id")
 """The fields of params that one header repeats, whichever of them there is."""
 _WIRE_NAMES = ("name", "uri", "taskId")
 
 _OPEN, _CLOSE = b"=?base64?", b"?="
+_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+"""Text that is a header's value as it is: visible ASCII with blanks inside."""
 
 
 class HeaderCheck:
@@ -72,7 +75,7 @@ class HeaderCheck:
             given, wanted = raw.get(self._method), method.encode()
             if given != wanted and (given is None or given.strip() != wanted):
                 raise self._expected(self._profile.method_header, method)
-        about = _about(params) if self._name else None
+        about = about_what(params) if self._name else None
         if about is not None:
             given = raw.get(self._name)
             if given != about.encode() and (given is None or decoded_value(given) != about):
@@ -89,7 +92,7 @@ class HeaderCheck:
         values = json.decode(arguments) if isinstance(arguments, Raw) else arguments
         for end, path in paths.items():
             given = headers.raw.get(self.param_prefix + end)
-            if not _same(given, _at(values, path)):
+            if not _same(given, value_at(values, path)):
                 name = f"{self._profile.param_header_prefix}{end.decode()}"
                 where = ".".join(("$.params.arguments", *path))
                 raise header_mismatch(
@@ -115,6 +118,15 @@ def decoded_value(value: bytes) -> str | None:
         return None
 
 
+def encoded_value(text: str) -> bytes:
+    """A header's value that stands for this text; see `decoded_value`."""
+    if (not text or _PLAIN.fullmatch(text)) and not (
+        text.startswith("=?base64?") and text.endswith("?=")
+    ):
+        return text.encode("ascii")
+    return _OPEN + b64encode(text.encode()) + _CLOSE
+
+
 def _same(given: bytes | None, value: Any) -> bool:
     """Whether a header repeats an argument. One that is absent or null has no header."""
     if value is None or given is None:
@@ -135,7 +147,7 @@ def _same(given: bytes | None, value: Any) -> bool:
     return True
 
 
-def _about(params: Any) -> str | None:
+def about_what(params: Any) -> str | None:
     """The name, or the URI, of what a request is about."""
     if isinstance(params, dict):
         members = cast("dict[str, Any]", params)
@@ -151,7 +163,8 @@ _fields: dict[type[Any], str] = {}
 """Which of them the params of a kind have."""
 
 
-def _at(values: Any, path: tuple[str, ...]) -> Any:
+def value_at(values: Any, path: tuple[str, ...]) -> Any:
+    """The argument at a path; None where there is none."""
     for name in path:
         if not isinstance(values, dict):
             return None

@@ -82,7 +82,8 @@ class Link(ABC):
             RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
             SessionLost: the connection ended first.
         """
-        return await self.request_via(self._transport, method, params, timeout_s, progress)
+        way = self._way(method, params)
+        return await self.request_via(way, method, params, timeout_s, progress)
 
     async def request_via(
         self,
@@ -104,7 +105,7 @@ class Link(ABC):
             params = self._with_token(params, id)
             self._reports[id] = progress
         try:
-            way.send(envelope.request(id, method.name, params))
+            self._ask(way, id, waiter, envelope.request(id, method.name, params))
             return await waiter
         except (RequestTimeout, asyncio.CancelledError):
             self._connection.forget_request(id)
@@ -114,6 +115,14 @@ class Link(ABC):
             self._reports.pop(id, None)
             if timer:
                 timer.cancel()
+
+    def _way(self, method: Method[Any, Any], params: Any) -> Way:
+        """Where this request is sent."""
+        return self._transport
+
+    def _ask(self, way: Way, id: RequestId, waiter: Waiter, message: bytes) -> None:
+        """Send a request, whose answer is for `waiter`."""
+        way.send(message)
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification."""

@@ -341,8 +341,21 @@ def test_a_server_of_revisions_that_there_are_not_cannot_be_made(revisions: list
 # --- what cannot be connected to ---
 
 
-@pytest.mark.parametrize("target", ["python server.py", "", []], ids=repr)
-async def test_a_command_that_is_no_list_of_words_is_refused(target: Any) -> None:
+@pytest.mark.parametrize("target", ["", "  ", []], ids=repr)
+async def test_a_command_without_words_is_refused(target: Any) -> None:
     async with Client("test") as client:
-        with pytest.raises(UsageError, match="expected a command as a list of words"):
+        with pytest.raises(UsageError, match="expected a URL or a command, got nothing"):
             await client.connect(target)
+
+
+@pytest.mark.parametrize("url", ["ftp://localhost/mcp", "http:///mcp", "http://localhost:port/"])
+async def test_a_url_that_is_none_of_http_is_refused(url: str) -> None:
+    async with Client("test") as client:
+        with pytest.raises(UsageError, match="expected a URL"):
+            await client.connect(url)
+
+
+async def test_headers_for_what_has_none_are_refused() -> None:
+    async with Client("test") as client:
+        with pytest.raises(UsageError, match="are for URLs"):
+            await client.connect(server_of(*ALL), bearer="token")

@@ -10,8 +10,8 @@ import pytest
 from msgspec import Meta
 
 from mcp_gen import McpError, Server, UsageError
+from mcp_gen.core.header_params import MARK, marked_params
 from mcp_gen.core.headers import Headers
-from mcp_gen.server.header_params import MARK, marked_params
 from mcp_gen.session.http_headers import HeaderCheck, decoded_value
 from tests.support.asgi import Reply, headers_of, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
