@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.session import ClientSession
     from mcp_gen.core.errors import (
         HttpError,
+        InputRefused,
         InvalidParams,
         InvalidRequest,
         LifespanError,
@@ -54,6 +55,7 @@ __all__ = [
     "Depends",
     "FileResources",
     "HttpError",
+    "InputRefused",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",

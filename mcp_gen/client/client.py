@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from types import TracebackType
+from collections.abc import Coroutine, Mapping
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.client.negotiate import Identity, Negotiation, Verdicts
+from mcp_gen.client.identity import Identity
+from mcp_gen.client.negotiate import Negotiation, Verdicts
+from mcp_gen.client.offer import FormHandler, Offer, RootsSource, SamplingHandler, UrlHandler
+from mcp_gen.client.offering import Offers
+from mcp_gen.client.settings import Checks, Settings
 from mcp_gen.client.targets import reach
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport import Posts
@@ -24,12 +28,67 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 
-class Client:
-    """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions."""
+class Client(Offers):
+    """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions.
 
-    def __init__(self, name: str, version: str = "0.0.0", *, title: str | None = None) -> None:
-        info = latest.Implementation(name=name, version=version, title=title)
-        self._identity = Identity(info, latest.ClientCapabilities())
+    Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
+    user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
+    may work on, or what gives them. What is not given is not declared; see the decorators of the
+    same names. `experimental` and `extensions` are declared as they are, by name.
+
+    A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
+    all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
+    `max_cached` results are kept per session for as long as the server allows, 0 for none.
+    `checks` is what becomes of what a server may not send: `lenient` passes it over, `report` tells
+    of it (see `on_report`), `strict` makes the result an error, too; no session is ended for it.
+    `log_level` is how severe log messages must be to be sent. Every `keep_alive_s` a server is
+    asked whether it is there; one that is silent for `keep_alive_timeout_s` is given up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str = "0.0.0",
+        *,
+        title: str | None = None,
+        sampling: SamplingHandler | None = None,
+        elicitation: FormHandler | None = None,
+        elicitation_url: UrlHandler | None = None,
+        roots: RootsSource | None = None,
+        experimental: Mapping[str, dict[str, Any]] | None = None,
+        extensions: Mapping[str, dict[str, Any]] | None = None,
+        timeout_s: float = 60.0,
+        max_timeout_s: float = 3600.0,
+        max_pages: int = 1000,
+        max_rounds: int = 10,
+        max_cached: int = 256,
+        checks: Checks = "lenient",
+        log_level: latest.LoggingLevel | None = None,
+        keep_alive_s: float | None = None,
+        keep_alive_timeout_s: float = 10.0,
+    ) -> None:
+        super().__init__(
+            Offer(
+                sampling=sampling,
+                elicitation=elicitation,
+                elicitation_url=elicitation_url,
+                roots=roots,
+                experimental=experimental,
+                extensions=extensions,
+            )
+        )
+        self._info = latest.Implementation(name=name, version=version, title=title)
+        self._settings = Settings(
+            timeout_s=timeout_s,
+            max_timeout_s=max_timeout_s,
+            max_pages=max_pages,
+            max_rounds=max_rounds,
+            max_cached=max_cached,
+            checks=checks,
+            log_level=log_level,
+            keep_alive_s=keep_alive_s,
+            keep_alive_timeout_s=keep_alive_timeout_s,
+        )
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
@@ -62,14 +121,18 @@ class Client:
         headers: HeadersFrom | None = None,
         bearer: str | None = None,
         http_client: Any = None,
+        results: str | ModuleType | None = None,
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
+        restart: bool = True,
     ) -> ClientSession:
         """Connect to a URL, a command (its words, or one line), a Server, or a transport.
 
         `revision` pins the protocol revision; without it the newest that both sides speak is used,
         found by asking and, after `probe_timeout_s` of silence, by a handshake. What a server
-        turned out to speak is remembered for the next time.
+        turned out to speak is remembered for the next time. `results` is the revision that results
+        are given at, by its date or its module: the default is the one that was pinned, or else the
+        newest. With `restart` a server that went away is connected to again, where it can be.
 
         For URLs: `headers` go with every request, a mapping or a function that is called before
         each, sync or async; `bearer` is a token; `http_client` an AsyncClient of httpx2 or httpx
@@ -92,16 +155,29 @@ class Client:
             http_client=http_client,
             probe_timeout_s=probe_timeout_s,
         )
-        negotiation = Negotiation(
-            found,
-            self._identity,
-            self._verdicts,
-            open_link=self._open_link,
-            drop_link=self._drop_link,
-            probe_timeout_s=probe_timeout_s,
-            timeout_s=timeout_s,
-        )
-        return await negotiation.session(revision)
+        identity = Identity(self._info, self._offer.copy(), self._settings, _results_at(results))
+
+        async def open_session() -> ClientSession:
+            negotiation = Negotiation(
+                found,
+                identity,
+                self._verdicts,
+                open_link=self._open_link,
+                drop_link=self._drop,
+                probe_timeout_s=probe_timeout_s,
+                timeout_s=timeout_s,
+            )
+            return await negotiation.session(revision)
+
+        async def open_again() -> ClientSession:
+            if identity.link is not None:
+                await self._drop(identity.link)
+            return await open_session()
+
+        session = await open_session()
+        if restart and found.again:
+            session.restart = open_again
+        return session
 
     async def _open_link(self, transport: Duplex | Posts) -> ClientLink:
         link = self._link(transport)
@@ -109,7 +185,7 @@ class Client:
         try:
             await link.open()
         except BaseException:
-            await self._drop_link(link)
+            await self._drop(link)
             raise
         return link
 
@@ -120,14 +196,28 @@ class Client:
             return HttpLink(transport, self.hooks)
         return ClientLink(transport, self.hooks)
 
-    async def _drop_link(self, link: ClientLink) -> None:
+    def _serve(self, work: Coroutine[Any, Any, None]) -> None:
+        self._serving.append(asyncio.get_running_loop().create_task(work))
+
+    async def _drop(self, link: ClientLink) -> None:
         if link in self._links:
             self._links.remove(link)
         await link.close()
 
-    def _serve(self, work: Coroutine[Any, Any, None]) -> None:
-        self._serving.append(asyncio.get_running_loop().create_task(work))
+    async def _tell_roots_changed(self) -> None:
+        for link in list(self._links):
+            session: ClientSession | None = link.session
+            if session is not None:
+                await session.tell_roots_changed()
 
     def _hooks_changed(self) -> None:
         for link in self._links:
             link.changed()
+
+
+def _results_at(results: str | ModuleType | None) -> str | None:
+    if results is None:
+        return None
+    profile = getattr(results, "PROFILE", None)
+    name: str = profile.revision if profile is not None else str(results)
+    return select([name])[0]

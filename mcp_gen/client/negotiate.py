@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import mcp_wire
-from mcp_gen.client.session import ClientSession
 from mcp_gen.core.errors import (
     HttpError,
     McpError,
@@ -20,39 +19,18 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.core.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_gen.session.asking import Asking
-from mcp_wire import latest
-from mcp_wire.handlers import ClientHandlers
 
 if TYPE_CHECKING:
+    from mcp_gen.client.identity import Identity
+    from mcp_gen.client.session import ClientSession
     from mcp_gen.client.targets import Reach
     from mcp_gen.core.transport import Duplex, Posts
     from mcp_gen.session.client import ClientLink
-    from mcp_wire import common
     from mcp_wire.profile import Profile
 
-__all__ = ["Identity", "Negotiation", "Verdict", "Verdicts"]
-
-
-class Identity:
-    """Who the client is, at any revision."""
-
-    def __init__(
-        self, info: latest.Implementation, capabilities: latest.ClientCapabilities
-    ) -> None:
-        self.info = info
-        self.capabilities = capabilities
-
-    def at(self, revision: str) -> tuple[Any, Any]:
-        """Implementation and ClientCapabilities of a revision."""
-        return project(self.info, revision).value, project(self.capabilities, revision).value
-
-
-class _Handlers(ClientHandlers[Any]):
-    async def ping(self, ctx: Any, params: common.RequestParams) -> common.EmptyResult:
-        return latest.EmptyResult()
+__all__ = ["Negotiation", "Verdict", "Verdicts"]
 
 
 class Verdict(NamedTuple):
@@ -104,17 +82,21 @@ class Negotiation:
             McpError, RequestTimeout, SessionLost: it would not, did not, or went away.
         """
         try:
-            if revision is not None:
-                return await self._pinned(revision)
-            session = await self._remembered()
-            if session is None:
-                session = await self._probe()
-            if self._reach.key is not None:
-                self._verdicts[self._reach.key] = Verdict(session.revision, self._older)
-            return session
+            session = await self._opened(revision)
+            await session.begin()
         except BaseException:
             await self._hang_up()
             raise
+        self._identity.link = self._link
+        return session
+
+    async def _opened(self, revision: str | None) -> ClientSession:
+        if revision is not None:
+            return await self._pinned(revision)
+        session = await self._remembered() or await self._probe()
+        if self._reach.key is not None:
+            self._verdicts[self._reach.key] = Verdict(session.revision, self._older)
+        return session
 
     async def _remembered(self) -> ClientSession | None:
         verdict = self._verdicts.pop(self._reach.key, None)
@@ -238,7 +220,7 @@ class _Opener:
             raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
         self._agree(spoken)
         results_at = revision if pinned else mcp_wire.LATEST
-        session = ClientSession(
+        session = self._identity.session_over(
             self._link, spoken, results_at=results_at, meta=meta, opening=opening
         )
         await self._say_ready(spoken, session)
@@ -248,7 +230,8 @@ class _Opener:
 
     def _agree(self, spoken: Profile) -> None:
         dispatch = import_module(f"{spoken.module}.dispatch")
-        self._link.agree(spoken, dispatch.ClientDispatcher(_Handlers(), self._link.hooks).routes)
+        answers = self._identity.answers(spoken)
+        self._link.agree(spoken, dispatch.ClientDispatcher(answers, self._link.hooks).routes)
 
     async def _say_ready(self, spoken: Profile, session: ClientSession) -> None:
         if spoken.ready:

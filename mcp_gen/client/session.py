@@ -2,29 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
 import mcp_wire
-from mcp_gen.session.asking import Asking, AtRevision
+from mcp_gen.client.asking import ClientAsking
+from mcp_gen.client.cache import ResponseCache
+from mcp_gen.client.pages import walked
+from mcp_gen.client.returns import Returns
+from mcp_gen.client.visits import Visits
+from mcp_gen.client.watching import Subscriptions, Watch
+from mcp_gen.core.errors import McpGenError, SessionLost, UsageError
+from mcp_gen.session.asking import AtRevision
+from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from mcp_gen.client.identity import Identity
+    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.errors import UrlElicitation
     from mcp_gen.session.client import ClientLink
-    from mcp_wire import latest
+    from mcp_wire import common
+    from mcp_wire.callers import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSession"]
+
+T = TypeVar("T")
+
+_READS = frozenset(
+    call.__name__
+    for call in (
+        ServerCaller.complete,
+        ServerCaller.discover,
+        ServerCaller.get_prompt,
+        ServerCaller.list_prompts,
+        ServerCaller.list_resource_templates,
+        ServerCaller.list_resources,
+        ServerCaller.list_tools,
+        ServerCaller.ping,
+        ServerCaller.read_resource,
+    )
+)
+"""The requests that change nothing: they may be made again, whatever became of the first."""
 
 
 class ClientSession(AtRevision, ServerCaller):
     """A server, and what was agreed with it. Made by `Client.connect`.
 
-    Results come as the newest types, or as those of the revision that was pinned.
+    Results come as the newest types, or as those of the revision that was pinned or asked for.
+    Where the server can be started anew, one that went away is, with the next request; requests
+    that only read are made again. Of any other request nobody knows what became of it: it raises
+    SessionLost.
     """
 
     def __init__(
@@ -35,13 +69,51 @@ class ClientSession(AtRevision, ServerCaller):
         results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
+        identity: Identity,
     ) -> None:
-        asking = Asking(link, mcp_wire.profile(results_at), link.hooks.outbound, self)
-        requests = import_module(f"{profile.module}.requests")
-        super().__init__(profile, requests.ToServer(asking), meta)
+        self._identity = identity
+        self.default_timeout_s = identity.settings.timeout_s
+        self.restart: Callable[[], Awaitable[ClientSession]] | None = None
+        """What starts the server anew and leads this session to it; None if nothing can."""
+        self._restarting = asyncio.Lock()
+        self._closed = False
+        self.watches: set[Watch] = set()
+        """The watches that are open."""
+        self._log_level: str | None = identity.settings.log_level
+        self._visits = Visits()
+        self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
+
+    def bind(
+        self,
+        link: ClientLink,
+        profile: Profile,
+        *,
+        results_at: str,
+        meta: dict[str, Any] | None,
+        opening: Any,
+    ) -> None:
+        """Use this connection from now on, on which something has just been agreed."""
+        settings = self._identity.settings
         self._link = link
+        link.max_wait_s = settings.max_timeout_s
+        link.on_news, link.on_lost = self._hear, self._lose
+        clock = asyncio.get_running_loop().time
+        self.cache = ResponseCache(
+            profile, settings.max_cached, clock=clock, principal=lambda: link.principal
+        )
+        """What the server said that still holds good; `cache.clear()` forgets it."""
+        self._returns = Returns(self)
+        self.subscriptions = Subscriptions(self)
+        """The resources that are watched, where each is subscribed to by a request."""
+        self._results_at = results_at
+        asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
+        requests = import_module(f"{profile.module}.requests")
+        AtRevision.__init__(self, profile, requests.ToServer(asking), meta)
+        self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
+
+    # --- what was agreed ---
 
     @property
     def server_info(self) -> Any:
@@ -64,17 +136,275 @@ class ClientSession(AtRevision, ServerCaller):
         instructions: str | None = self.opening.instructions
         return instructions
 
-    async def tools(self) -> AsyncIterator[latest.Tool]:
-        """All of the server's tools, page after page."""
-        cursor: str | None = None
-        while True:
-            page = await self.list_tools(cursor)
-            for tool in page.tools:
-                yield tool
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+    # --- lists ---
+
+    def tools(self) -> AsyncIterator[latest.Tool]:
+        """All of the server's tools, page after page.
+
+        Raises, as the other lists do, ProtocolError: more pages than `max_pages` of the client, or
+        a cursor that leads back.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
+        """
+        most = self._identity.settings.max_pages
+        return walked("tools", self.list_tools, lambda page: page.tools, most)
+
+    def resources(self) -> AsyncIterator[latest.Resource]:
+        """All of the server's resources, page after page."""
+        most = self._identity.settings.max_pages
+        return walked("resources", self.list_resources, lambda page: page.resources, most)
+
+    def resource_templates(self) -> AsyncIterator[latest.ResourceTemplate]:
+        """All of the server's resource templates, page after page."""
+        most = self._identity.settings.max_pages
+        return walked(
+            "resource templates",
+            self.list_resource_templates,
+            lambda page: page.resource_templates,
+            most,
+        )
+
+    def prompts(self) -> AsyncIterator[latest.Prompt]:
+        """All of the server's prompts, page after page."""
+        most = self._identity.settings.max_pages
+        return walked("prompts", self.list_prompts, lambda page: page.prompts, most)
+
+    # --- tools ---
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+        returns: None = None,
+        retry: bool = False,
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+        returns: type[T],
+        retry: bool = False,
+    ) -> T: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+        returns: Any = None,
+        retry: bool = False,
+    ) -> Any:
+        """Call a tool. The result comes back as it is, also where the tool failed.
+
+        With `returns`, a type that msgspec reads or a pydantic model, comes the tool's structured
+        content as a value of that type: compared with the tool's output schema first, which is
+        listed once; and read from the text, as JSON, where the server has no structured content.
+
+        With `retry` the call is made again if the server went away and the tool says that it is
+        idempotent (`idempotentHint`).
+
+        Raises:
+            ToolError: with `returns`, the tool failed.
+            InvalidParams: with `returns`, it gave something else than its schema or the type says.
+            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+        """
+        fields: dict[str, Any] = {
+            "name": name,
+            "arguments": arguments,
+            "task": task,
+            "input_responses": input_responses,
+            "request_state": request_state,
+        }
+        try:
+            result = await self._ask(
+                "call_tool", fields, meta=meta, timeout_s=timeout_s, progress=progress
+            )
+        except SessionLost:
+            if not retry or self.restart is None or not await self._is_idempotent(name):
+                raise
+            result = await self._ask(
+                "call_tool", fields, meta=meta, timeout_s=timeout_s, progress=progress
+            )
+        return result if returns is None else await self._returns.read(name, result, returns)
+
+    async def _is_idempotent(self, name: str) -> bool:
+        """Whether a tool says that calling it twice does no more than calling it once."""
+        self._returns.forget()
+        annotations = getattr(await self._returns.tool(name), "annotations", None)
+        return annotations is not None and annotations.idempotent_hint is True
+
+    # --- changes ---
+
+    def watch(
+        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+    ) -> Watch:
+        """Hear when resources change, and when there are other tools, prompts or resources.
+
+            async with session.watch("file:///a", tools=True) as changes:
+                async for change in changes: ...
+
+        `uris` are the resources; `changes.honoured` says what the server will tell of.
+
+        Raises:
+            UsageError: nothing to watch.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
+        """
+        if not (uris or tools or prompts or resources):
+            raise UsageError("watch: name the URIs of resources, or give `tools=True` or the like")
+        wanted = latest.SubscriptionFilter(
+            tools_list_changed=tools or None,
+            prompts_list_changed=prompts or None,
+            resources_list_changed=resources or None,
+            resource_subscriptions=list(dict.fromkeys(uris)) or None,
+        )
+        return Watch(self, wanted)
+
+    async def listen(
+        self, wanted: latest.SubscriptionFilter, opened: Callable[[RequestId], None]
+    ) -> None:
+        """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
+        outlet = self._link.listening(opened)
+        asking = ClientAsking(
+            self._link, self.profile, self._results_at, self, self._identity, self.cache, outlet
+        )
+        requests = import_module(f"{self.profile.module}.requests")
+        once = AtRevision(self.profile, requests.ToServer(asking), self._meta)
+        await once._ask(
+            "subscriptions_listen",
+            {"notifications": wanted},
+            meta=None,
+            timeout_s=None,
+            progress=None,
+        )
+
+    async def set_log_level(self, level: latest.LoggingLevel) -> None:
+        """Say how severe log messages must be to be sent; hooks `on_logging_message` get them.
+
+        Until 2025-11-25 that is a request; from 2026-07-28 every later request says so.
+
+        Raises:
+            McpError: the server has no log messages.
+        """
+        self._log_level = level
+        await self._say_log_level(level)
+
+    async def _say_log_level(self, level: Any) -> None:
+        key = self.profile.log_level_key
+        if key is None:
+            await self.set_level(level)
+        else:
+            self._meta = {**(self._meta or {}), key: level}
+
+    async def wait_visited(self, page: UrlElicitation | str, timeout_s: float) -> bool:
+        """Wait until the server says that the user is done with a page, by its elicitation id.
+
+        False if it did not within `timeout_s`; servers need not say so, and at 2026-07-28 they
+        have no way to.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
+        """
+        id = page if isinstance(page, str) else page.elicitation_id
+        return id is not None and await self._visits.wait(id, timeout_s)
+
+    # --- beginning, ending, beginning again ---
+
+    async def begin(self) -> None:
+        """What is done when a connection has just been opened. For `Client.connect`."""
+        settings = self._identity.settings
+        if self._log_level is not None and self.server_capabilities.logging is not None:
+            await self._say_log_level(self._log_level)
+        if settings.keep_alive_s is not None:
+            ask = self.ping if self.profile.alive else self.discover
+            self._link.keep_alive(ask, settings.keep_alive_s, settings.keep_alive_timeout_s)
+
+    async def tell_roots_changed(self) -> None:
+        """Tell the server that the roots are others, where it was told of roots and can be told."""
+        if self.profile.roots_changed is None or not self._identity.offer.has_roots:
+            return
+        if not self._link.is_lost:
+            await self.notify_roots_list_changed()
 
     async def close(self) -> None:
         """End the session."""
+        self._closed = True
         await self._link.close()
+
+    async def _ask(
+        self,
+        name: str,
+        fields: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> Any:
+        link = self._link
+        if link.is_lost:
+            await self._restart(link)  # nothing has been sent: any request may go to a new server
+            link = self._link
+        try:
+            return await super()._ask(
+                name, fields, meta=meta, timeout_s=timeout_s, progress=progress
+            )
+        except SessionLost:
+            if name not in _READS or not link.is_lost:
+                raise
+            await self._restart(link)
+        return await super()._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
+
+    async def _restart(self, lost: ClientLink) -> None:
+        """Go on with a server that was started anew; whoever comes first starts it.
+
+        Raises:
+            SessionLost: it cannot be.
+        """
+        async with self._restarting:
+            if self._link is not lost:
+                return
+            if self.restart is None or self._closed or lost.is_closed:
+                raise lost.lost_error()
+            try:
+                await self.restart()
+            except McpGenError as error:
+                why = lost.lost_error()
+                raise SessionLost(f"{why}; starting it anew failed: {error}") from error
+
+    # --- what came ---
+
+    def _hear(self, news: str, params: Any) -> None:
+        """A notification came; `news` is its place on a Profile."""
+        self.cache.hear(news, getattr(params, "uri", None))
+        if news == "tools_changed":
+            self._returns.forget()
+        elif news == "elicitation_complete":
+            self._visits.done(params.elicitation_id)
+        for watch in list(self.watches):
+            watch.hear(news, params)
+
+    def _lose(self, error: SessionLost) -> None:
+        for watch in list(self.watches):
+            watch.lost(error)

@@ -71,7 +71,7 @@ def reach(
     if isinstance(target, str | Sequence):
         return _by_command(shlex.split(target) if isinstance(target, str) else list(target))
     if isinstance(target, Serves):
-        return Reach(lambda: _in_memory(target, background))
+        return Reach(lambda: _in_memory(target, background), again=True)
     return Reach(lambda: target)
 
 

@@ -16,6 +16,7 @@ McpGenError
 │   └── SessionLost        the connection ended while something was waited for
 │       └── SessionExpired the server does not know the HTTP session any more
 ├── RequestTimeout         no answer in time
+├── InputRefused           what a server asked for before it goes on was not given
 ├── LifespanError          what a server needs to serve could not be set up
 ├── ProjectionError        a value that another revision cannot hold
 └── UsageError             ours to fix: a call that makes no sense as written
@@ -28,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
     "HttpError",
+    "InputRefused",
     "InvalidParams",
     "InvalidRequest",
     "LifespanError",
@@ -207,6 +209,15 @@ class SessionExpired(SessionLost):
 
 class RequestTimeout(McpGenError):
     """No answer came in time. The request has been cancelled."""
+
+
+class InputRefused(McpGenError):
+    """A server asked for something before it goes on, and this client's side did not give it.
+
+    Such a request has no answer: it is given up.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+    """
 
 
 class LifespanError(McpGenError):

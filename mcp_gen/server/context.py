@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
 
-from mcp_gen.server.rounds import earlier_rounds, rounds_of, together
+from mcp_gen.server.rounds import earlier_rounds, rounds_of
 from mcp_gen.session.peer import client_at
+from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

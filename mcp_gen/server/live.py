@@ -13,9 +13,10 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.server.capabilities import require_for, require_url
 from mcp_gen.server.questions import check_page
-from mcp_gen.server.rounds import Question, Rounds, questions_of, together
+from mcp_gen.server.rounds import Question, Rounds, questions_of
 from mcp_gen.session.asking import Asking
 from mcp_gen.session.peer import SessionClient
+from mcp_gen.session.together import together
 from mcp_wire.latest import ElicitRequestURLParams, InputRequiredResult
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
-from mcp_wire.latest import ElicitRequestURLParams, ToolResultContent, ToolUseContent
+from mcp_gen.core.turns import unbalanced
+from mcp_wire.latest import ElicitRequestURLParams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,31 +47,10 @@ def check_page(url: str) -> None:
 
 
 def check_turns(turns: Sequence[SamplingMessage]) -> None:
-    """Refuse a conversation in which uses of tools and their results do not go in pairs.
-
-    Source:
-    https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#tool-use-and-result-balance
-    """
-    open_uses: list[str] = []
-    for number, turn in enumerate(turns):
-        blocks = turn.content if isinstance(turn.content, list) else [turn.content]
-        uses = [block.id for block in blocks if isinstance(block, ToolUseContent)]
-        results = [block.tool_use_id for block in blocks if isinstance(block, ToolResultContent)]
-        where = f"at `$.messages[{number}]`"
-        if results and len(results) < len(blocks):
-            raise UsageError(f"sample: results of tools stand in a message of their own - {where}")
-        if sorted(results) != sorted(open_uses):
-            raise UsageError(
-                f"sample: every use of a tool is followed by its result, and by nothing else; "
-                f"open are {open_uses}, and there are results of {results} - {where}"
-            )
-        if results and turn.role != "user":
-            raise UsageError(f"sample: results of tools are the user's turn - {where}")
-        if uses and turn.role != "assistant":
-            raise UsageError(f"sample: uses of tools are the assistant's turn - {where}")
-        open_uses = uses
-    if open_uses:
-        raise UsageError(f"sample: the uses {open_uses} of tools have no results; add them")
+    """Refuse a conversation in which uses of tools and their results do not go in pairs."""
+    wrong = unbalanced(turns)
+    if wrong:
+        raise UsageError(f"sample: {wrong}")
 
 
 def _has_host(url: str) -> bool:

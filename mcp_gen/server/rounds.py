@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import McpError, ProtocolError, UrlElicitationRequired, UsageError
@@ -34,7 +34,6 @@ __all__ = [
     "in_rounds",
     "questions_of",
     "rounds_of",
-    "together",
 ]
 
 P = TypeVar("P")
@@ -198,26 +197,6 @@ async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     rounds = ctx.rounds = ctx.rounds or _rounds(ctx, params)
     settled: R = await rounds.end(handler, result, failure)
     return settled
-
-
-async def together(*questions: Awaitable[Any]) -> tuple[Any, ...]:
-    """Await all at once; where one fails, the others are cancelled, and its error is raised."""
-    tasks = [asyncio.ensure_future(question) for question in questions]
-    if not tasks:
-        return ()
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-    finally:
-        late = [task for task in tasks if not task.done()]
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late)
-    failures = [task.exception() for task in tasks if not task.cancelled()]
-    for failure in failures:
-        if failure is not None:
-            raise failure
-    return tuple(task.result() for task in tasks)
 
 
 def questions_of(result: InputRequiredResult) -> dict[str, Question]:

@@ -40,6 +40,8 @@ class AtRevision:
         self.profile = profile
         self._calls = calls
         self._meta = meta
+        self.default_timeout_s: float = DEFAULT_TIMEOUT_S
+        """How long an answer may take where the call does not say."""
 
     @property
     def revision(self) -> str:
@@ -58,7 +60,7 @@ class AtRevision:
         call, given = self._at_revision(name, fields, self._with_identity(meta))
         return await call(
             **given,
-            timeout_s=DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s,
+            timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
             progress=progress,
         )
 
@@ -146,8 +148,7 @@ class Asking:
         """
 
         async def send(context: Any, params: P) -> R:
-            raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
-            return self._read(method, raw)
+            return await self._exchange(method, params, timeout_s, progress)
 
         call: Inner = send
         point = self._outbound.points.get(method.name)
@@ -157,6 +158,17 @@ class Asking:
             call = wrapped(self._middleware, method.name, call, answered=True)
         result: R = await call(self.context, params)
         return result
+
+    async def _exchange(
+        self,
+        method: Method[P, R],
+        params: P,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> R:
+        """What is inside of hooks and middleware: the request on its way, and its result read."""
+        raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
+        return self._read(method, raw)
 
     async def notify(self, method: Method[P, None], params: P) -> None:
         """Send a notification, after its hooks."""
@@ -177,14 +189,20 @@ class Asking:
         reader: Method[Any, R] = self._read_as.get(method.name, method)
         try:
             result = reader.decode_result(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidParams(f"{method.name}: the {self._peer}'s result: {error}") from None
         if reader.results and type(result) is not reader.results[0]:
-            kind = type(result).__name__
-            raise ProtocolError(
-                f"{method.name}: the {self._peer} answered with {kind}, unasked for"
-            )
+            self._other_kind(method, result)
         return result
+
+    def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
+        """The result is not of the kind that answers the request.
+
+        Raises:
+            ProtocolError: it is of one that was not asked for.
+        """
+        kind = type(result).__name__
+        raise ProtocolError(f"{method.name}: the {self._peer} answered with {kind}, unasked for")
 
 
 def _between(point: HookPoint[P, R], send: Callable[[Any, P], Awaitable[R]]) -> Inner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core import envelope
@@ -11,9 +12,12 @@ from mcp_gen.core.connection import Answered
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
+    McpGenError,
     MethodNotFound,
     ProtocolError,
+    RequestTimeout,
     SessionLost,
+    TransportError,
 )
 from mcp_gen.core.project import project
 from mcp_gen.session.kernel import internal_error, settle
@@ -21,12 +25,15 @@ from mcp_gen.session.link import Link
 from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Hashable, Mapping
 
     from msgspec import Raw
 
     from mcp_gen.core.connection import Event, Noticed, Requested
+    from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
+    from mcp_gen.session.notices import Act
+    from mcp_gen.session.outlet import Outlet
     from mcp_wire.callers import OnProgress
     from mcp_wire.hooks import ClientHooks
     from mcp_wire.method import Method, Route
@@ -36,6 +43,16 @@ __all__ = ["ClientLink"]
 
 P = TypeVar("P")
 R = TypeVar("R")
+
+_NEWS = (
+    "tools_changed",
+    "prompts_changed",
+    "resources_changed",
+    "resource_updated",
+    "acknowledged",
+    "elicitation_complete",
+)
+"""The notifications that sessions act upon, by their places on a Profile."""
 
 _log = logging.getLogger("mcp_gen.client")
 
@@ -55,12 +72,43 @@ class ClientLink(Link):
         """Opens a new session where the server has ended the one that there was."""
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
+        self.on_news: Callable[[str, Any], None] | None = None
+        """Called with what the server tells of, by its place on a Profile, and its params."""
+        self.on_lost: Callable[[SessionLost], None] | None = None
+        """Called once when the connection has ended."""
+        self._acts: tuple[Act, ...] = ()
+        self._closed = False
+        self._keeping_alive: asyncio.Task[None] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended: nothing can be asked any more."""
+        return self._lost is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was this side that ended it."""
+        return self._closed
+
+    @property
+    def principal(self) -> Hashable:
+        """Whom the transport speaks for now; None where it does not tell."""
+        principal: Hashable = getattr(self._transport, "principal", None)
+        return principal
 
     def agree(self, profile: Profile, routes: Callable[[], Mapping[str, Route[Any]]]) -> None:
         """Settle the revision, and what makes the routes of what the server may ask at it."""
         self._connection.profile = profile
         self._make_routes = routes
         self._routes = None
+        news = ((getattr(profile, place), partial(self._news, place)) for place in _NEWS)
+        # Where a server asks nothing, what it calls off is a request of ours that listens.
+        live = profile.asks_client == "server_request"
+        self._acts = (
+            (profile.cancelled, self._cancel if live else partial(self._news, "cancelled")),
+            (profile.progress, self._report),
+            *((method, act) for method, act in news if method is not None),
+        )
 
     def attempt(self, profile: Profile) -> None:
         """What is sent until something is agreed on is of this revision."""
@@ -88,7 +136,11 @@ class ClientLink(Link):
 
     async def close(self) -> None:
         """End the transport; whoever still waits gets SessionLost."""
+        self._closed = True
         self._lose(SessionLost("the session was closed"))
+        if self._keeping_alive is not None:
+            self._keeping_alive.cancel()
+            await asyncio.wait([self._keeping_alive])
         await settle(self._tasks, 0, self._give_up)
         try:
             await self._transport.close()
@@ -114,6 +166,41 @@ class ClientLink(Link):
         self._release()
         return await super().request(method, params, timeout_s=timeout_s, progress=progress)
 
+    def listening(self, opened: Callable[[RequestId], None]) -> Outlet:
+        """Where a request is sent that may be open for ever; `opened` is told its id."""
+        return _Listening(self, opened)
+
+    async def listen(
+        self, method: Method[P, R], params: P, opened: Callable[[RequestId], None]
+    ) -> Raw:
+        """Send a request without a time limit; see `listening`."""
+        self._release()
+        return await self.request_via(self._transport, method, params, None, None, opened)
+
+    def keep_alive(
+        self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
+    ) -> None:
+        """Ask every `every_s` from now on; a server that is silent for `timeout_s` is given up."""
+        asks = self._keep_asking(ask, every_s, timeout_s)
+        self._keeping_alive = self._loop.create_task(asks)
+
+    async def _keep_asking(
+        self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
+    ) -> None:
+        while not self._lost:
+            await asyncio.sleep(every_s)
+            try:
+                await ask(timeout_s=timeout_s)
+            except RequestTimeout:
+                said = f"the server was silent for {timeout_s:g} s, so it was given up"
+                self._lose(SessionLost(said))
+                self._tell_closed()
+                await self._transport.close()
+            except TransportError:
+                return
+            except McpGenError as error:
+                _log.debug("a strange answer, but one: %s", error)
+
     def receive(self, message: bytes) -> None:
         """One message came."""
         if self._held is not None:
@@ -137,8 +224,27 @@ class ClientLink(Link):
 
     def closed(self, error: BaseException | None) -> None:
         """The server hung up."""
-        self._lose(SessionLost(f"the server hung up: {error}" if error else "the server hung up"))
+        lost = SessionLost(f"the server hung up: {error}" if error else "the server hung up")
+        lost.__cause__ = error
+        self._lose(lost)
         self._tell_closed()
+
+    def _lose(self, lost: SessionLost) -> None:
+        first = self._lost is None
+        super()._lose(lost)
+        if first and self.on_lost is not None:
+            self.on_lost(self.lost_error())
+
+    def _told(self, event: Noticed) -> None:
+        profile = self.profile
+        if profile is None:
+            _log.debug("ignored %s: no revision has been agreed on", event.method)
+            return
+        self._notices.take(event, profile, self._hook_context, *self._acts)
+
+    def _news(self, place: str, params: Any) -> None:
+        if self.on_news is not None:
+            self.on_news(place, params)
 
     def _spoken(self, event: Noticed) -> Profile | None:
         return self.profile
@@ -189,3 +295,25 @@ class ClientLink(Link):
             # Details stay here: they may hold what no peer should see.
             _log.exception("%s failed", event.method)
             return internal_error(event.id)
+
+
+class _Listening:
+    """The way to the server for one request that listens."""
+
+    def __init__(self, link: ClientLink, opened: Callable[[RequestId], None]) -> None:
+        self._link = link
+        self._opened = opened
+        self.notify = link.notify
+        self.drain = link.drain
+        self.answers = link.answers
+        self.task = link.task
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
+        return await self._link.listen(method, params, self._opened)

@@ -14,9 +14,10 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
+from mcp_gen.session.patience import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
@@ -56,6 +57,11 @@ class Link(ABC):
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
+        self._patience: dict[RequestId, Patience] = {}
+        """The time limits of requests that reports of progress put off."""
+        self.max_wait_s: float | None = None
+        """How long a request may take in all, if progress puts its time limit off; None: it does
+        not."""
         self._cancelled: set[asyncio.Task[None]] = set()
         """The requests that are to get no answer. Their tasks cannot tell: a task group, say,
         cancels the one it is in for its own ends, and may leave it so."""
@@ -77,6 +83,8 @@ class Link(ABC):
     ) -> Raw:
         """Send a request and return its result undecoded.
 
+        Where progress is reported the time begins anew with each report, up to `max_wait_s`.
+
         Raises:
             McpError: the peer answered with an error.
             RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
@@ -92,18 +100,27 @@ class Link(ABC):
         params: P,
         timeout_s: float | None,
         progress: OnProgress | None,
+        opened: Callable[[RequestId], None] | None = None,
     ) -> Raw:
-        """Send a request on one of several ways to the peer; see `request`."""
+        """Send a request on one of several ways to the peer; see `request`.
+
+        `opened` is told its id before it is sent.
+        """
         if self._lost:
-            raise self._lost
+            raise self.lost_error()
         waiter: Waiter = self._loop.create_future()
         id = self._connection.open_request(waiter)
-        timer = None
-        if timeout_s is not None:
-            timer = self._loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
+        timer: asyncio.TimerHandle | Patience | None = None
         if progress is not None:
             params = self._with_token(params, id)
             self._reports[id] = progress
+            if timeout_s is not None and self.max_wait_s is not None:
+                timer = Patience(self._loop, waiter, method.name, timeout_s, self.max_wait_s)
+                self._patience[id] = timer
+        if timeout_s is not None and timer is None:
+            timer = self._loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
+        if opened is not None:
+            opened(id)
         try:
             self._ask(way, id, waiter, envelope.request(id, method.name, params))
             return await waiter
@@ -112,7 +129,9 @@ class Link(ABC):
             await self._tell_cancelled(method, id, way)
             raise
         finally:
-            self._reports.pop(id, None)
+            if progress is not None:
+                self._reports.pop(id, None)
+                self._patience.pop(id, None)
             if timer:
                 timer.cancel()
 
@@ -241,6 +260,9 @@ class Link(ABC):
         progress = self._reports.get(params.progress_token)
         if progress is None:
             return
+        patience = self._patience.get(params.progress_token)
+        if patience is not None:
+            patience.heard()
         try:
             answer = progress(params.progress, params.total, getattr(params, "message", None))
         except Exception:
@@ -261,7 +283,14 @@ class Link(ABC):
         self._lost = self._lost or lost
         for waiter in self._connection.abandon():
             if not waiter.done():
-                waiter.set_exception(self._lost)
+                waiter.set_exception(self.lost_error())
+
+    def lost_error(self) -> SessionLost:
+        """Why the connection has ended; each who asks gets an error of its own to raise."""
+        lost = self._lost or SessionLost("the session has ended")
+        again = SessionLost(*lost.args)
+        again.__cause__ = lost.__cause__
+        return again
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Notices"]
+__all__ = ["Act", "Notices"]
 
 Act: TypeAlias = "tuple[Method[Any, Any] | None, Callable[[Any], None]]"
 Rows: TypeAlias = "Mapping[str, Callable[[Profile], Method[Any, Any] | None]]"

@@ -130,11 +130,13 @@ async def test_a_result_of_the_wrong_shape_is_refused_with_its_path(revision: st
             await session.call_tool("t")
 
 
-async def test_a_result_that_asks_for_more_is_no_result_of_a_call_that_cannot_give_it() -> None:
+async def test_a_result_that_asks_for_more_is_no_result_where_the_method_has_no_rounds() -> None:
     asks = {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
-    async with connected(scripted(PER_REQUEST, call_tool=lambda _: asks), PER_REQUEST) as session:
-        with pytest.raises(ProtocolError, match="InputRequiredResult"):
-            await session.call_tool("t")
+    async with connected(
+        scripted(PER_REQUEST, list_tools=lambda _: asks), PER_REQUEST, right=False
+    ) as session:
+        with pytest.raises(ProtocolError, match="input_required"):
+            await session.list_tools()
 
 
 @every_revision

@@ -75,7 +75,7 @@ async def test_a_key_that_no_revision_has_fails_the_test(revision: str, over: st
     with pytest.raises(AssertionError) as caught:
         await ask_for_tools(add_a_key, revision, over)
     assert caught.value.args[0].splitlines() == [
-        "a server sent what its revision does not have:",
+        "sent what the revision does not have:",
         f"$.result.tools[0].colour: not a key at {revision}",
     ]
 

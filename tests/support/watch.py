@@ -22,11 +22,13 @@ from mcp_gen.compat.closed import FrameChecker, Sender
 from mcp_gen.core import envelope
 from mcp_gen.core.headers import Headers
 from mcp_gen.core.transport import Answer, Duplex, Receiver, Reply
+from mcp_gen.session.client import ClientLink
 from mcp_gen.session.exchange import HttpExchange
 from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.http_streams import Stream
 from mcp_gen.session.outlet import ReplyOutlet
 from mcp_gen.session.server import ServerSession
+from tests.support.client_watch import ClientWatch
 from tests.support.published import published
 
 __all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
@@ -168,12 +170,18 @@ class Guard:
     """Everything that is watched while a test runs."""
 
     def __init__(self) -> None:
-        self._watches: list[Watch] = []
+        self._watches: list[Watch | ClientWatch] = []
         self._sessions: dict[str, Watch] = {}
 
     def watch(self, revision: str | None = None) -> Watch:
         """A watch for one more connection."""
         made = Watch(revision)
+        self._watches.append(made)
+        return made
+
+    def watch_client(self, spoken: Callable[[], str | None]) -> ClientWatch:
+        """A watch for one more connection of a client."""
+        made = ClientWatch(spoken)
         self._watches.append(made)
         return made
 
@@ -211,7 +219,7 @@ def watch() -> Watch:
 
 @contextmanager
 def guarded() -> Iterator[Guard]:
-    """Watch every server; fails at the end if one of them said something wrong.
+    """Watch every server and client; fails at the end if one of them said something wrong.
 
     Raises:
         AssertionError: what was said, and where it is wrong.
@@ -224,13 +232,13 @@ def guarded() -> Iterator[Guard]:
         _guards.remove(guard)
     found = guard.take()
     if found:
-        raise AssertionError("\n".join(["a server sent what its revision does not have:", *found]))
+        raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
 
 
 class Watched:
     """The transport of one side, with a watch on it."""
 
-    def __init__(self, inner: Duplex, seen: Watch, side: Sender) -> None:
+    def __init__(self, inner: Duplex, seen: Watch | ClientWatch, side: Sender) -> None:
         self._inner = inner
         self._seen = seen
         self._side: Sender = side
@@ -267,6 +275,7 @@ class Watched:
 def install() -> None:
     """Put every server of this process under watch, from now on."""
     begin: Callable[..., None] = ServerSession.__init__
+    begin_client: Callable[..., None] = ClientLink.__init__
     answer: Callable[..., Any] = HttpExchange.answer
     make_session: Callable[..., None] = HttpSession.__init__
     put_on_stream: Callable[..., None] = Stream.put
@@ -275,6 +284,12 @@ def install() -> None:
     def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         seen = Watched(transport, watch(), "server") if _guards else transport
         begin(self, kernel, seen, *args, **named)
+
+    def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
+        if _guards:
+            seen = _guards[-1].watch_client(lambda: self.profile and self.profile.revision)
+            transport = Watched(transport, seen, "client")
+        begin_client(self, transport, *args, **named)
 
     async def exchange(self: Any, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
         if not _guards:
@@ -307,6 +322,7 @@ def install() -> None:
             seen.saw("server", envelope.notification(method.name, params))
         notify(self, method, params)
 
+    ClientLink.__init__ = client  # type: ignore[method-assign]
     ServerSession.__init__ = watched  # type: ignore[method-assign]
     HttpExchange.answer = exchange  # type: ignore[method-assign]
     HttpSession.__init__ = session_made  # type: ignore[method-assign]

@@ -1,0 +1,35 @@
+"""A client of a test's own making, and a session of it with a server in this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import mcp_wire
+from mcp_gen import Client, ClientSession, Server
+from tests.support.frames import ALL
+
+__all__ = ["IN_RESULTS", "LIVE", "in_results", "live", "using"]
+
+LIVE = [one for one in ALL if mcp_wire.profile(one).asks_client == "server_request"]
+IN_RESULTS = [one for one in ALL if mcp_wire.profile(one).asks_client == "input_required"]
+
+live = pytest.mark.parametrize("revision", LIVE)
+in_results = pytest.mark.parametrize("revision", IN_RESULTS)
+
+
+@asynccontextmanager
+async def using(
+    client: Client, server: Any, revision: str | None, **options: Any
+) -> AsyncIterator[ClientSession]:
+    """The session; leaving it ends the client. `server` is whatever `connect` takes."""
+    async with client:
+        yield await client.connect(server, revision=revision, **options)
+
+
+def declaring(*features: Any) -> Server:
+    """A server that declares what it has nothing of."""
+    return Server("declaring", offers=features or ("tools", "prompts", "resources", "logging"))
