@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_gen.client.client import Client
+    from mcp_gen.client.manager import ClientManager
+    from mcp_gen.client.manager_config import ServerConfig
+    from mcp_gen.client.manager_events import ManagerEvent, Reconnect
     from mcp_gen.client.session import ClientSession
     from mcp_gen.core.errors import (
         HttpError,
@@ -48,6 +51,7 @@ __all__ = [
     "CacheHints",
     "Cancelled",
     "Client",
+    "ClientManager",
     "ClientSession",
     "Contents",
     "Context",
@@ -60,6 +64,7 @@ __all__ = [
     "InvalidRequest",
     "LifespanError",
     "Loss",
+    "ManagerEvent",
     "McpError",
     "McpGenError",
     "MethodNotFound",
@@ -68,9 +73,11 @@ __all__ = [
     "Projected",
     "ProjectionError",
     "ProtocolError",
+    "Reconnect",
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
+    "ServerConfig",
     "SessionExpired",
     "SessionLost",
     "Structured",
@@ -89,6 +96,7 @@ _HOMES = {
     "CacheHints": "mcp_gen.server.hints",
     "Cancelled": "mcp_gen.server.asking",
     "Client": "mcp_gen.client.client",
+    "ClientManager": "mcp_gen.client.manager",
     "ClientSession": "mcp_gen.client.session",
     "Contents": "mcp_gen.server.contents",
     "Context": "mcp_gen.server.context",
@@ -96,8 +104,11 @@ _HOMES = {
     "Depends": "mcp_gen.server.dependencies",
     "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
+    "ManagerEvent": "mcp_gen.client.manager_events",
     "Projected": "mcp_gen.core.project",
+    "Reconnect": "mcp_gen.client.manager_events",
     "Server": "mcp_gen.server.server",
+    "ServerConfig": "mcp_gen.client.manager_config",
     "Structured": "mcp_gen.server.content",
     "assistant": "mcp_gen.server.messages",
     "project": "mcp_gen.core.project",

@@ -179,6 +179,11 @@ class Client(Offers):
             session.restart = open_again
         return session
 
+    async def disconnect(self, session: ClientSession) -> None:
+        """End one session, and forget it."""
+        await session.close()
+        self._links = [link for link in self._links if link.session is not session]
+
     async def _open_link(self, transport: Duplex | Posts) -> ClientLink:
         link = self._link(transport)
         self._links.append(link)
