@@ -112,10 +112,12 @@ def _read(field: Any, choices: dict[str, str], said: str) -> Any:
         return _boolean(said)
     if field.type in ("integer", "number"):
         return _number(field, said)
-    shortest, longest = field.min_length or 0, field.max_length
-    if len(said) < max(shortest, 1) or (longest is not None and len(said) > longest):
-        upto = "" if longest is None else f" to {longest}"
-        raise ValueError(f"expected {max(shortest, 1)}{upto} characters")
+    if not said:
+        raise ValueError("expected an answer")
+    if field.min_length is not None and len(said) < field.min_length:
+        raise ValueError(f"expected at least {field.min_length} characters")
+    if field.max_length is not None and len(said) > field.max_length:
+        raise ValueError(f"expected at most {field.max_length} characters")
     return said
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -143,7 +143,8 @@ def _configured(path: str, name: str) -> ServerConfig:
 def _with_headers(config: ServerConfig, lines: list[str]) -> ServerConfig:
     if config.url is None:
         raise UsageError("--header is for URLs")
-    headers = dict(config.headers) if isinstance(config.headers, Mapping) else {}
+    # A file has no functions to be called for them.
+    headers: dict[str, str] = {} if callable(config.headers) else dict(config.headers or {})
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
