@@ -48,9 +48,30 @@ class Listed:
         """Tools and prompts by their names among all servers."""
         self.known = False
         """Whether it has been had at all."""
-        self.stale = True
         self.good_until = 0.0
         self.lock = asyncio.Lock()
+        self._changes = 1
+        self._seen = 0
+
+    @property
+    def changes(self) -> int:
+        """How often the server has told that there is another one."""
+        return self._changes
+
+    @property
+    def stale(self) -> bool:
+        """Whether there is another one by now."""
+        return self._seen < self._changes
+
+    def outdate(self) -> None:
+        """There is another one."""
+        self._changes += 1
+        self.good_until = 0.0
+
+    def update(self, changes: int) -> None:
+        """It was had when the server had told of so many changes."""
+        self._seen = changes
+        self.known = True
 
 
 class Lists:
@@ -75,7 +96,7 @@ class Lists:
         touched = [self._lists[what] for what in _REACH[kind]]
         news = any(not one.stale for one in touched)
         for one in touched:
-            one.stale, one.good_until = True, 0.0
+            one.outdate()
         return news
 
     def outdate_all(self) -> None:
@@ -97,20 +118,18 @@ class Lists:
         async with found.lock:
             if self._is_good(found, now(), tells=tells):
                 return found, None
-            # Not afterwards: what changes while the pages come makes them stale again.
-            found.stale = False
+            # What changes while the pages come may be in them or not.
+            changes = found.changes
             try:
                 items = await self._ask(what, session)
             except McpGenError as error:
-                found.stale = True
                 if not isinstance(error, TransportError):
                     # A lost connection is another's to mend; the list can be had right after it.
+                    found.outdate()
                     found.good_until = now() + self._pause_s
                 return found, error
-            except BaseException:
-                found.stale = True
-                raise
-            found.items, found.known = items, True
+            found.items = items
+            found.update(changes)
             found.good_until = now() + self._ttl_s
             if what in ("tools", "prompts"):
                 by_own = {item.name: item for item in items}
