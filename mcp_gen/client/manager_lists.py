@@ -91,13 +91,10 @@ class Lists:
     def __getitem__(self, what: What) -> Listed:
         return self._lists[what]
 
-    def outdate(self, kind: str) -> bool:
-        """There are others of a kind now; False if that is known already."""
-        touched = [self._lists[what] for what in _REACH[kind]]
-        news = any(not one.stale for one in touched)
-        for one in touched:
-            one.outdate()
-        return news
+    def outdate(self, kind: str) -> None:
+        """There are others of a kind now."""
+        for what in _REACH[kind]:
+            self._lists[what].outdate()
 
     def outdate_all(self) -> None:
         """It may be another server now."""

@@ -111,5 +111,5 @@ class ManagedServer(Upkeep):
 
     def hear(self, kind: str) -> None:
         """It told that there are others of a kind."""
-        if self.lists.outdate(kind):
-            self._tell(_CHANGED[kind])
+        self.lists.outdate(kind)
+        self._tell(_CHANGED[kind])

@@ -37,6 +37,8 @@ RETRIED_STATUSES = (408, 429)
 """HTTP statuses below 500 that are about now, and not about who asks for what."""
 PING_TIMEOUT_S = 10.0
 LONGEST_WATCH_PAUSE_S = 60.0
+WATCH_WAIT_S = 1.0
+"""How long a server may take to say that it will tell of changes, before it is used without."""
 
 _log = logging.getLogger("mcp_gen.client")
 
@@ -95,6 +97,7 @@ class Upkeep:
         self._reopen: Callable[[], Awaitable[ClientSession]] | None = None
         self._settled = asyncio.Event()
         self._wanted = asyncio.Event()
+        self._watched = asyncio.Event()
         self._lost: asyncio.Future[Exception] | None = None
         self._unstable = 0
         self._was_connected = False
@@ -120,7 +123,6 @@ class Upkeep:
                 if not self._goes_on(error):
                     return
             else:
-                self._is_connected()
                 self.error = await self._until_lost()
                 if self._reopen is None or self._policy.reconnect is None:
                     self._give_up(self.error)
@@ -159,7 +161,6 @@ class Upkeep:
 
     def _is_connected(self) -> None:
         self.error = None
-        self._lost = asyncio.get_running_loop().create_future()
         self._to("connected")
         self._tell("reconnected" if self._was_connected else "connected", attempt=self.attempt)
         self._was_connected = True
@@ -226,12 +227,17 @@ class Upkeep:
         return True
 
     async def _until_lost(self) -> Exception:
-        """Wait until the connection is lost, and why."""
-        assert self._lost
+        """Be connected until the connection is lost; and why it was."""
         loop = asyncio.get_running_loop()
+        self._lost = loop.create_future()
         since = loop.time()
+        self._watched.clear()
         watching = loop.create_task(self._watch())
         try:
+            # Lists that are had from now on are kept, so what changes them has to be heard of.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._watched.wait(), WATCH_WAIT_S)
+            self._is_connected()
             return await self._lost
         finally:
             watching.cancel()
@@ -250,6 +256,10 @@ class Upkeep:
             try:
                 async with session.watch(tools=True, prompts=True, resources=True) as changes:
                     self.tells = _lists_told_of(changes.honoured)
+                    if self._watched.is_set():
+                        # Another stream than before: what changed in between nobody has told.
+                        self.lists.outdate_all()
+                    self._watched.set()
                     async for _ in changes:
                         pause_s = 0.5  # hooks hear what it is, also where nobody watches
             except TransportError as error:
@@ -260,10 +270,10 @@ class Upkeep:
                 pass
             except McpGenError as error:
                 _log.debug("%s does not tell of changes: %s", self.name, error)
+                self._watched.set()
                 return
-            # A stream that ended: what changed meanwhile nobody has told.
+            # A stream that ended: nobody tells of changes until there is another.
             self.tells = frozenset()
-            self.lists.outdate_all()
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_WATCH_PAUSE_S)
 
@@ -271,6 +281,7 @@ class Upkeep:
         """The connection is of no use any more: calls wait from now on for another one."""
         if self._lost is not None and not self._lost.done():
             self._to("reconnecting")
+            self._watched.set()
             self._lost.set_result(error)
 
     async def _hang_up(self) -> None:
