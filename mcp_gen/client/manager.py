@@ -98,6 +98,8 @@ class ClientManager(Calls):
         self._cache_limits = (resource_ttl_s, max_cached, max_cached_bytes)
         self._policy: Policy | None = None
         self._hear()
+        # It may be another server when it comes back.
+        self._events.add(lambda event: self.forget_resources(event.server), ("reconnecting",))
 
     @classmethod
     def from_file(
