@@ -88,11 +88,15 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Run the official conformance suite against a server; `-- SCENARIO...` narrows it."""
+    """Run the official conformance suite; `-- server`, `-- client` and names narrow it."""
     install(session, "node", project=True)
     folder = npm_install(session, "tests/conformance/suite")
-    words = ("--suite", str(folder), *session.posargs)
-    session.run("python", "-m", "tests.conformance.run", *words)
+    legs = {"server": "tests.conformance.run", "client": "tests.conformance.run_client"}
+    leg, *scenarios = session.posargs or [""]
+    if leg and leg not in legs:
+        leg, scenarios = "server", session.posargs
+    for module in [legs[leg]] if leg else legs.values():
+        session.run("python", "-m", module, "--suite", str(folder), *scenarios)
 
 
 @nox.session

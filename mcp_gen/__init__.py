@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from mcp_gen.client.manager import ClientManager
     from mcp_gen.client.manager_config import ServerConfig
     from mcp_gen.client.manager_events import ManagerEvent, Reconnect
+    from mcp_gen.client.reports import Report
+    from mcp_gen.client.results import Media, images_of, links_of, media_of, text_of
     from mcp_gen.client.session import ClientSession
+    from mcp_gen.client.watching import Change, Watch
     from mcp_gen.core.errors import (
+        CommandEnded,
         HttpError,
         InputRefused,
         InvalidParams,
@@ -50,9 +54,11 @@ __all__ = [
     "Accepted",
     "CacheHints",
     "Cancelled",
+    "Change",
     "Client",
     "ClientManager",
     "ClientSession",
+    "CommandEnded",
     "Contents",
     "Context",
     "Declined",
@@ -67,6 +73,7 @@ __all__ = [
     "ManagerEvent",
     "McpError",
     "McpGenError",
+    "Media",
     "MethodNotFound",
     "MissingCapability",
     "ParseError",
@@ -74,6 +81,7 @@ __all__ = [
     "ProjectionError",
     "ProtocolError",
     "Reconnect",
+    "Report",
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
@@ -86,8 +94,13 @@ __all__ = [
     "UrlElicitation",
     "UrlElicitationRequired",
     "UsageError",
+    "Watch",
     "assistant",
+    "images_of",
+    "links_of",
+    "media_of",
     "project",
+    "text_of",
     "user",
 ]
 
@@ -95,6 +108,7 @@ _HOMES = {
     "Accepted": "mcp_gen.server.asking",
     "CacheHints": "mcp_gen.server.hints",
     "Cancelled": "mcp_gen.server.asking",
+    "Change": "mcp_gen.client.watching",
     "Client": "mcp_gen.client.client",
     "ClientManager": "mcp_gen.client.manager",
     "ClientSession": "mcp_gen.client.session",
@@ -105,13 +119,20 @@ _HOMES = {
     "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
     "ManagerEvent": "mcp_gen.client.manager_events",
+    "Media": "mcp_gen.client.results",
     "Projected": "mcp_gen.core.project",
     "Reconnect": "mcp_gen.client.manager_events",
+    "Report": "mcp_gen.client.reports",
     "Server": "mcp_gen.server.server",
     "ServerConfig": "mcp_gen.client.manager_config",
     "Structured": "mcp_gen.server.content",
+    "Watch": "mcp_gen.client.watching",
     "assistant": "mcp_gen.server.messages",
+    "images_of": "mcp_gen.client.results",
+    "links_of": "mcp_gen.client.results",
+    "media_of": "mcp_gen.client.results",
     "project": "mcp_gen.core.project",
+    "text_of": "mcp_gen.client.results",
     "user": "mcp_gen.server.messages",
 }
 

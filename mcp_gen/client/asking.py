@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 import mcp_wire
+from mcp_gen.core.closed import violations
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -21,6 +22,8 @@ from mcp_gen.session.asking import Asking
 from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from mcp_gen.client.cache import ResponseCache
     from mcp_gen.client.identity import Identity
     from mcp_gen.client.session import ClientSession
@@ -63,6 +66,7 @@ class ClientAsking(Asking):
         self._link = link
         self._spoken = spoken
         self._identity = identity
+        self._checks = identity.settings.checks
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
         self._asks_back: Any = None
@@ -91,11 +95,12 @@ class ClientAsking(Asking):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
+        # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
+        plain = self._is_plain(method)
+        send: Callable[..., Awaitable[R]] = self._send if plain else super().request
         for number in range(self._identity.settings.max_rounds + 1):
             try:
-                result = await super().request(
-                    method, params, timeout_s=timeout_s, progress=progress
-                )
+                result = await send(method, params, timeout_s=timeout_s, progress=progress)
             except McpError as error:
                 await self._visit_first(error)
                 continue
@@ -104,6 +109,20 @@ class ClientAsking(Asking):
             params = await self._answered(method, params, result, number)
         times = self._identity.settings.max_rounds
         raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
+
+    def _is_plain(self, method: Method[Any, Any]) -> bool:
+        return not self._outbound.points.get(method.name) and not self._cache.keeps(method)
+
+    async def _send(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> R:
+        raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
+        return self._read(method, raw)
 
     async def _exchange(
         self,
@@ -130,6 +149,27 @@ class ClientAsking(Asking):
     def _restate(self, result: R) -> R:
         restated: R = project(result, self._restated or "").value
         return restated
+
+    def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
+        result = super()._read(method, raw)
+        if self._checks != "lenient":
+            self._look_over(method, raw)
+        return result
+
+    def _look_over(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
+        """Tell what a result may not have at the revision that is spoken.
+
+        Raises:
+            ProtocolError: it has something, and that is to be an error.
+        """
+        kinds = dict.fromkeys([method.result, *method.results])
+        each = (list(violations(kind, raw, self._spoken.revision, "$.result")) for kind in kinds)
+        fewest = min(each, key=len)
+        for violation in fewest:
+            if self._link.on_odd is not None:
+                self._link.on_odd(method.name, violation)
+        if fewest and self._checks == "strict":
+            raise ProtocolError(f"{method.name}: {fewest[0]}")
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
         if type(result) is not self._asks_back:

@@ -33,8 +33,8 @@ _STALE = {
 class _Key(NamedTuple):
     method: str
     params: bytes
-    principal: Hashable
-    """Who the result is for; None if it is for everybody."""
+    audience: tuple[Hashable, ...]
+    """Who the result is for; empty if it is for everybody."""
 
 
 class _Kept(NamedTuple):
@@ -87,6 +87,10 @@ class ResponseCache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def keeps(self, method: Method[Any, Any]) -> bool:
+        """Whether results of a method may be kept at all."""
+        return method.name in self._holds
+
     def slot(self, method: Method[Any, Any], params: Any) -> Slot | None:
         """Where a result of this request may be kept; None if it may not.
 
@@ -102,8 +106,8 @@ class ResponseCache:
 
     def get(self, slot: Slot) -> Any:
         """A result that is still good; None if there is none."""
-        for principal in dict.fromkeys((None, self._principal())):
-            key = _Key(slot.method, slot.params, principal)
+        for audience in ((self._principal(),), ()):
+            key = _Key(slot.method, slot.params, audience)
             kept = self._entries.get(key)
             if kept is None:
                 continue
@@ -119,8 +123,7 @@ class ResponseCache:
         if ttl_ms <= 0 or slot.changes < self._changes:
             return
         public = getattr(result, "cache_scope", None) == "public"
-        # Private is said with None too: a client without a principal has one, and it is always it.
-        key = _Key(slot.method, slot.params, None if public else self._principal())
+        key = _Key(slot.method, slot.params, () if public else (self._principal(),))
         until = self._clock() + ttl_ms / 1000
         self._entries[key] = _Kept(result, until, slot.holds, slot.uri)
         self._entries.move_to_end(key)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.client.identity import Identity
 from mcp_gen.client.negotiate import Negotiation, Verdicts
 from mcp_gen.client.offer import FormHandler, Offer, RootsSource, SamplingHandler, UrlHandler
 from mcp_gen.client.offering import Offers
+from mcp_gen.client.reports import OnReport, Reports
 from mcp_gen.client.settings import Checks, Settings
 from mcp_gen.client.targets import reach
 from mcp_gen.core.revisions import select
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from mcp_gen.transports.http_endpoint import HeadersFrom
 
 __all__ = ["Client"]
+
+R = TypeVar("R", bound=OnReport)
 
 
 class Client(Offers):
@@ -89,6 +92,7 @@ class Client(Offers):
             keep_alive_s=keep_alive_s,
             keep_alive_timeout_s=keep_alive_timeout_s,
         )
+        self._reports = Reports()
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
         self._links: list[ClientLink] = []
@@ -118,10 +122,10 @@ class Client(Offers):
         target: Target,
         *,
         revision: str | None = None,
+        results: str | ModuleType | None = None,
         headers: HeadersFrom | None = None,
         bearer: str | None = None,
         http_client: Any = None,
-        results: str | ModuleType | None = None,
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
         restart: bool = True,
@@ -132,7 +136,7 @@ class Client(Offers):
         found by asking and, after `probe_timeout_s` of silence, by a handshake. What a server
         turned out to speak is remembered for the next time. `results` is the revision that results
         are given at, by its date or its module: the default is the one that was pinned, or else the
-        newest. With `restart` a server that went away is connected to again, where it can be.
+        newest. With `restart` a server that went away is connected to again, a command started.
 
         For URLs: `headers` go with every request, a mapping or a function that is called before
         each, sync or async; `bearer` is a token; `http_client` an AsyncClient of httpx2 or httpx
@@ -155,7 +159,9 @@ class Client(Offers):
             http_client=http_client,
             probe_timeout_s=probe_timeout_s,
         )
-        identity = Identity(self._info, self._offer.copy(), self._settings, _results_at(results))
+        identity = Identity(
+            self._info, self._offer.copy(), self._settings, self._reports, _results_at(results)
+        )
 
         async def open_session() -> ClientSession:
             negotiation = Negotiation(
@@ -167,7 +173,8 @@ class Client(Offers):
                 probe_timeout_s=probe_timeout_s,
                 timeout_s=timeout_s,
             )
-            return await negotiation.session(revision)
+            session, identity.link = await negotiation.session(revision)
+            return session
 
         async def open_again() -> ClientSession:
             if identity.link is not None:
@@ -175,7 +182,7 @@ class Client(Offers):
             return await open_session()
 
         session = await open_session()
-        if restart and found.again:
+        if restart and found.restarts:
             session.restart = open_again
         return session
 
@@ -214,6 +221,14 @@ class Client(Offers):
             session: ClientSession | None = link.session
             if session is not None:
                 await session.tell_roots_changed()
+
+    def on_report(self, handler: R) -> R:
+        """Hear of what servers send and may not, where `checks` says so: `handler(report)`.
+
+        What is not heard by anybody is logged as a warning.
+        """
+        self._reports.handlers.append(handler)
+        return handler
 
     def _hooks_changed(self) -> None:
         for link in self._links:

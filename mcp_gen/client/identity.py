@@ -11,6 +11,7 @@ from mcp_gen.core.project import project
 
 if TYPE_CHECKING:
     from mcp_gen.client.offer import Offer
+    from mcp_gen.client.reports import Reports
     from mcp_gen.client.settings import Settings
     from mcp_gen.session.client import ClientLink
     from mcp_wire import latest
@@ -27,11 +28,13 @@ class Identity:
         info: latest.Implementation,
         offer: Offer,
         settings: Settings,
+        reports: Reports,
         results_at: str | None = None,
     ) -> None:
         self.info = info
         self.offer = offer
         self.settings = settings
+        self.reports = reports
         self._results_at = results_at
         self.session: ClientSession | None = None
         """The session, once something was agreed on."""

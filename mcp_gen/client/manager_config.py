@@ -75,7 +75,9 @@ class ServerConfig:
         web = {"headers": self.headers, "bearer": self.bearer, "http_client": self.http_client}
         if self.url is None:
             target: Any = self.target
-            return Reach(target, again=True) if _makes_transports(target) else target, {}
+            return Reach(target, again=True, restarts=True) if _makes_transports(
+                target
+            ) else target, {}
         if self.transport == "http":
             return self.url, web
         return self._by_sse(self.url, probe_timeout_s), {}
@@ -86,7 +88,9 @@ class ServerConfig:
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
         env = None if self.env is None else dict(self.env)
         key = (*words, cwd, tuple(sorted((env or {}).items())))
-        return Reach(lambda: CommandTransport(words, env=env, cwd=cwd), again=True, key=key)
+        return Reach(
+            lambda: CommandTransport(words, env=env, cwd=cwd), again=True, restarts=True, key=key
+        )
 
     def _by_sse(self, url: str, endpoint_timeout_s: float) -> Reach:
         from mcp_gen.transports.sse_client import SseTransport
@@ -100,6 +104,7 @@ class ServerConfig:
                 endpoint_timeout_s=endpoint_timeout_s,
             ),
             again=True,
+            restarts=True,
             key=("sse", url),
         )
 

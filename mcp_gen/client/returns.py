@@ -124,9 +124,11 @@ def _convert(data: Any, kind: type[T]) -> T:
 def _by_pydantic(kind: type[Any], data: Any) -> Any:
     pydantic: Any = sys.modules.get("pydantic")
     if pydantic is None:
-        raise NotImplementedError(f"nothing reads {kind.__name__}")
+        raise UsageError(f"returns: nothing reads {kind.__name__}")
     try:
         return pydantic.TypeAdapter(kind).validate_python(data)
+    except pydantic.errors.PydanticUserError:
+        raise UsageError(f"returns: nothing reads {kind.__name__}") from None
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         below = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -15,7 +17,7 @@ from mcp_gen.client.pages import walked
 from mcp_gen.client.returns import Returns
 from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
-from mcp_gen.core.errors import McpGenError, SessionLost, UsageError
+from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
 from mcp_gen.session.asking import AtRevision
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["ClientSession"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("mcp_gen.client")
 
 _READS = frozenset(
     call.__name__
@@ -97,6 +101,8 @@ class ClientSession(AtRevision, ServerCaller):
         self._link = link
         link.max_wait_s = settings.max_timeout_s
         link.on_news, link.on_lost = self._hear, self._lose
+        if settings.checks != "lenient":
+            link.on_odd = partial(self._identity.reports.tell, self, link)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
             profile, settings.max_cached, clock=clock, principal=lambda: link.principal
@@ -322,6 +328,15 @@ class ClientSession(AtRevision, ServerCaller):
         self._log_level = level
         await self._say_log_level(level)
 
+    async def _repeat_log_level(self) -> None:
+        """Tell a server that knows nothing of it yet; one that does not want it is left alone."""
+        if self._log_level is None or self.server_capabilities.logging is None:
+            return
+        try:
+            await self._say_log_level(self._log_level)
+        except McpError as error:
+            _log.warning("the server does not take the log level %s: %s", self._log_level, error)
+
     async def _say_log_level(self, level: Any) -> None:
         key = self.profile.log_level_key
         if key is None:
@@ -345,11 +360,28 @@ class ClientSession(AtRevision, ServerCaller):
     async def begin(self) -> None:
         """What is done when a connection has just been opened. For `Client.connect`."""
         settings = self._identity.settings
-        if self._log_level is not None and self.server_capabilities.logging is not None:
-            await self._say_log_level(self._log_level)
+        await self._repeat_log_level()
         if settings.keep_alive_s is not None:
-            ask = self.ping if self.profile.alive else self.discover
-            self._link.keep_alive(ask, settings.keep_alive_s, settings.keep_alive_timeout_s)
+            self._link.keep_alive(
+                self._still_there, settings.keep_alive_s, settings.keep_alive_timeout_s
+            )
+
+    async def _still_there(self, *, timeout_s: float) -> None:
+        """Ask the server for any answer, without starting it anew."""
+        found = self.profile.discover
+        if found is not None:
+            self.cache.forget(found.name)
+        ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
+        await self._called(ask.__name__, {}, None, timeout_s, None)
+
+    async def begun_again(self, opening: Any) -> None:
+        """What is done when the server has a new session of this client, on the same connection."""
+        self.opening = opening
+        self.cache.clear()
+        self._returns.forget()
+        # Of what was said before it knows nothing.
+        await self._repeat_log_level()
+        await self.subscriptions.renew()
 
     async def tell_roots_changed(self) -> None:
         """Tell the server that the roots are others, where it was told of roots and can be told."""
@@ -377,14 +409,13 @@ class ClientSession(AtRevision, ServerCaller):
             await self._restart(link)  # nothing has been sent: any request may go to a new server
             link = self._link
         try:
-            return await super()._ask(
-                name, fields, meta=meta, timeout_s=timeout_s, progress=progress
-            )
+            return await self._called(name, fields, meta, timeout_s, progress)
         except SessionLost:
-            if name not in _READS or not link.is_lost:
+            if name not in _READS:
                 raise
-            await self._restart(link)
-        return await super()._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
+            if link.is_lost:
+                await self._restart(link)
+        return await self._called(name, fields, meta, timeout_s, progress)
 
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.

@@ -40,12 +40,14 @@ class Reach:
     """How a server is reached.
 
     `dial` makes a transport to it, `dial_older` one of the older kind where there is one. `again`
-    says whether they can be called more than once; `key` is what the server is remembered by.
+    says whether a server that did not take the first question can be asked another; `restarts`
+    whether one that went away can be had again; `key` is what the server is remembered by.
     """
 
     dial: Dial
     dial_older: Dial | None = None
     again: bool = False
+    restarts: bool = False
     key: Hashable = field(default=None)
 
 
@@ -73,7 +75,7 @@ def reach(
     if isinstance(target, str | Sequence):
         return _by_command(shlex.split(target) if isinstance(target, str) else list(target))
     if isinstance(target, Serves):
-        return Reach(lambda: _in_memory(target, background), again=True)
+        return Reach(lambda: _in_memory(target, background), restarts=True)
     return Reach(lambda: target)
 
 
@@ -89,6 +91,7 @@ def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> R
         lambda: HttpTransport(url, **web),
         lambda: SseTransport(url, **web, endpoint_timeout_s=endpoint_timeout_s),
         again=True,
+        restarts=True,
         key=key,
     )
 
@@ -98,7 +101,7 @@ def _by_command(words: list[str]) -> Reach:
         raise UsageError("connect(): expected a URL or a command, got nothing")
     from mcp_gen.transports.command import CommandTransport
 
-    return Reach(lambda: CommandTransport(words), again=True, key=tuple(words))
+    return Reach(lambda: CommandTransport(words), again=True, restarts=True, key=tuple(words))
 
 
 def _in_memory(server: Serves, background: Background) -> Duplex:

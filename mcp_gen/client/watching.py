@@ -60,7 +60,7 @@ class Watch:
     def __init__(self, session: ClientSession, wanted: latest.SubscriptionFilter) -> None:
         self._session = session
         self._wanted = wanted
-        self.honoured = latest.SubscriptionFilter()
+        self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
         """What the server will tell of, of what was wanted; known once the watch has begun."""
         self._waiting: dict[Change, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -263,6 +263,11 @@ class Subscriptions:
         """Unsubscribe, unless somebody else needs it."""
         if self._drop(uri):
             await self._session.unsubscribe(uri)
+
+    async def renew(self) -> None:
+        """Subscribe once more: the server has forgotten."""
+        for uri in list(self._holders):
+            await self._session.subscribe(uri)
 
     def _drop(self, uri: str) -> bool:
         left = self._holders.get(uri, 0) - 1

@@ -9,11 +9,11 @@ like) come through whole, so they never differ.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
 
-import mcp_wire
+from mcp_gen.core.closed import Violation, differences, violations
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -29,16 +29,6 @@ _REQUEST = {"jsonrpc", "id", "method", "params"}
 _ANSWER = {"jsonrpc", "id", "result"}
 _FAILURE = {"jsonrpc", "id", "error"}
 _ERROR = {"code", "message", "data"}
-
-
-class Violation(NamedTuple):
-    """What is wrong with a frame, and where."""
-
-    path: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.what}"
 
 
 class FrameChecker:
@@ -137,30 +127,7 @@ class FrameChecker:
             yield Violation(f"{path}.error", "expected an integer `code` and a string `message`")
 
     def _part(self, kind: Any, value: Any, path: str) -> Iterator[Violation]:
-        try:
-            # Strict, not mcp_wire.decode: a kind that the revision lacks is a violation here.
-            again = encode(mcp_wire.decoder(kind).decode(msgspec.json.encode(value)))
-        except (msgspec.ValidationError, RecursionError) as error:
-            yield Violation(path, f"not valid at {self._profile.revision}: {error}")
-            return
-        for where, what in differences(value, msgspec.json.decode(again), path):
-            yield Violation(where, f"{what} at {self._profile.revision}")
-
-
-def differences(given: Any, again: Any, path: str) -> Iterator[Violation]:
-    """Where two JSON values differ. 1 and 1.0 are the same number; 1 and true differ."""
-    if given.__class__ is dict and again.__class__ is dict:
-        for key in given.keys() - again.keys():
-            yield Violation(f"{path}.{key}", "not a key")
-        for key in again.keys() - given.keys():
-            yield Violation(f"{path}.{key}", "missing")
-        for key in given.keys() & again.keys():
-            yield from differences(given[key], again[key], f"{path}.{key}")
-    elif given.__class__ is list and again.__class__ is list and len(given) == len(again):
-        for i, (one, other) in enumerate(zip(given, again, strict=True)):
-            yield from differences(one, other, f"{path}[{i}]")
-    elif given != again or (given.__class__ is bool) != (again.__class__ is bool):
-        yield Violation(path, f"{given!r} became {again!r}")
+        return violations(kind, msgspec.json.encode(value), self._profile.revision, path)
 
 
 def _key(id: Any) -> str:

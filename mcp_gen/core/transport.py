@@ -86,8 +86,11 @@ class Posts(Protocol):
         """
         ...
 
-    def listen(self) -> None:
-        """Hear what belongs to no request, where the revision has a stream for that."""
+    async def listen(self) -> None:
+        """Hear what belongs to no request, where the revision has a stream for that.
+
+        Returns once it is open, or when that takes a while.
+        """
         ...
 
     def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Answered
+from mcp_gen.core.closed import Violation, violations
+from mcp_gen.core.connection import Answered, Refused
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -25,7 +26,7 @@ from mcp_gen.session.link import Link
 from mcp_gen.session.notices import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 
     from msgspec import Raw
 
@@ -68,14 +69,18 @@ class ClientLink(Link):
         self._telling: asyncio.Task[None] | None = None
         self._held: list[bytes] | None = None
         """Messages that came right behind the opening's answer, which decides how they are read."""
-        self.begin_again: Callable[[], Awaitable[None]] | None = None
-        """Opens a new session where the server has ended the one that there was."""
+        self.begin_again: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
+        """Opens a new session where the server has ended the one that there was; gives what is to
+        be done in it first."""
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
         self.on_news: Callable[[str, Any], None] | None = None
         """Called with what the server tells of, by its place on a Profile, and its params."""
         self.on_lost: Callable[[SessionLost], None] | None = None
         """Called once when the connection has ended."""
+        self.on_odd: Callable[[str, Violation], None] | None = None
+        """Called with what the server may not send, and with its method, empty if it has none;
+        None where nobody looks for it."""
         self._acts: tuple[Act, ...] = ()
         self._closed = False
         self._keeping_alive: asyncio.Task[None] | None = None
@@ -163,8 +168,10 @@ class ClientLink(Link):
         progress: OnProgress | None = None,
     ) -> Raw:
         """Send a request; see `Link.request`."""
-        self._release()
-        return await super().request(method, params, timeout_s=timeout_s, progress=progress)
+        if self._held is not None:
+            self._release()
+        way = self._way(method, params)
+        return await self.request_via(way, method, params, timeout_s, progress)
 
     def listening(self, opened: Callable[[RequestId], None]) -> Outlet:
         """Where a request is sent that may be open for ever; `opened` is told its id."""
@@ -175,7 +182,8 @@ class ClientLink(Link):
     ) -> Raw:
         """Send a request without a time limit; see `listening`."""
         self._release()
-        return await self.request_via(self._transport, method, params, None, None, opened)
+        way = self._way(method, params)
+        return await self.request_via(way, method, params, None, None, opened)
 
     def keep_alive(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
@@ -189,6 +197,8 @@ class ClientLink(Link):
     ) -> None:
         while not self._lost:
             await asyncio.sleep(every_s)
+            if self._lost:
+                return
             try:
                 await ask(timeout_s=timeout_s)
             except RequestTimeout:
@@ -211,6 +221,8 @@ class ClientLink(Link):
     def _handle(self, event: Event) -> None:
         if self.profile is None and isinstance(event, Answered):
             self._held = []
+        if isinstance(event, Refused):
+            self._odd("", "$", str(event.error))
         super()._handle(event)
 
     def _release(self) -> None:
@@ -240,7 +252,26 @@ class ClientLink(Link):
         if profile is None:
             _log.debug("ignored %s: no revision has been agreed on", event.method)
             return
+        if self.on_odd is not None:
+            self._look_over(event.method, event.params, profile)
         self._notices.take(event, profile, self._hook_context, *self._acts)
+
+    def _look_over(self, name: str, params: Raw, profile: Profile) -> None:
+        """Tell what a server may not send at the revision that is spoken."""
+        method = profile.methods.get(name)
+        if method is None or not method.from_server:
+            self._odd(name, "$.method", f"not for a server to send at {profile.revision}")
+        elif params:
+            for violation in violations(method.params, params, profile.revision, "$.params"):
+                self._odd(name, *violation)
+
+    def _odd(self, method: str, path: str, what: str) -> None:
+        if self.on_odd is not None:
+            self.on_odd(method, Violation(path, what))
+
+    def run(self, what: Coroutine[Any, Any, None]) -> None:
+        """Let something run that nobody waits for, until the session ends."""
+        self._notices.listen(what)
 
     def _news(self, place: str, params: Any) -> None:
         if self.on_news is not None:
@@ -262,6 +293,8 @@ class ClientLink(Link):
             error = MethodNotFound(f"this client does not offer `{event.method}`")
             self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
             return
+        if self.on_odd is not None and self.profile is not None:
+            self._look_over(event.method, event.params, self.profile)
         run = self._run(route, event)
         self._connection.in_flight[event.id] = self._loop.create_task(run)
 

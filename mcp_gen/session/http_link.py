@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import UNSET
@@ -30,6 +32,11 @@ __all__ = ["HttpLink"]
 P = TypeVar("P")
 R = TypeVar("R")
 
+_settling: ContextVar[bool] = ContextVar("settling", default=False)
+"""Whether this is part of beginning anew: a server that ends that session, too, is given up."""
+
+_log = logging.getLogger("mcp_gen.client")
+
 MAX_PAGES = 100
 """How many pages of tools are read to find what one of them wants."""
 
@@ -40,7 +47,7 @@ class HttpLink(ClientLink):
     def __init__(self, transport: Posts, *given: Any, **named: Any) -> None:
         # It is a duplex, and more.
         super().__init__(cast("Duplex", transport), *given, **named)
-        self._http = transport
+        self._http = cast("Posts", self._transport)
         self._mirror: Mirror | None = None
         self._beginning = asyncio.Lock()
         self._begun = 0
@@ -58,7 +65,7 @@ class HttpLink(ClientLink):
 
     async def opened(self, session: Any) -> None:
         """The session is open: hear what the server has to say."""
-        self._http.listen()
+        await self._http.listen()
         await super().opened(session)
 
     async def request(self, method: Method[P, R], params: P, **options: Any) -> Raw:
@@ -105,14 +112,22 @@ class HttpLink(ClientLink):
         await super()._tell_cancelled(method, id, self._http)
 
     async def _begin_again(self, begun: int, lost: SessionExpired) -> None:
-        if self.begin_again is None:
+        if self.begin_again is None or _settling.get():
             raise lost
         async with self._beginning:
             # Several requests may find out at once.
-            if begun == self._begun:
-                await self.begin_again()
-                self._begun += 1
-                self._http.listen()
+            if begun != self._begun:
+                return
+            settle_in = await self.begin_again()
+            self._begun += 1
+            await self._http.listen()
+        token = _settling.set(True)
+        try:
+            await settle_in()
+        except McpError as error:
+            _log.warning("the new session is not as the one before: %s", error)
+        finally:
+            _settling.reset(token)
 
     async def _learn_tools(self, mirror: Mirror, params: Any) -> None:
         method = mirror.lists

@@ -105,16 +105,17 @@ def understood_tools(result: Raw, learn: Any) -> Raw:
 
 def _understood(tool: Raw, learn: Any) -> bool:
     marked = _MARK in bytes(tool)
+    name: Any = None
     try:
         members: dict[str, Any] = json.decode(tool) if marked else _object.decode(tool)
         named = members["name"]
-        name: Any = json.decode(named) if isinstance(named, Raw) else named
+        name = json.decode(named) if isinstance(named, Raw) else named
         schema: Any = members.get("inputSchema") if marked else {}
         if not isinstance(name, str) or not isinstance(schema, dict):
             return True
         learn(name, marked_params(cast("dict[str, Any]", schema)))
     except UsageError as error:
-        _log.warning("a tool is left out: %s", error)
+        _log.warning("the tool %r is left out: %s", name, error)
         return False
     except (ValidationError, DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         return True

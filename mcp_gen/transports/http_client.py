@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import re
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
@@ -19,11 +17,9 @@ from mcp_gen.core.errors import (
     McpGenError,
     ProtocolError,
     SessionExpired,
-    SessionLost,
     TransportError,
 )
 from mcp_gen.core.revisions import with_handshake
-from mcp_gen.core.sse import Event, Place
 from mcp_gen.transports.http_endpoint import (
     HeadersFrom,
     HttpEndpoint,
@@ -31,11 +27,14 @@ from mcp_gen.transports.http_endpoint import (
     read_whole,
     refusal,
 )
-from mcp_gen.transports.http_events import EVENTS, RETRY_MS, events_of
+from mcp_gen.transports.http_events import EVENTS
+from mcp_gen.transports.http_listening import Listening
 from mcp_gen.transports.http_outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from mcp_gen.core.transport import Asked, Lines, Receiver
     from mcp_gen.transports.http_requests import Response
     from mcp_wire.profile import Profile
@@ -49,13 +48,9 @@ BOTH: Lines = (
 )
 LAST_TIMEOUT_S = 2.0
 """How long the end may take: what is still to be told, and that the session is over."""
-REST_TIMEOUT_S = 5.0
-"""How long a stream may stay open behind the answer that it was opened for."""
-MAX_VAIN_RESUMES = 5
-LONGEST_WAIT_S = 30.0
+LISTEN_WAIT_S = 1.0
+"""How long a session waits for its stream: some servers begin it with the first event only."""
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-
-_log = logging.getLogger("mcp_gen.client")
 
 
 class HttpTransport:
@@ -88,6 +83,11 @@ class HttpTransport:
         self._expired = False
         self._post_headers: list[tuple[bytes, bytes]] = list(BOTH)
         self._outbox = Outbox(self._tell)
+        self._listening = Listening(
+            self._endpoint, max_message_bytes, self._deliver, lambda: self._get_headers
+        )
+        self._resumes = False
+        self._get_headers: Lines = ()
         self._listener: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -98,6 +98,11 @@ class HttpTransport:
 
     # --- what the session calls ---
 
+    @property
+    def principal(self) -> Hashable:
+        """Whom requests are made for now, as far as the user's headers say."""
+        return self._endpoint.principal
+
     async def start(self, receiver: Receiver) -> None:
         """Begin: nothing is sent yet."""
         self._receiver = receiver
@@ -105,6 +110,7 @@ class HttpTransport:
     def speak(self, profile: Profile, *, agreed: bool) -> None:
         """What is sent from now on is of this revision; see `core.transport.Posts`."""
         self._profile = profile
+        self._resumes = profile.resumes_streams
         # The handshake itself has no header for what it is about to settle.
         named = profile.version_header if agreed or profile.handshake is None else None
         self._version = ((named.lower().encode(), profile.revision.encode()),) if named else ()
@@ -114,11 +120,17 @@ class HttpTransport:
             self._expired = False
         self._changed()
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Open the stream for what belongs to no request, where the revision has one."""
-        if self._profile is not None and self._profile.get_stream and not self._closed:
-            self._stop_listening()
-            self._listener = self._outbox.begin(self._listen(Place(), self._session))
+        if self._profile is None or not self._profile.get_stream or self._closed:
+            return
+        self._stop_listening()
+        # Many servers drop what they have to say while there is no stream for it.
+        opened = asyncio.Event()
+        self._listener = self._outbox.begin(self._listening.listen(opened))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_WAIT_S):
+                await opened.wait()
 
     def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
         """Send a request; gives what drops it."""
@@ -180,7 +192,7 @@ class HttpTransport:
             self._take_session(response)
             kind = media_type(response)
             if kind == EVENTS:
-                await self._follow(response, asked)
+                await self._listening.follow(response, asked, resumes=self._resumes)
                 return
             if kind != JSON:
                 raise ProtocolError(
@@ -213,64 +225,6 @@ class HttpTransport:
             and error.error.code == profile.errors.method_not_found
         )
 
-    async def _follow(self, response: Response, asked: Asked) -> None:
-        """Read the stream of a request; where it breaks off, go on behind what has come."""
-        place = Place()
-        vain = 0
-        while True:
-            seen = place.events
-            try:
-                await self._read(response, place, asked)
-                lost: TransportError = SessionLost("the stream ended before the answer came")
-            except SessionLost as error:
-                lost = error
-            if asked.answered:
-                return
-            vain = 0 if place.events > seen else vain + 1
-            response = await self._resumed(place, lost, vain)
-
-    async def _read(self, response: Response, place: Place, asked: Asked) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(None) as rest:
-                async with aclosing(events_of(response, place, self._max)) as events:
-                    async for event in events:
-                        self._take(event)
-                        if asked.answered and rest.when() is None:
-                            # A stream that is read to its end leaves a connection to be used again.
-                            rest.reschedule(loop.time() + REST_TIMEOUT_S)
-        except (TimeoutError, TransportError):
-            if not asked.answered:
-                raise
-        finally:
-            await response.close()
-
-    async def _resumed(self, place: Place, lost: TransportError, vain: int) -> Response:
-        """The rest of a stream.
-
-        Raises:
-            SessionLost: `lost`, where the rest cannot be had.
-        """
-        if self._profile is None or not self._profile.resumes_streams or not place.id:
-            raise lost
-        while vain < MAX_VAIN_RESUMES:
-            await asyncio.sleep(_wait_s(place, vain))
-            session = self._session
-            try:
-                response = await self._get(place)
-            except TransportError:
-                vain += 1
-                continue
-            if response.status == 200 and media_type(response) == EVENTS:
-                return response
-            await response.close()
-            if response.status == 404 and session:
-                self._expire(session)
-            if response.status < 500:
-                raise lost
-            vain += 1
-        raise lost
-
     # --- what gets no answer ---
 
     async def _tell(self, message: bytes, headers: Lines) -> None:
@@ -287,47 +241,11 @@ class HttpTransport:
     async def _end_session(self) -> None:
         if not self._session:
             return
-        headers = [*self._version, *self._session]
+        headers = self._get_headers
         with contextlib.suppress(Exception):
             # Some servers do not let clients end sessions, and none must.
             response = await self._endpoint.send("DELETE", headers)
             await response.close()
-
-    # --- what belongs to no request ---
-
-    async def _listen(self, place: Place, session: Lines) -> None:
-        vain = 0
-        while True:
-            seen = place.events
-            try:
-                response = await self._get(place)
-                try:
-                    if response.status == 404 and session:
-                        self._expire(session)
-                        return
-                    if response.status < 500:
-                        if response.status != 200 or media_type(response) != EVENTS:
-                            # It has none: it may say so with 405, and some say it otherwise.
-                            return
-                        async with aclosing(events_of(response, place, self._max)) as events:
-                            async for event in events:
-                                self._take(event)
-                finally:
-                    await response.close()
-            except TransportError as error:
-                _log.debug("the stream for notifications ended: %s", error)
-            except Exception:
-                _log.exception("the stream for notifications ended")
-                return
-            vain = 0 if place.events > seen else vain + 1
-            await asyncio.sleep(_wait_s(place, vain))
-
-    async def _get(self, place: Place) -> Response:
-        headers: list[tuple[bytes, bytes]] = [(b"accept", EVENTS.encode())]
-        headers += [*self._version, *self._session]
-        if place.id:
-            headers.append((b"last-event-id", place.id))
-        return await self._endpoint.send("GET", headers)
 
     # --- the session ---
 
@@ -350,12 +268,8 @@ class HttpTransport:
             self._changed()
 
     def _changed(self) -> None:
-        self._post_headers = [*BOTH, *self._version, *self._session]
-
-    def _take(self, event: Event) -> None:
-        # Other kinds of events are none of this protocol's.
-        if event.name == "message":
-            self._deliver(event.data)
+        self._get_headers = (*self._version, *self._session)
+        self._post_headers = [*BOTH, *self._get_headers]
 
     def _deliver(self, message: bytes) -> None:
         if self._receiver is not None:
@@ -373,11 +287,3 @@ def _session_header(profile: Profile) -> str:
         # It knows of no such transport: a server that speaks it here does as at other revisions.
         profile = mcp_wire.profile(with_handshake()[-1])
     return profile.session_header or ""
-
-
-def _wait_s(place: Place, vain: int) -> float:
-    """How long to wait before a stream is opened again: as the server says, longer if in vain."""
-    asked_for = RETRY_MS if place.retry_ms is None else place.retry_ms
-    if not vain:
-        return asked_for / 1000
-    return max(asked_for / 1000, min(0.1 * 2**vain, LONGEST_WAIT_S))

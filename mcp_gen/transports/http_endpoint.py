@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import aclosing
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
@@ -60,6 +61,7 @@ class HttpEndpoint:
         if bearer is not None:
             self._constant += _lines({"authorization": f"Bearer {bearer}"})
         self._ask_for: Callable[[], Any] | None = None
+        self._asks_slowly = inspect.iscoroutinefunction(headers)
         if callable(headers):
             self._ask_for = headers
         elif headers:
@@ -78,7 +80,10 @@ class HttpEndpoint:
         lines = [*self._constant, *headers]
         if self._ask_for is not None:
             given = self._ask_for()
-            lines += _lines(await given if inspect.isawaitable(given) else given)
+            if inspect.isawaitable(given):
+                self._asks_slowly = True
+                given = await given
+            lines += _lines(given)
         at = url or self.url
         for _ in range(MAX_REDIRECTS):
             response = await self._requests.send(method, at, lines, body)
@@ -90,6 +95,29 @@ class HttpEndpoint:
             if url is None:
                 self.url = at
         raise TransportError(f"the server redirects more than {MAX_REDIRECTS} times")
+
+    @property
+    def principal(self) -> Hashable:
+        """Stands for whoever a request would be made for now, as far as the user's headers say.
+
+        It is no secret: what they say cannot be told from it. None where there are none; where they
+        cannot be had at once it is another each time, so that nobody is taken for somebody else.
+        """
+        said = [line for line in self._constant if line is not USER_AGENT]
+        if self._ask_for is not None:
+            if self._asks_slowly:
+                return object()
+            try:
+                given = self._ask_for()
+                if inspect.isawaitable(given):
+                    self._asks_slowly = True
+                    if inspect.iscoroutine(given):
+                        given.close()
+                    return object()
+                said += _lines(given)
+            except Exception:
+                return object()
+        return blake2b(repr(said).encode(), digest_size=16).digest() if said else None
 
     def within(self, url: str) -> str:
         """A URL, which may be relative to the endpoint's, if it is of the same origin.

@@ -11,11 +11,9 @@ from mcp_gen.core.sse import Event, EventReader, Place
 if TYPE_CHECKING:
     from mcp_gen.transports.http_requests import Response
 
-__all__ = ["EVENTS", "RETRY_MS", "events_of"]
+__all__ = ["EVENTS", "events_of"]
 
 EVENTS = "text/event-stream"
-RETRY_MS = 1000
-"""How long to wait before a stream is opened again, where the server does not say."""
 
 
 async def events_of(

@@ -24,6 +24,8 @@ from mcp_gen.transports.http_outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from mcp_gen.core.sse import Event
     from mcp_gen.core.transport import Asked, Lines, Receiver
     from mcp_gen.transports.http_requests import Response
@@ -65,6 +67,11 @@ class SseTransport:
         self._outbox = Outbox(self._tell)
         self._closed = False
 
+    @property
+    def principal(self) -> Hashable:
+        """Whom requests are made for now, as far as the user's headers say."""
+        return self._endpoint.principal
+
     async def start(self, receiver: Receiver) -> None:
         """Open the stream, and wait for the address.
 
@@ -93,7 +100,7 @@ class SseTransport:
         name = profile.version_header if agreed else None
         self._version = ((name.lower().encode(), profile.revision.encode()),) if name else ()
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Nothing: everything that comes has one stream."""
 
     def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
@@ -123,6 +130,7 @@ class SseTransport:
                     await self.drain()
         finally:
             await self._end()
+            self._hang_up(None)
 
     async def _end(self) -> None:
         await self._outbox.end()
@@ -140,8 +148,13 @@ class SseTransport:
             lost = error
         if not found.done():
             found.set_exception(lost or SessionLost("the stream ended before it began"))
-        elif self._receiver is not None:
-            self._receiver.closed(lost)
+        else:
+            self._hang_up(lost)
+
+    def _hang_up(self, error: BaseException | None) -> None:
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.closed(error)
 
     async def _read(self, response: Response, found: asyncio.Future[str]) -> None:
         if response.status != 200:

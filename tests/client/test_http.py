@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 import mcp_wire
-from mcp_gen import Client, Context, RequestTimeout, Server, SessionLost
+from mcp_gen import CacheHints, Client, Context, RequestTimeout, Server, SessionLost
 from mcp_gen.client.session import ClientSession
 from tests.client.scripted import client_violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, STREAMABLE, every_revision
@@ -282,6 +282,30 @@ async def test_a_user_in_the_url_is_named_in_a_header() -> None:
         assert "@" not in web.got[0].headers["host"]
 
 
+@pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
+async def test_what_was_kept_for_one_user_is_not_given_to_another(kind: str) -> None:
+    user = "Ann"
+
+    def plainly() -> dict[str, str]:
+        return {"Authorization": f"Bearer {user}"}
+
+    async def slowly() -> dict[str, str]:
+        return plainly()
+
+    given: Any = {"sync": plainly, "async": slowly, "awaitable": lambda: slowly()}[kind]
+    tools = Tools()
+    tools.server.cache_hints(list_tools=CacheHints(60_000))
+    async with serving(tools.app()) as web, Client("test") as client:
+        session = await client.connect(web.url, headers=given)
+        await session.list_tools()
+        user = "Bob"
+        await session.list_tools()
+        lists = web.asked("tools/list")
+        assert [one.headers["authorization"] for one in lists] == ["Bearer Ann", "Bearer Bob"]
+        await session.list_tools()
+        assert len(web.asked("tools/list")) == (2 if kind == "sync" else 3)
+
+
 @every_revision
 async def test_a_client_that_is_given_sends_everything_and_stays_open(revision: str) -> None:
     async with httpx2.AsyncClient(headers={"x-from": "given"}, trust_env=False) as http_client:
@@ -318,11 +342,30 @@ async def test_a_session_that_the_server_has_ended_begins_anew(revision: str) ->
         assert len(web.asked("notifications/initialized")) == 2
 
 
-@streamable
+@pytest.mark.parametrize("revision", [HANDSHAKE])
+async def test_a_session_that_begins_anew_is_what_it_was(revision: str) -> None:
+    tools = Tools()
+
+    @tools.server.resource("file:///a")
+    async def read() -> str:
+        return "a"
+
+    async with serving(tools.app()) as web, Client("test", log_level="error") as client:
+        session = await client.connect(web.url, revision=revision)
+        async with session.watch("file:///a"):
+            headers = web.asked("notifications/initialized")[0].headers
+            async with httpx2.AsyncClient(trust_env=False) as other:
+                await other.delete(web.url, headers={"mcp-session-id": headers["mcp-session-id"]})
+            await session.call_tool("echo", {"text": "a"})
+            assert len(web.asked("logging/setLevel")) == 2
+            assert len(web.asked("resources/subscribe")) == 2
+
+
+@every_revision
 async def test_a_server_that_was_started_anew_is_spoken_to_as_before(revision: str) -> None:
     async with Client("test") as client:
         async with serving(Tools().app()) as web:
-            session = await client.connect(web.url, revision=revision)
+            session = await client.connect(url_of(web, revision), revision=revision)
         async with serving(Tools().app(), port=web.port):
             assert (await session.call_tool("echo", {"text": "a"})).content[0].text == "a"
 

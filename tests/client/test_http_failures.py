@@ -409,7 +409,7 @@ async def test_a_stream_that_cannot_be_taken_up_again_is_lost(status: int) -> No
 
 
 async def test_a_stream_that_always_breaks_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_gen.transports.http_client.MAX_VAIN_RESUMES", 2)
+    monkeypatch.setattr("mcp_gen.transports.http_listening.MAX_VAIN_RESUMES", 2)
 
     async def breaks(got: Got, line: Line) -> None:
         await line.head(200, EVENTS)
@@ -503,6 +503,50 @@ async def test_a_session_that_would_go_on_at_another_revision_is_lost() -> None:
         expired = True
         with pytest.raises(SessionLost, match=f"wants to speak {other} now"):
             await session.call_tool("t")
+
+
+async def test_a_server_that_ends_every_session_is_not_asked_for_ever() -> None:
+    script = speaks(HANDSHAKE, is_silent)
+
+    async def forgetful(got: Got, line: Line) -> None:
+        if got.asks in ("logging/setLevel", "tools/call") and ended:
+            await line.answer(404)
+        elif got.asks == "logging/setLevel":
+            await line.result(got, {})
+        elif got.asks == "initialize":
+            reply = opening(HANDSHAKE)["initialize"]({})
+            assert reply is not None
+            declared = {**reply["result"], "capabilities": {"logging": {}}}
+            await line.result(got, declared, mcp_session_id="s1")
+        else:
+            await script(got, line)
+
+    ended = False
+    async with scripted_web(forgetful) as web, Client("test", log_level="error") as client:
+        session = await client.connect(web.url, revision=HANDSHAKE)
+        ended = True
+        async with asyncio.timeout(BOUND_S):
+            with pytest.raises(SessionExpired):
+                await session.call_tool("t")
+        assert len(web.asked("initialize")) == 2
+
+
+async def test_a_read_is_made_again_where_its_stream_broke() -> None:
+    script = speaks(PER_REQUEST, is_silent)
+    asked: list[Got] = []
+
+    async def once(got: Got, line: Line) -> None:
+        if got.asks != "tools/list":
+            await script(got, line)
+            return
+        asked.append(got)
+        if len(asked) > 1:
+            hints = {"ttlMs": 0, "cacheScope": "private"}
+            await line.result(got, {"resultType": "complete", "tools": [], **hints})
+
+    async with session_with(once, PER_REQUEST) as (session, _):
+        assert (await session.list_tools()).tools == []
+        assert len(asked) == 2
 
 
 async def test_an_id_of_a_session_that_no_header_may_hold_is_refused() -> None:
@@ -700,7 +744,8 @@ async def test_a_stream_that_begins_wrongly_is_refused(
     first: bytes, kind: type[Exception], says: str
 ) -> None:
     async with scripted_web(paired(first)) as web, Client("test") as client:
-        transport = SseTransport(web.url, endpoint_timeout_s=0.1)
+        silent = first.startswith(b":")
+        transport = SseTransport(web.url, endpoint_timeout_s=0.1 if silent else BOUND_S)
         with pytest.raises(kind, match=says):
             await client.connect(transport, revision=HANDSHAKE)
 

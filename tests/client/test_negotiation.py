@@ -167,12 +167,29 @@ async def test_an_answer_to_the_question_that_comes_too_late_is_passed_over() ->
         assert (await session.list_tools()).tools == []
 
 
-@pytest.mark.parametrize("result", [{}, {"resultType": "complete"}, [], "yes"], ids=str)
-async def test_an_answer_of_the_wrong_shape_to_the_question_is_refused(result: Any) -> None:
+odd_results = pytest.mark.parametrize(
+    "result", [{}, {"resultType": "complete"}, [], "yes"], ids=str
+)
+
+
+@odd_results
+async def test_an_answer_of_the_wrong_shape_to_the_question_leaves_the_handshake(
+    result: Any,
+) -> None:
     sloppy = Scripted(HANDSHAKE).on("server/discover", {"result": result})
+    async with connected(sloppy) as (session, _):
+        assert session.revision == HANDSHAKE
+
+
+@odd_results
+async def test_an_answer_of_the_wrong_shape_is_refused_where_there_is_no_handshake(
+    result: Any,
+) -> None:
+    broken = Scripted(PER_REQUEST).on("server/discover", {"result": result})
+    broken.on("initialize", {"error": {"code": MethodNotFound.code, "message": "no"}})
     async with Client("test") as client:
         with pytest.raises(InvalidParams, match="server/discover: the server's result"):
-            await client.connect(sloppy)
+            await client.connect(broken)
 
 
 async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> None:

@@ -30,6 +30,13 @@ async def using(
         yield await client.connect(server, revision=revision, **options)
 
 
-def declaring(*features: Any) -> Server:
-    """A server that declares what it has nothing of."""
-    return Server("declaring", offers=features or ("tools", "prompts", "resources", "logging"))
+def declaring(**options: Any) -> Server:
+    """A server that declares everything, and has a resource for every URI of one letter."""
+    server = Server("declaring", offers=["tools", "prompts", "resources", "logging"], **options)
+
+    def read(path: str) -> str:
+        return path
+
+    for letter in "abc":
+        server.resource(f"{letter}://{{+path}}", name=letter)(read)
+    return server

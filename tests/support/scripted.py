@@ -23,7 +23,7 @@ Answers: TypeAlias = "dict[str, Callable[[Any], Any]]"
 class Scripted:
     """The far end of a memory pair. `answers` make a result, or a whole frame, from the params.
 
-    A method that is not among them is never answered.
+    A method that is not among them is never answered, nor is one whose answer is None.
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -38,6 +38,14 @@ class Scripted:
 
     def say(self, message: bytes) -> None:
         self._theirs.send(message)
+
+    def answer(self, id: Any, result: Any) -> None:
+        self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}))
+
+    def send_progress(self, token: Any, progress: float) -> None:
+        params = {"progressToken": token, "progress": progress}
+        told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        self.say(msgspec.json.encode(told))
 
     async def hang_up(self) -> None:
         await self._theirs.close()
@@ -60,6 +68,8 @@ class Scripted:
         if make is None or "id" not in frame:
             return
         made = make(frame.get("params", {}))
+        if made is None:
+            return
         whole = made if {"error", "result"} & made.keys() else {"result": made}
         self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": frame["id"], **whole}))
 

@@ -244,6 +244,18 @@ class Watched:
         self._side: Sender = side
         self._receiver: Receiver | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        # What only some transports have.
+        return getattr(self._inner, name)
+
+    def post(self, message: bytes, *given: Any) -> Any:
+        self._seen.saw(self._side, message)
+        return self.__getattr__("post")(message, *given)
+
+    def tell(self, message: bytes, *given: Any) -> None:
+        self._seen.saw(self._side, message)
+        self.__getattr__("tell")(message, *given)
+
     async def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
         await self._inner.start(self)

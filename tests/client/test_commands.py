@@ -1,0 +1,46 @@
+"""Commands that do not take the first question, or are given as one line."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_gen import Client, SessionLost
+from tests.support.frames import HANDSHAKE
+
+OLD = f"""
+import json, sys
+print("started", file=open(sys.argv[1], "a"))
+for line in sys.stdin:
+    frame = json.loads(line)
+    if frame["method"] == "initialize":
+        info = {{"name": "old", "version": "1"}}
+        result = {{"protocolVersion": {HANDSHAKE!r}, "capabilities": {{}}, "serverInfo": info}}
+        answer = {{"jsonrpc": "2.0", "id": frame["id"], "result": result}}
+        print(json.dumps(answer), flush=True)
+    elif "id" in frame:
+        sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("one_line", [False, True])
+async def test_a_command_that_ends_over_the_question_is_started_again_and_not_asked(
+    tmp_path: Path, one_line: bool
+) -> None:
+    seen = tmp_path / "seen"
+    words = [sys.executable, "-S", "-c", OLD, str(seen)]
+    async with Client("test") as client:
+        session = await client.connect(shlex.join(words) if one_line else words)
+        assert session.revision == HANDSHAKE
+        assert len(seen.read_text().splitlines()) == 2
+        await client.connect(words)
+        assert len(seen.read_text().splitlines()) == 3
+
+
+async def test_a_command_that_always_ends_says_how_it_ended() -> None:
+    async with Client("test") as client:
+        with pytest.raises(SessionLost, match="exit status 3"):
+            await client.connect([sys.executable, "-S", "-c", "raise SystemExit(3)"])

@@ -1,0 +1,123 @@
+"""What type checkers know of clients. `nox -s types` reads this; nothing runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypedDict, assert_type
+
+from mcp_gen import (
+    Change,
+    Client,
+    ClientSession,
+    Media,
+    Report,
+    UrlElicitation,
+    images_of,
+    text_of,
+)
+from mcp_wire import latest, v2025_06_18
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Named(TypedDict):
+    name: str
+
+
+async def results_are_typed(session: ClientSession) -> None:
+    assert_type(await session.call_tool("t", {"a": 1}), latest.CallToolResult)
+    assert_type(await session.call_tool("t", returns=int), int)
+    assert_type(await session.call_tool("t", returns=Point, timeout_s=1, retry=True), Point)
+    assert_type(await session.call_tool("t", returns=Named), Named)
+    assert_type(await session.call_tool("t", returns=list[Point]), list[Point])
+    assert_type(await session.call_tool("t", returns=dict[str, Any]), dict[str, Any])
+    async for tool in session.tools():
+        assert_type(tool, latest.Tool)
+    async for resource in session.resources():
+        assert_type(resource, latest.Resource)
+    async for template in session.resource_templates():
+        assert_type(template, latest.ResourceTemplate)
+    assert_type([prompt async for prompt in session.prompts()], list[latest.Prompt])
+    called = await session.call_tool("t")
+    assert_type(text_of(called), str)
+    assert_type(images_of(called), list[Media])
+    assert_type(text_of(await session.read_resource("a:b")), str)
+
+
+async def changes_are_typed(session: ClientSession) -> None:
+    async with session.watch("a://b", tools=True) as changes:
+        assert_type(changes.honoured, latest.SubscriptionFilter)
+        async for change in changes:
+            assert_type(change, Change)
+            assert_type(change.uri, str | None)
+
+
+def handlers_keep_their_signatures(client: Client) -> None:
+    @client.sampling
+    async def sample(
+        session: ClientSession, params: latest.CreateMessageRequestParams
+    ) -> latest.CreateMessageResult:
+        raise NotImplementedError
+
+    @client.sampling(tools=True)
+    def with_tools(
+        session: ClientSession, params: latest.CreateMessageRequestParams
+    ) -> latest.CreateMessageResult | None:
+        raise NotImplementedError
+
+    @client.elicitation
+    async def fill(
+        session: ClientSession, params: latest.ElicitRequestFormParams
+    ) -> dict[str, str]:
+        raise NotImplementedError
+
+    @client.elicitation
+    def answer(
+        session: ClientSession, params: latest.ElicitRequestFormParams
+    ) -> latest.ElicitResult:
+        raise NotImplementedError
+
+    @client.elicitation_url
+    async def go(session: ClientSession, page: UrlElicitation) -> Literal["accept", "decline"]:
+        raise NotImplementedError
+
+    @client.list_roots
+    def roots(session: ClientSession) -> list[Path]:
+        raise NotImplementedError
+
+    @client.on_report
+    def report(report: Report) -> None:
+        raise NotImplementedError
+
+    plain: Callable[[ClientSession], list[Path]] = roots
+    told: Callable[[Report], None] = report
+    del plain, told, sample, with_tools, fill, answer, go
+
+
+async def handlers_may_be_given_to_the_client(target: list[str]) -> None:
+    async def sample(
+        session: ClientSession, params: latest.CreateMessageRequestParams
+    ) -> latest.CreateMessageResult:
+        return latest.CreateMessageResult(
+            role="assistant", content=latest.TextContent(text="a"), model="m"
+        )
+
+    client = Client(
+        "c",
+        sampling=sample,
+        elicitation=lambda session, params: {"name": params.message},
+        elicitation_url=lambda session, page: "accept" if page.url else "decline",
+        roots=["a", Path("b"), latest.Root(uri="file:///c")],
+        checks="strict",
+        log_level="info",
+    )
+    Client("c", roots=lambda session: [session.revision])
+    session = await client.connect(target, results=v2025_06_18)
+    await client.connect(target, results="2025-06-18", revision="2025-11-25")
+    assert_type(session, ClientSession)
+    assert_type(await client.add_roots("d"), None)

@@ -1,0 +1,42 @@
+"""What type checkers refuse: every line that ends in `# refused`, and no other. Nothing runs it."""
+
+from __future__ import annotations
+
+from mcp_gen import Client, ClientSession, UrlElicitation
+from mcp_wire import latest
+
+
+def wrong_handlers(client: Client) -> None:
+    def of_a_form(session: ClientSession, params: latest.ElicitRequestFormParams) -> int:
+        return 1
+
+    def of_a_page(session: ClientSession, page: UrlElicitation) -> bool:
+        return True
+
+    def without_params(session: ClientSession) -> latest.CreateMessageResult:
+        raise NotImplementedError
+
+    def of_another(
+        session: ClientSession, params: latest.ElicitRequestFormParams
+    ) -> latest.CreateMessageResult:
+        raise NotImplementedError
+
+    client.elicitation(of_a_form)  # refused
+    client.elicitation_url(of_a_page)  # refused
+    client.sampling(without_params)  # refused
+    client.sampling(of_another)  # refused
+    client.sampling(tools="yes")  # refused
+    Client("c", sampling=of_another)  # refused
+    Client("c", elicitation=of_a_page)  # refused
+    Client("c", checks="loose")  # refused
+    Client("c", log_level="loud")  # refused
+    Client("c", roots=[1])  # refused
+
+
+async def wrong_calls(session: ClientSession) -> None:
+    await session.call_tool("t", returns=0)  # refused
+    number: str = await session.call_tool("t", returns=int)  # refused
+    session.watch(tools="yes")  # refused
+    async with session.watch(b"a") as changes:  # refused
+        del changes
+    del number
