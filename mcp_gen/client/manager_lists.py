@@ -49,6 +49,7 @@ class Listed:
         self.known = False
         """Whether it has been had at all."""
         self.good_until = 0.0
+        self.paused_until = 0.0
         self.lock = asyncio.Lock()
         self._changes = 1
         self._seen = 0
@@ -66,7 +67,7 @@ class Listed:
     def outdate(self) -> None:
         """There is another one."""
         self._changes += 1
-        self.good_until = 0.0
+        self.paused_until = 0.0
 
     def update(self, changes: int) -> None:
         """It was had when the server had told of so many changes."""
@@ -123,7 +124,7 @@ class Lists:
                 if not isinstance(error, TransportError):
                     # A lost connection is another's to mend; the list can be had right after it.
                     found.outdate()
-                    found.good_until = now() + self._pause_s
+                    found.paused_until = now() + self._pause_s
                 return found, error
             found.items = items
             found.update(changes)
@@ -136,8 +137,8 @@ class Lists:
 
     def _is_good(self, found: Listed, now: float, *, tells: bool) -> bool:
         if found.stale:
-            # Pausing after a failure.
-            return now < found.good_until
+            # After a failure it is left alone for a while.
+            return now < found.paused_until
         return tells or now < found.good_until
 
     async def _ask(self, what: What, session: ClientSession) -> list[Any]:
