@@ -1,8 +1,9 @@
 """A manager over 20 servers for a while: no answer may be wrong, and no error unforeseen.
 
-`python -m tests.manager_soak --seconds 60`. Servers of every revision in memory, behind commands,
-and over HTTP; one that has other tools all the time; one that is killed every second; and three
-that fail, each in its own way: it ends at once, it never answers, nobody is there.
+`python -m tests.manager_soak --seconds 60 [--seed N] [--json]`. Servers of every revision in
+memory, behind commands, and over HTTP; one that has other tools all the time; one that is killed
+every second; and three that fail, each in its own way: it ends at once, it never answers, nobody is
+there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import gc
+import json
 import logging
 import os
 import random
@@ -20,7 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import mcp_wire
@@ -143,13 +145,18 @@ async def all_servers(size: Size) -> AsyncIterator[tuple[dict[str, ServerLike], 
 
 class _Soak:
     def __init__(
-        self, manager: ClientManager, report: Report, goes_on: Callable[[], bool], size: Size
+        self,
+        manager: ClientManager,
+        report: Report,
+        goes_on: Callable[[], bool],
+        size: Size,
+        seed: int,
     ) -> None:
         self._manager = manager
         self._report = report
         self._goes_on = goes_on
         self._size = size
-        self._random = random.Random(7)
+        self._random = random.Random(seed)
         self.changed = asyncio.Event()
         manager.on_event("tools_changed")(self._changed)
         self._parts = {name: one.part for name, one in manager.servers().items()}
@@ -257,7 +264,14 @@ class _Soak:
         self._report.wrong.append(said)
 
 
-async def soak(goes_on: Callable[[], bool], size: Size, sample_s: float = 5.0) -> Report:
+async def soak(
+    goes_on: Callable[[], bool],
+    size: Size,
+    seed: int = 7,
+    *,
+    sample_s: float = 5.0,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Report:
     """Ask all servers for things while `goes_on`, and tell what came of it."""
     report = Report()
     loop = asyncio.get_running_loop()
@@ -280,8 +294,8 @@ async def soak(goes_on: Callable[[], bool], size: Size, sample_s: float = 5.0) -
 
             async with manager, asyncio.TaskGroup() as tasks:
                 report.servers = len(manager.servers())
-                run = _Soak(manager, report, goes_on, size)
-                sampling = loop.create_task(_sample(report, sample_s))
+                run = _Soak(manager, report, goes_on, size, seed)
+                sampling = loop.create_task(_sample(report, sample_s, tell))
                 busy = [
                     tasks.create_task(run.worker(number, run.steady if steady else [KILLED]))
                     for number, steady in enumerate(
@@ -305,11 +319,12 @@ async def soak(goes_on: Callable[[], bool], size: Size, sample_s: float = 5.0) -
     return report
 
 
-async def _sample(report: Report, every_s: float) -> None:
+async def _sample(report: Report, every_s: float, tell: Callable[[str], None]) -> None:
     while True:
         await asyncio.sleep(every_s)
         gc.collect()
         report.objects.append(len(gc.get_objects()))
+        tell(report.line())
 
 
 class _Records(logging.Handler):
@@ -323,10 +338,18 @@ class _Records(logging.Handler):
         self._report.wrong.append(record.getMessage())
 
 
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, help="what chance is made of")
+    parser.add_argument("--json", action="store_true", help="print the report for a script")
     asked = parser.parse_args()
+    seed = random.randrange(10**6) if asked.seed is None else asked.seed
+    print(f"{asked.seconds:g} s, --seed {seed}", file=sys.stderr)
     end: list[float] = []
 
     def goes_on() -> bool:
@@ -335,11 +358,14 @@ def main() -> int:
             end.append(time.monotonic() + asked.seconds)
         return time.monotonic() < end[0]
 
-    report = asyncio.run(soak(goes_on, Size()))
-    print(report.line())
+    report = asyncio.run(soak(goes_on, Size(), seed, sample_s=10.0, tell=_tell))
     for wrong in report.wrong[:20]:
-        print(wrong, file=sys.stderr)
-    print("good" if not report.wrong else f"{len(report.wrong)} wrong")
+        print(f"wrong: {wrong}", file=sys.stderr)
+    if asked.json:
+        print(json.dumps(asdict(report)))
+    else:
+        print(report.line())
+        print("good" if not report.wrong else f"{len(report.wrong)} wrong")
     return bool(report.wrong)
 
 
