@@ -29,7 +29,7 @@ import mcp_wire
 from mcp_gen import ClientManager, ManagerEvent, Reconnect, Server, ServerConfig, SessionLost
 from mcp_gen.client.manager_config import ServerLike
 from mcp_gen.types import ToolAnnotations
-from tests.support.web import serving
+from tests.support.web import Got, serving
 
 __all__ = ["Report", "Size", "soak"]
 
@@ -63,6 +63,7 @@ class Report:
     slowest_s: float = 0.0
     """The longest that a call to a server which is there took."""
     objects: list[int] = field(default_factory=list)
+    """How many objects the collector knows, as time goes by."""
     wrong: list[str] = field(default_factory=list)
 
     def line(self) -> str:
@@ -316,6 +317,9 @@ async def soak(
     for what in ("calls", "reads", "prompts", "lists", "kills", "changes"):
         if not report.answers[what]:
             report.wrong.append(f"there were no {what}")
+    grown = report.objects[2:]
+    if grown and min(grown[-2:]) > 1.05 * max(grown[:2]):
+        report.wrong.append(f"objects grow: {report.objects}")
     return report
 
 
@@ -323,7 +327,8 @@ async def _sample(report: Report, every_s: float, tell: Callable[[str], None]) -
     while True:
         await asyncio.sleep(every_s)
         gc.collect()
-        report.objects.append(len(gc.get_objects()))
+        # The web servers of the tests remember what came to them.
+        report.objects.append(sum(one.__class__ is not Got for one in gc.get_objects()))
         tell(report.line())
 
 

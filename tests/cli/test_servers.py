@@ -307,6 +307,22 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else() -> None:
     assert shown[1] == ""
 
 
+async def test_a_line_is_read_without_stopping_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen(console=Console(file=io.StringIO()))
+    monkeypatch.setattr(screen.console, "input", lambda prompt: f"{prompt}Ada")
+    assert await screen.ask("name: ") == "name: Ada"
+
+
+async def test_the_end_of_input_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(prompt: Any) -> str:
+        raise EOFError
+
+    screen = Screen(console=Console(file=io.StringIO()))
+    monkeypatch.setattr(screen.console, "input", end)
+    with pytest.raises(EOFError):
+        await screen.ask("name: ")
+
+
 def test_a_log_message_is_shown_in_one_line() -> None:
     file = io.StringIO()
     message = type("Message", (), {"level": "info", "logger": "a", "data": {"b": 1}})
