@@ -22,7 +22,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import mcp_wire
@@ -367,7 +367,7 @@ def main() -> int:
     for wrong in report.wrong[:20]:
         print(f"wrong: {wrong}", file=sys.stderr)
     if asked.json:
-        print(json.dumps(asdict(report)))
+        print(json.dumps(vars(report)))
     else:
         print(report.line())
         print("good" if not report.wrong else f"{len(report.wrong)} wrong")

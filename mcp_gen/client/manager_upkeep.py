@@ -36,7 +36,8 @@ State: TypeAlias = Literal["connecting", "connected", "reconnecting", "failed", 
 RETRIED_STATUSES = (408, 429)
 """HTTP statuses below 500 that are about now, and not about who asks for what."""
 PING_TIMEOUT_S = 10.0
-LONGEST_WATCH_PAUSE_S = 60.0
+WATCH_PAUSE_S, LONGEST_WATCH_PAUSE_S = 0.5, 60.0
+"""How long to wait before a stream of changes that ended is opened again."""
 WATCH_WAIT_S = 1.0
 """How long a server may take to say that it will tell of changes, before it is used without."""
 
@@ -251,7 +252,7 @@ class Upkeep:
         """Hear of changes, and of the end of the connection."""
         session = self.session
         assert session
-        pause_s = 0.5
+        pause_s = WATCH_PAUSE_S
         while True:
             try:
                 async with session.watch(tools=True, prompts=True, resources=True) as changes:
@@ -261,7 +262,7 @@ class Upkeep:
                         self.lists.outdate_all()
                     self._watched.set()
                     async for _ in changes:
-                        pause_s = 0.5  # hooks hear what it is, also where nobody watches
+                        pause_s = WATCH_PAUSE_S  # hooks hear what it is, also where nobody watches
             except TransportError as error:
                 if session.is_lost:
                     self._break(error)

@@ -283,6 +283,8 @@ def test_the_help_of_a_command_has_examples_and_exit_codes(command: str) -> None
 def test_a_file_is_named_as_the_server_says_but_stays_in_its_folder(tmp_path: Path) -> None:
     media = Media(b"1", "text/plain", "file:///a/..%2F..%2Fetc%2Fpasswd")
     assert saved(media, tmp_path).parent == tmp_path
+    hidden = Media(b"1", "text/plain", "file:///a/.profile")
+    assert saved(hidden, tmp_path).name == "profile.txt"
 
 
 def test_no_file_is_overwritten(tmp_path: Path) -> None:

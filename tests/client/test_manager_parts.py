@@ -14,7 +14,7 @@ from mcp_gen.client.manager_export import exported
 from mcp_gen.client.manager_names import names_for, server_part, split
 from mcp_gen.types import Tool
 from tests.client.managing import Wire, managing, named_server
-from tests.support.frames import HANDSHAKE
+from tests.support.frames import HANDSHAKE, PER_REQUEST
 
 # --- names ---
 
@@ -278,6 +278,14 @@ async def test_a_resource_that_was_updated_is_read_again() -> None:
             event = await told.next("resource_updated")
             again = await manager.read_resource("reads://it")
     assert (event.server, event.uri, again.contents[0].text) == ("r", "reads://it", "2")
+
+
+async def test_a_server_that_says_how_long_a_resource_is_good_is_believed() -> None:
+    reads = Reads(PER_REQUEST)  # stale at once, if nothing else is said
+    async with managing({"r": reads.server}) as (manager, _):
+        for _ in range(2):
+            await manager.read_resource("reads://it")
+    assert reads.reads == 2
 
 
 async def test_without_a_time_nothing_is_kept() -> None:

@@ -11,13 +11,17 @@ import pytest
 import mcp_wire
 from mcp_gen import (
     Client,
+    ClientSession,
     Context,
     HttpError,
     Reconnect,
+    Server,
     ServerConfig,
     SessionLost,
     TransportError,
+    Watch,
 )
+from mcp_gen.client import manager_upkeep
 from mcp_gen.types import ToolAnnotations
 from tests.client.managing import Wire, managing, named_server
 from tests.support.frames import every_revision
@@ -86,6 +90,82 @@ async def test_the_lists_of_a_server_that_is_away_stay_as_they_were() -> None:
         await told.next("reconnecting")
         assert await manager.tools() == before
         assert (await manager.reconnect("left")).state == "connected"
+
+
+async def test_the_lists_of_a_server_that_came_back_are_those_that_it_has_now() -> None:
+    wire = Wire(named_server("left"))
+    async with managing({"left": wire}) as (manager, told):
+        assert len(await manager.tools()) == 1
+        wire.server = Server("left")
+        await wire.cut()
+        await told.next("reconnected")
+        assert await manager.tools() == []
+
+
+async def test_a_session_alone_does_not_start_a_server_anew() -> None:
+    wire = Wire(named_server("left"))
+    async with managing({"left": wire}, reconnect=Reconnect(first_s=60)) as (manager, told):
+        session = await manager.session("left")
+        await wire.cut()
+        await told.next("reconnecting")
+        with pytest.raises(SessionLost):
+            await session.call_tool("who")
+    assert wire.dials == 1
+
+
+@pytest.mark.parametrize(("stable_s", "delays_ms"), [(60, [2, 4, 8, 8]), (0, [1, 1, 1, 1])])
+async def test_a_server_that_does_not_hold_is_taken_up_later_each_time(
+    stable_s: float, delays_ms: list[int]
+) -> None:
+    wire = Wire(named_server("left"))
+    policy = Reconnect(first_s=0.001, jitter=0, stable_s=stable_s)
+    async with managing({"left": wire}, reconnect=policy) as (_, told):
+        delays: list[int] = []
+        for _ in delays_ms:
+            await wire.cut()
+            delays.append(round(1000 * (await told.next("reconnecting")).delay_s))
+            await told.next("reconnected")
+    assert delays == delays_ms
+
+
+async def test_what_changed_while_nobody_could_tell_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manager_upkeep, "WATCH_PAUSE_S", 0)
+    server = named_server("left")
+    ends = asyncio.Event()
+    begun: list[Watch] = []
+
+    class Ends(Watch):
+        """The first stream ends when the test says so."""
+
+        async def __aenter__(self) -> Watch:
+            begun.append(self)
+            return await super().__aenter__()
+
+        async def __anext__(self) -> Any:
+            if self is begun[0]:
+                await ends.wait()
+                raise StopAsyncIteration
+            again.set()
+            return await super().__anext__()
+
+    again = asyncio.Event()
+    watched = ClientSession.watch
+
+    def watch(session: ClientSession, *uris: str, **kinds: bool) -> Watch:
+        made = watched(session, *uris, **kinds)
+        made.__class__ = Ends
+        return made
+
+    monkeypatch.setattr(ClientSession, "watch", watch)
+    async with managing({"left": server}) as (manager, _):
+        assert len(await manager.tools()) == 1
+        manager._changed = lambda *_: None  # type: ignore[method-assign]
+        server.remove_tool("who")
+        ends.set()
+        await asyncio.wait_for(again.wait(), 5)
+        assert await manager.tools() == []
 
 
 async def test_what_was_only_to_be_read_is_read_again() -> None:
