@@ -18,7 +18,7 @@ from mcp_gen.client.returns import Returns
 from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
 from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
-from mcp_gen.session.asking import AtRevision
+from mcp_gen.session.asking import AtRevision, is_plain
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
@@ -247,6 +247,23 @@ class ClientSession(AtRevision, ServerCaller):
             InvalidParams: with `returns`, it gave something else than its schema or the type says.
             McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
         """
+        unusual = (
+            returns is not None
+            or retry
+            or task is not None
+            or input_responses is not None
+            or request_state is not None
+            or self._link.is_lost
+        )
+        if not unusual and name and is_plain(arguments):
+            # As every revision takes it: nothing to look up, nothing to restate.
+            return await self._calls.call_tool(
+                name,
+                arguments=arguments,
+                meta=self._with_identity(meta),
+                timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
+                progress=progress,
+            )
         fields: dict[str, Any] = {
             "name": name,
             "arguments": arguments,

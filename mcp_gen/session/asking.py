@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["DEFAULT_TIMEOUT_S", "Asking", "AtRevision"]
+__all__ = ["DEFAULT_TIMEOUT_S", "Asking", "AtRevision", "is_plain"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -109,7 +109,7 @@ class AtRevision:
         if not plan.takes >= given.keys():
             given = self._spread(name, plan, given)
         for key, value in given.items():
-            if not _is_plain(value):
+            if not is_plain(value):
                 given[key] = project(value, self.revision).value
         if meta:
             _add_meta(given, meta)
@@ -141,15 +141,15 @@ class AtRevision:
         return _merged(self._meta, meta)
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether there is nothing of any revision in a value, as in most arguments."""
     kind: Any = value.__class__
     if kind in _ATOMS:
         return True
     if kind is dict:
-        return all(one.__class__ in _ATOMS or _is_plain(one) for one in value.values())
+        return all(one.__class__ in _ATOMS or is_plain(one) for one in value.values())
     if kind is list:
-        return all(one.__class__ in _ATOMS or _is_plain(one) for one in value)
+        return all(one.__class__ in _ATOMS or is_plain(one) for one in value)
     return False
 
 

@@ -18,6 +18,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_post import Post
 from mcp_gen.session.http_streams import Streams
+from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
 from mcp_gen.session.outlet import ANSWER_ONLY
@@ -75,6 +76,7 @@ class HttpSession(Link, Session):
         self._ended = ended
         self.over = False
         """Whether it has ended: what is in flight goes on to its answer."""
+        self._keeping_alive: asyncio.Task[None] | None = None
         self._post: Post | None = None
         """The POST whose messages are being taken."""
 
@@ -114,6 +116,16 @@ class HttpSession(Link, Session):
         caller.outlet = self
         caller.headers = None
         self._opened(self)
+        limits = self.kernel.limits
+        if limits.keep_alive_s is not None and profile.alive is not None:
+            # On the stream that the client keeps open for that: without one nobody could answer.
+            asks = keep_alive(
+                self,
+                every_s=limits.keep_alive_s,
+                timeout_s=limits.keep_alive_timeout_s,
+                reachable=lambda: self.streams.listened_to,
+            )
+            self._keeping_alive = self._loop.create_task(asks)
 
     def end(self, *, goes_on: bool = False) -> None:
         """End the session: what is in flight goes on to its answer, nothing new is taken.
@@ -122,6 +134,8 @@ class HttpSession(Link, Session):
         """
         if not self.over:
             self.over, self.goes_on = True, goes_on
+            if self._keeping_alive is not None:
+                self._keeping_alive.cancel()
             for end in self.kernel.ending:
                 end(self)
             self.streams.end_listening()
@@ -191,7 +205,9 @@ class HttpSession(Link, Session):
             caller.outlet = post
         caller.headers = post.headers
         caller.principal = self.principal
-        self.kernel.limits.make_room(len(self._connection.in_flight))
+        limits, alive = self.kernel.limits, caller.profile.alive
+        if limits.max_concurrent_requests and (alive is None or event.method != alive.name):
+            limits.make_room(len(self._connection.in_flight))
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 
     async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:

@@ -27,6 +27,7 @@ from tests.support.asgi import events_of, headers_of
 from tests.support.child import Child, started
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.raw import WAIT_S
+from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
 NEW, OLD = Speaker(PER_REQUEST), Speaker(HANDSHAKE)
@@ -276,6 +277,19 @@ def serving(**options: Any) -> Iterator[tuple[Child, httpx2.Client]]:
         yield child, client
 
 
+@requirement("http:loopback")
+def test_a_server_listens_on_loopback_unless_it_is_told_to(
+    revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listens: list[str] = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self: listens.append(self.config.host))
+    paths = {"sse_path": "/sse"} if Speaker(revision).profile.handshake else {}
+    server = Server("local", revisions=[revision])
+    server.run("http", **paths)
+    server.run("http", host="192.0.2.7", **paths)
+    assert listens == ["127.0.0.1", "192.0.2.7"]
+
+
 def test_a_server_runs_by_itself_and_ends_when_it_is_told_to() -> None:
     with serving() as (child, client):
         message = NEW.call(1, "echo", text="a")
@@ -309,6 +323,22 @@ def test_a_server_that_is_told_to_end_ends_its_streams() -> None:
             assert b"".join(chunks) is not None
         assert child.ended() == 0
     assert child.stderr == ""
+
+
+def test_a_server_that_may_take_any_port_logs_which_it_took() -> None:
+    code = (
+        "import logging; from tests.support.http_server import server;"
+        "logging.basicConfig(level=logging.INFO); server.run('http', port=0, path='/here')"
+    )
+    with started([sys.executable, "-c", code]) as child:
+        child.says("/here\n")
+        url = child.stderr.rpartition(" ")[2].strip()
+        message = NEW.call(1, "echo", text="a")
+        with httpx2.Client(trust_env=False, timeout=WAIT_S) as client:
+            answer = client.post(url, content=message, headers=headers(NEW, message))
+        assert answer.json()["result"]
+        child.signal(signal.SIGTERM)
+        assert child.ended() == 0
 
 
 def test_a_path_may_be_chosen() -> None:
