@@ -186,11 +186,6 @@ class Client(Offers):
             session.restart = open_again
         return session
 
-    async def disconnect(self, session: ClientSession) -> None:
-        """End one session, and forget it."""
-        await session.close()
-        self._links = [link for link in self._links if link.session is not session]
-
     async def _open_link(self, transport: Duplex | Posts) -> ClientLink:
         link = self._link(transport)
         # Those that the program has closed itself are of no use any more.

@@ -288,7 +288,7 @@ class Upkeep:
     async def _hang_up(self) -> None:
         session = self.session
         if session is not None:
-            await self._client.disconnect(session)
+            await session.close()
 
     def _to(self, state: State) -> None:
         self.state = state
