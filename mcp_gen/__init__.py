@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_gen.client.client import Client
+    from mcp_gen.client.manager import ClientManager
+    from mcp_gen.client.manager_config import ServerConfig
+    from mcp_gen.client.manager_events import ManagerEvent, Reconnect
     from mcp_gen.client.reports import Report
     from mcp_gen.client.results import Media, images_of, links_of, media_of, text_of
     from mcp_gen.client.session import ClientSession
@@ -53,6 +56,7 @@ __all__ = [
     "Cancelled",
     "Change",
     "Client",
+    "ClientManager",
     "ClientSession",
     "CommandEnded",
     "Contents",
@@ -66,6 +70,7 @@ __all__ = [
     "InvalidRequest",
     "LifespanError",
     "Loss",
+    "ManagerEvent",
     "McpError",
     "McpGenError",
     "Media",
@@ -75,10 +80,12 @@ __all__ = [
     "Projected",
     "ProjectionError",
     "ProtocolError",
+    "Reconnect",
     "Report",
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
+    "ServerConfig",
     "SessionExpired",
     "SessionLost",
     "Structured",
@@ -103,6 +110,7 @@ _HOMES = {
     "Cancelled": "mcp_gen.server.asking",
     "Change": "mcp_gen.client.watching",
     "Client": "mcp_gen.client.client",
+    "ClientManager": "mcp_gen.client.manager",
     "ClientSession": "mcp_gen.client.session",
     "Contents": "mcp_gen.server.contents",
     "Context": "mcp_gen.server.context",
@@ -110,10 +118,13 @@ _HOMES = {
     "Depends": "mcp_gen.server.dependencies",
     "FileResources": "mcp_gen.server.files",
     "Loss": "mcp_gen.core.project",
+    "ManagerEvent": "mcp_gen.client.manager_events",
     "Media": "mcp_gen.client.results",
     "Projected": "mcp_gen.core.project",
+    "Reconnect": "mcp_gen.client.manager_events",
     "Report": "mcp_gen.client.reports",
     "Server": "mcp_gen.server.server",
+    "ServerConfig": "mcp_gen.client.manager_config",
     "Structured": "mcp_gen.server.content",
     "Watch": "mcp_gen.client.watching",
     "assistant": "mcp_gen.server.messages",

@@ -120,7 +120,8 @@ def test_a_client_loads_no_http_before_it_needs_it() -> None:
 PROGRAM = """
 from typing import assert_type
 
-from mcp_gen import CacheHints, Client, ClientSession, Context, Server, assistant, user
+from mcp_gen import CacheHints, Client, ClientManager, ClientSession, Context, ManagerEvent
+from mcp_gen import Server, assistant, user
 from mcp_wire import latest
 from mcp_wire.hooks import CallToolParams, CallToolResults
 
@@ -181,6 +182,22 @@ async def use() -> None:
         await session.call_tool(5)  # wrong
         async for tool in session.tools():
             assert_type(tool, latest.Tool)
+
+
+async def manage() -> None:
+    manager = ClientManager({"typed": server, "web": "https://example.org/mcp"})
+
+    @manager.on_event
+    def told(event: ManagerEvent) -> None: ...
+
+    @manager.on_event("connected", "reconnected")
+    async def later(event: ManagerEvent) -> None: ...
+
+    manager.on_event("conected")  # wrong
+    assert_type(await manager.call_tool("mcp__typed__plain"), latest.CallToolResult)
+    assert_type(await manager.call_tool("mcp__typed__plain", returns=int), int)
+    assert_type((await manager.tools())[0].tool, latest.Tool)
+    await manager.tools_for("opneai")  # wrong
 
 
 @server.hooks.before_call_tool  # wrong

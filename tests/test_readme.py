@@ -54,6 +54,18 @@ def test_the_pinned_types_differ_in_icons() -> None:
     assert again.startswith("Tool(name='add'")
 
 
+def test_the_manager_uses_the_servers_of_a_file() -> None:
+    assert run(sys.executable, "examples/manager.py").splitlines() == [
+        "shelves connected 2026-07-28",
+        "notes connected 2026-07-28",
+        "remote disabled None",
+        "mcp__shelves__count ['item', 'shelf']",
+        "mcp__notes__delete ['name']",
+        "12",
+        "bolts, nuts",
+    ]
+
+
 async def test_the_hook_refuses_the_fourth_call() -> None:
     async with Client("test") as client:
         session = await client.connect([sys.executable, str(ROOT / "examples/hook.py")])

@@ -7,10 +7,14 @@ from typing import Annotated
 
 import typer
 
+from mcp_gen.cli.call import call
 from mcp_gen.cli.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.diff import diff
 from mcp_gen.cli.methods import methods
+from mcp_gen.cli.prompt import prompt
+from mcp_gen.cli.read import read
 from mcp_gen.cli.run import run
+from mcp_gen.cli.tools import tools
 from mcp_gen.cli.types import types
 
 __all__ = ["app"]
@@ -47,3 +51,7 @@ app.command()(diff)
 app.command()(types)
 app.command()(methods)
 app.command()(run)
+app.command()(tools)
+app.command()(call)
+app.command()(read)
+app.command()(prompt)

@@ -40,7 +40,8 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
-def fail(command: str, error: Exception | str) -> NoReturn:
-    """Say in one line what is wrong, and end with exit code 2."""
-    print(f"mcp-gen {command}: {error}", file=sys.stderr)
-    raise typer.Exit(2) from None
+def fail(command: str, error: Exception | str, code: int = 2) -> NoReturn:
+    """Say in one line what is wrong, and end with this exit code."""
+    said = " ".join(str(error).split())
+    print(f"mcp-gen {command}: {said}", file=sys.stderr)
+    raise typer.Exit(code) from None

@@ -23,7 +23,7 @@ from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 
     from mcp_gen.client.identity import Identity
     from mcp_gen.core.envelope import RequestId
@@ -141,6 +141,16 @@ class ClientSession(AtRevision, ServerCaller):
         """How the server wants to be used."""
         instructions: str | None = self.opening.instructions
         return instructions
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended: what is asked then needs a new one."""
+        return self._link.is_lost
+
+    @property
+    def principal(self) -> Hashable:
+        """Whom the session speaks for now; None where its transport does not tell."""
+        return self._link.principal
 
     # --- lists ---
 

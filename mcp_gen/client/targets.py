@@ -28,8 +28,8 @@ class Serves(Protocol):
         ...
 
 
-Target: TypeAlias = "str | Sequence[str] | Serves | Duplex | Posts"
-"""A URL or a command line, a command as words, a Server, or a transport."""
+Target: TypeAlias = "str | Sequence[str] | Serves | Duplex | Posts | Reach"
+"""A URL or a command line, a command as words, a Server, a transport, or how one is made."""
 
 Dial: TypeAlias = "Callable[[], Duplex | Posts]"
 Background: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
@@ -70,6 +70,8 @@ def reach(
         return _over_http(target, web, probe_timeout_s)
     if any(one is not None for one in web.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
+    if isinstance(target, Reach):
+        return target
     if isinstance(target, str | Sequence):
         return _by_command(shlex.split(target) if isinstance(target, str) else list(target))
     if isinstance(target, Serves):

@@ -8,7 +8,9 @@ from tests.cli.running import run
 from tests.wire.test_imports import imported_by, revisions_in
 
 
-@pytest.mark.parametrize("command", ["demo", "diff", "types", "methods", "run"])
+@pytest.mark.parametrize(
+    "command", ["demo", "diff", "types", "methods", "run", "tools", "call", "read", "prompt"]
+)
 def test_a_command_is_listed_by_the_help(command: str) -> None:
     assert f" {command} " in run("--help").stdout
 

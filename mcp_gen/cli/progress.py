@@ -1,0 +1,115 @@
+"""What is shown on stderr while a server works: progress, log messages, questions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import TaskID
+
+__all__ = ["Screen", "visible"]
+
+
+class Screen:
+    """The terminal behind stderr. Where there is none, or with `quiet`, there are no bars."""
+
+    def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._bars = self.console.is_terminal and not quiet
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[done]}"),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self._bars,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Screen:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether there is somebody to ask: a terminal to show the question, and one to answer."""
+        import sys
+
+        return self.console.is_terminal and sys.stdin.isatty()
+
+    def begin(self, what: str) -> None:
+        """Something takes its time, and nobody knows yet how much."""
+        self._task = self._progress.add_task(visible(what), total=None, done="")
+
+    def report(self, done: float, total: float | None, message: str | None) -> None:
+        """How far a server is."""
+        if self._task is None:
+            return
+        told = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        self._progress.update(self._task, completed=done, total=total, done=told)
+        if message:
+            self._progress.update(self._task, description=visible(message).replace("\n", " "))
+
+    def say(self, text: str, style: str = "") -> None:
+        """A line above the bars."""
+        self.console.print(Text(visible(text), style=style))
+
+    def logged(self, session: Any, params: Any) -> None:
+        """A log message came."""
+        data: Any = params.data
+        name = f"{params.logger}: " if params.logger else ""
+        self.say(f"[{params.level}] {name}{data}", "dim")
+
+    async def ask(self, prompt: str) -> str:
+        """One line from the user, without its end.
+
+        Raises:
+            EOFError: there will be none.
+        """
+        self._progress.stop()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[str] = loop.create_future()
+
+        def deliver(line: str | None) -> None:
+            if answer.done():
+                return
+            if line is None:
+                answer.set_exception(EOFError())
+            else:
+                answer.set_result(line)
+
+        def read() -> None:
+            try:
+                line: str | None = self.console.input(Text(visible(prompt)))
+            except EOFError:
+                line = None
+            loop.call_soon_threadsafe(deliver, line)
+
+        # Not one of the loop's own threads: these are waited for when the command is interrupted.
+        threading.Thread(target=read, daemon=True).start()
+        try:
+            return await answer
+        finally:
+            self._progress.start()
+
+
+def visible(text: str) -> str:
+    """Text of a server for a terminal, without what could control it."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)

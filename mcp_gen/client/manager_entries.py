@@ -1,0 +1,195 @@
+"""One entry of `mcpServers`: JSON in, checked and with its variables replaced out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import mcp_wire
+from mcp_gen.core.revisions import listed
+
+__all__ = ["Entry", "EntryError", "Unknown", "read_entry"]
+
+_TYPES: Mapping[str, Literal["stdio", "http", "sse"]] = {
+    "stdio": "stdio",
+    "local": "stdio",
+    "http": "http",
+    "remote": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+"""What hosts call the transports."""
+_URLS = {"url", "serverUrl", "httpUrl"}
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class EntryError(Exception):
+    """An entry that cannot be used: where, and what was expected."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where}: {what}")
+        self.where = where
+        self.what = what
+
+
+class Unknown(NamedTuple):
+    """Something in an entry that nothing is made of."""
+
+    where: str
+    what: str
+
+
+@dataclass
+class Entry:
+    """What an entry says."""
+
+    type: Literal["stdio", "http", "sse"] | None = None
+    command: str | None = None
+    args: list[str] = field(default_factory=list[str])
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] | None = None
+    disabled: bool = False
+    revision: str | None = None
+    timeout_s: float | None = None
+
+
+def read_entry(
+    given: Mapping[str, Any], env: Mapping[str, str], where: str
+) -> tuple[Entry, list[Unknown]]:
+    """What an entry says, with variables replaced from `env`; and the keys that are not known.
+
+    Raises:
+        EntryError: a value of another kind than its key has, a variable that is not there, a
+            revision that does not exist, or neither a command nor a URL, or both.
+    """
+    entry, unknown = Entry(), list[Unknown]()
+    # A variable of a server that is not used need not be there.
+    entry.disabled = _boolean(given.get("disabled", False), f"{where}.disabled")
+    wanted = _Values({} if entry.disabled else env, lenient=entry.disabled)
+    for key, value in given.items():
+        place = f"{where}.{key}"
+        name = "url" if key in _URLS else key
+        read = _READ.get(name)
+        if read is not None:
+            setattr(entry, name, read(wanted, value, place))
+        elif name != "disabled":
+            unknown.append(Unknown(place, "this key is not known, and nothing is made of it"))
+    _check(entry, where)
+    return entry, unknown
+
+
+def _check(entry: Entry, where: str) -> None:
+    if (entry.command is None) == (entry.url is None):
+        both = "both" if entry.command is not None else "neither"
+        raise EntryError(where, f"expected `command` or `url`, got {both}")
+    if entry.type is not None and (entry.type == "stdio") != (entry.command is not None):
+        needs = "command" if entry.type == "stdio" else "url"
+        raise EntryError(f"{where}.type", f"expected a `{needs}` with this type")
+
+
+class _Values:
+    """Reads the values of one entry."""
+
+    def __init__(self, env: Mapping[str, str], *, lenient: bool) -> None:
+        self._env = env
+        self._lenient = lenient
+
+    def text(self, value: Any, where: str) -> str:
+        if not isinstance(value, str):
+            raise EntryError(where, f"expected a string, got {_kind(value)}")
+
+        def replaced(found: re.Match[str]) -> str:
+            name, default = found[1], found[2]
+            # As shells have it: with `:-`, what is empty counts as missing.
+            known = self._env.get(name)
+            if known or (known is not None and default is None):
+                return known
+            if default is not None:
+                return default
+            if self._lenient:
+                return found[0]
+            raise EntryError(
+                where,
+                f"the environment has no `{name}`; set it, or write `${{{name}:-default}}`",
+            )
+
+        return _VARIABLE.sub(replaced, value)
+
+    def texts(self, value: Any, where: str) -> list[str]:
+        if value.__class__ is not list:
+            raise EntryError(where, f"expected an array of strings, got {_kind(value)}")
+        items: list[Any] = value
+        return [self.text(one, f"{where}[{place}]") for place, one in enumerate(items)]
+
+    def by_name(self, value: Any, where: str) -> dict[str, str]:
+        if value.__class__ is not dict:
+            raise EntryError(where, f"expected an object of strings, got {_kind(value)}")
+        members: dict[Any, Any] = value
+        return {str(name): self.text(one, f"{where}.{name}") for name, one in members.items()}
+
+    def url(self, value: Any, where: str) -> str:
+        url = self.text(value, where)
+        if not self._lenient and not url.startswith(("http://", "https://")):
+            raise EntryError(where, "expected a URL that begins with http:// or https://")
+        return url
+
+    def type(self, value: Any, where: str) -> str:
+        found = _TYPES.get(self.text(value, where))
+        if found is None:
+            raise EntryError(where, f"expected one of {', '.join(_TYPES)}")
+        return found
+
+    def revision(self, value: Any, where: str) -> str:
+        revision = self.text(value, where)
+        if listed(revision, mcp_wire.REVISIONS) is None:
+            raise EntryError(where, f"expected one of {', '.join(mcp_wire.REVISIONS)}")
+        return revision
+
+    def seconds(self, value: Any, where: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise EntryError(where, "expected a number of seconds above 0")
+        return float(value)
+
+
+_READ: Mapping[str, Callable[[_Values, Any, str], Any]] = {
+    "type": _Values.type,
+    "command": _Values.text,
+    "args": _Values.texts,
+    "env": _Values.by_name,
+    "cwd": _Values.text,
+    "url": _Values.url,
+    "headers": _Values.by_name,
+    "revision": _Values.revision,
+    "timeout_s": _Values.seconds,
+}
+
+
+def _boolean(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise EntryError(where, f"expected true or false, got {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, word in _KINDS:
+        if isinstance(value, kind):
+            return word
+    return type(value).__name__
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "a boolean"),
+    (str, "a string"),
+    (int, "a number"),
+    (float, "a number"),
+    (list, "an array"),
+    (Mapping, "an object"),
+)
