@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import watch
 from tests.support.loop import run_clean
-from tests.support.requirement import cells
+from tests.support.requirement import cells, revisions_of
 
 watch.install()
 
@@ -43,7 +43,27 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test of requirements over every transport, at every revision that has them all."""
+    """Run a test of requirements over every transport, at every revision that has them all.
+
+    One that takes `revision` instead has a transport of its own, and runs at all that have one.
+    """
+    ids = _marked(metafunc, "requirement")
     if "connect" in metafunc.fixturenames:
-        ids = [id for mark in metafunc.definition.iter_markers("requirement") for id in mark.args]
-        metafunc.parametrize("connect", cells(tuple(ids)), ids=str)
+        metafunc.parametrize("connect", cells(ids, _marked(metafunc, "not_over")), ids=str)
+    elif ids and "revision" in metafunc.fixturenames:
+        revisions, given = revisions_of(ids), _given(metafunc, "revision")
+        if given is None:
+            metafunc.parametrize("revision", revisions)
+        elif not set(revisions) <= set(given):
+            raise LookupError(f"{metafunc.function.__name__}: expected to run at {revisions}")
+
+
+def _marked(metafunc: pytest.Metafunc, name: str) -> tuple[str, ...]:
+    """Everything that the marks of this name say."""
+    return tuple(one for mark in metafunc.definition.iter_markers(name) for one in mark.args)
+
+
+def _given(metafunc: pytest.Metafunc, name: str) -> list[object] | None:
+    """The values of a parameter, if the test says by itself which they are."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    return next((list(mark.args[1]) for mark in marks if mark.args[0] == name), None)

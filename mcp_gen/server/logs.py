@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,8 @@ async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     heard = is_heard(ctx.caller, ctx.meta, level) and ctx.server.kernel.offers("logging")
     if not heard or method is None:
         return
+    # A handler that does nothing but log would let nobody else have a turn.
+    await asyncio.sleep(0)
     encoded = as_json(data)
     # Hooks and middleware get what was logged; else it is encoded no second time.
     said = data if is_wrapped(ctx, method) else encoded
@@ -84,4 +87,5 @@ class LogHandlers(ServerHandlers["Context"]):
         """logging/setLevel"""
         if ctx.session is not None:
             ctx.session.log_level = params.level
+            ctx.session.unsaved = True
         return latest.EmptyResult()

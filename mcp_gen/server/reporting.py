@@ -18,6 +18,9 @@ async def report_progress(
     ctx: Context, progress: float, total: float | None, message: str | None
 ) -> None:
     """See `Context.report_progress`."""
+    # A handler that does nothing but report would let nobody else have a turn, its cancellation
+    # neither: not even where nothing is sent.
+    await asyncio.sleep(0)
     profile = ctx.profile
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
     if token.__class__ not in (str, int) or profile.progress is None:
@@ -35,5 +38,3 @@ async def report_progress(
     if message is not None and profile.progress_message:
         fields["message"] = message
     await tell(ctx, profile.progress, profile.progress.params(**fields))
-    # A handler that does nothing but report would let nobody else have a turn.
-    await asyncio.sleep(0)

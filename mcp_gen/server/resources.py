@@ -87,6 +87,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
                 f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
             )
         subscribed.add(params.uri)
+        _session(ctx).unsaved = True
         return latest.EmptyResult()
 
     async def unsubscribe(
@@ -94,7 +95,9 @@ class ResourceHandlers(ServerHandlers["Context"]):
     ) -> common.EmptyResult:
         """resources/unsubscribe"""
         # What is gone by now, or was never subscribed to, is not subscribed to afterwards either.
-        _session(ctx).subscribed.discard(params.uri)
+        session = _session(ctx)
+        session.subscribed.discard(params.uri)
+        session.unsaved = True
         return latest.EmptyResult()
 
 

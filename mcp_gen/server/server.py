@@ -65,9 +65,10 @@ class Server(
     and left after the last; what it gives is `ctx.lifespan`.
 
     `request_timeout_s` is for how long a request may be answered, `max_concurrent_requests` how
-    many may be open in one session, `max_message_bytes` how long a message may be that a transport
-    takes in. Where the revision has pings, clients are asked every `keep_alive_s` whether they are
-    still there; a session is ended when that is not answered in `keep_alive_timeout_s`.
+    many may be open in one session (over HTTP without sessions: of one principal),
+    `max_message_bytes` how long a message may be that a transport takes in. Where the revision has
+    pings, clients are asked every `keep_alive_s` whether they are still there; a session is ended
+    when that is not answered in `keep_alive_timeout_s`.
 
     Raises:
         UsageError: no such revision, or a limit that is not above zero.

@@ -13,6 +13,7 @@ from mcp_gen.session.server import ServerSession
 
 if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
+    from mcp_gen.core.session_store import SessionStore
     from mcp_gen.core.transport import Duplex
     from mcp_gen.server.context import Context
     from mcp_gen.server.lifespan import Lifespan
@@ -143,6 +144,7 @@ class Serves(ServesSockets):
         json_only: bool = False,
         sse_path: str | None = None,
         event_store: EventStore | None = None,
+        session_store: SessionStore | None = None,
         session_idle_s: float = 1800.0,
         session_lifetime_s: float = 86_400.0,
         max_sessions: int = 10_000,
@@ -168,9 +170,10 @@ class Serves(ServesSockets):
         from its client or anything open, and after `session_lifetime_s` in any case; if there are
         `max_sessions`, one that has been silent for a minute makes room, or else the next is told
         to come back later (503). `event_store` keeps what clients that lost their connection come
-        back for; by default some megabytes of memory do. With `stateless` these revisions are
-        served without sessions, so that any process can answer any request: clients can then be
-        asked nothing, and told nothing but what belongs to a request.
+        back for; by default some megabytes of memory do. `session_store` keeps sessions for another
+        process that is to go on with them; by default they end with this one. With `stateless`
+        these revisions are served without sessions, so that any process can answer any request:
+        clients can then be asked nothing, and told nothing but what belongs to a request.
 
         At `sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
 
@@ -196,6 +199,7 @@ class Serves(ServesSockets):
             json_only=json_only,
             sse_path=sse_path,
             event_store=event_store,
+            session_store=session_store,
             session_idle_s=session_idle_s,
             session_lifetime_s=session_lifetime_s,
             max_sessions=max_sessions,

@@ -20,6 +20,7 @@ from mcp_gen.transports.sse_pair import SsePair
 
 if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
+    from mcp_gen.core.session_store import SessionStore
     from mcp_gen.core.transport import Duplex
     from mcp_gen.server.serving import Serves
     from mcp_gen.session.exchange import SessionServers
@@ -40,6 +41,7 @@ class WebOptions(Struct, frozen=True, kw_only=True):
     json_only: bool = False
     sse_path: str | None = None
     event_store: EventStore | None = None
+    session_store: SessionStore | None = None
     session_idle_s: float = 1800.0
     session_lifetime_s: float = 86_400.0
     max_sessions: int = 10_000
@@ -83,6 +85,7 @@ def asgi_app(
         server.kernel,
         stateless=options.stateless,
         event_store=options.event_store,
+        session_store=options.session_store,
         limits=limits,
         header_params=HeaderParamsOf(server.tools.listing.find),
         servers=servers,

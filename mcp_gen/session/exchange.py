@@ -7,6 +7,7 @@ to hooks; what a client tells is, with and without a session.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, Raw
@@ -20,6 +21,7 @@ from mcp_gen.session.http_per_request import HeaderParams, PerRequestExchange
 from mcp_gen.session.http_session import HttpSession
 from mcp_gen.session.http_sessions import SessionLimits, Sessions
 from mcp_gen.session.http_stateless import StatelessExchange
+from mcp_gen.session.http_store import Keeper
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.server import GRACE_S
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import Envelope, RequestId
     from mcp_gen.core.headers import Headers
+    from mcp_gen.core.session_store import SessionStore
     from mcp_gen.core.transport import Reply
     from mcp_gen.session.kernel import Binding, Kernel
     from mcp_wire.profile import Profile
@@ -68,12 +71,14 @@ class HttpExchange(Generic[C]):
         *,
         stateless: bool = False,
         event_store: EventStore | None = None,
+        session_store: SessionStore | None = None,
         limits: SessionLimits = SessionLimits(),  # noqa: B008
         header_params: HeaderParams | None = None,
         servers: SessionServers | None = None,
     ) -> None:
         self._kernel = kernel
         self._events = event_store or MemoryEventStore()
+        self._keeper = Keeper(session_store) if session_store is not None else None
         self._sessions = Sessions(limits)
         self._notices = kernel.notices()
         """What belongs to no session: what is told outside of one, and the ends of them all."""
@@ -102,6 +107,8 @@ class HttpExchange(Generic[C]):
         """
         id: RequestId | None = None
         try:
+            if self._keeper is not None:
+                await self._go_on(self._keeper, headers, reply)
             if message.startswith(_BATCH) and (session := self._session(headers, reply)):
                 return await session.answer(session.events(message), headers, reply)
             frame = envelope.read(message)
@@ -126,6 +133,8 @@ class HttpExchange(Generic[C]):
         try:
             if self._binding(headers, envelope.NOTHING).profile.handshake is None:
                 return _ONLY_POSTS
+            if self._keeper is not None:
+                await self._go_on(self._keeper, headers, reply)
             session = self._session(headers, reply)
             if session is None:
                 raise self._session_missing()
@@ -147,6 +156,8 @@ class HttpExchange(Generic[C]):
         try:
             if self._binding(headers, envelope.NOTHING).profile.handshake is None:
                 return _ONLY_POSTS
+            if self._keeper is not None:
+                await self._go_on(self._keeper, headers, reply)
             session = self._session(headers, reply)
             if session is None:
                 raise self._session_missing()
@@ -176,7 +187,7 @@ class HttpExchange(Generic[C]):
 
         await settle(requests, GRACE_S)
         for session in sessions:
-            session.end()
+            session.end(goes_on=self._keeper is not None)
         await settle(self._notices.tasks, GRACE_S)
         self._closing = False
 
@@ -195,7 +206,7 @@ class HttpExchange(Generic[C]):
                 return busy("there are too many sessions; try again later", id)
             servers = self._servers
             kernel = self._kernel if servers is None else await servers.open()
-            session = HttpSession(kernel, self._events, reply.principal, self._begun, self._end)
+            session = self._new(kernel, reply.principal)
             reply.headers = {str(profile.session_header): session.id}
             try:
                 return await session.answer((session.event(frame),), headers, reply)
@@ -203,6 +214,32 @@ class HttpExchange(Generic[C]):
                 if session.caller is None and servers is not None:
                     await servers.close(kernel)
         return await session.answer((session.event(frame),), headers, reply)
+
+    async def _go_on(self, keeper: Keeper, headers: Headers, reply: Reply) -> None:
+        """Open the session that the headers name, if it is kept and not open here."""
+        name = _first(headers, self._session_headers)
+        id = name.decode("latin-1").strip() if name is not None else ""
+        if not id or id in self._sessions or self._closing:
+            return
+        stored = await keeper.load(id)
+        if stored is None or stored.principal != reply.principal:
+            return
+        if time.time() - stored.began_at >= self._sessions.limits.lifetime_s:
+            await keeper.forget(id)
+            return
+        servers = self._servers
+        kernel = self._kernel if servers is None else await servers.open()
+        # Another request may have opened it meanwhile.
+        fits = id not in self._sessions and self._sessions.has_room()
+        goes_on = fits and keeper.restore(self._new(kernel, stored.principal, id), stored)
+        if not goes_on and servers is not None:
+            await servers.close(kernel)
+
+    def _new(
+        self, kernel: Kernel[Any], principal: str | None, id: str | None = None
+    ) -> HttpSession:
+        begun, end, keeper = self._begun, self._end, self._keeper
+        return HttpSession(kernel, self._events, principal, begun, end, keeper, id)
 
     def _begun(self, session: HttpSession) -> None:
         """A session has been agreed on."""
@@ -214,11 +251,14 @@ class HttpExchange(Generic[C]):
     def _end(self, session: HttpSession) -> None:
         """A session has ended."""
         self._sessions.remove(session)
-        self._events.forget(session.id)
+        if not session.goes_on:
+            self._events.forget(session.id)
         self._notices.listen(self._ended(session))
 
     async def _ended(self, session: HttpSession) -> None:
         session.kernel.sessions.discard(session)
+        if self._keeper is not None and not session.goes_on:
+            await self._keeper.forget(session.id)
         # What else hooks were told of the session comes before its end.
         await settle(session.hooks, GRACE_S)
         await session.kernel.hooks.tell_closed(session)

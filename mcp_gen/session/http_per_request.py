@@ -13,6 +13,7 @@ from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_headers import HeaderCheck
 from mcp_gen.session.kernel import loosely
 from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.limits import OpenRequests
 from mcp_gen.session.outlet import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class PerRequestExchange(Generic[C]):
         self._notices = notices
         self._header_params = header_params
         self._checks: dict[str, HeaderCheck] = {}
+        self._open = OpenRequests.counted_by(kernel.limits)
         self._lasting: set[AnswerOnly | ReplyOutlet] = set()
         """Those that listen until they hang up."""
 
@@ -59,16 +61,19 @@ class PerRequestExchange(Generic[C]):
         if id is UNSET or id is None:
             return self._take(binding, Noticed(frame.method, frame.params), headers, reply)
         outlet = outlet_of(reply)
-        caller = Caller(binding.profile, outlet, headers=headers, principal=reply.principal)
+        profile, principal = binding.profile, reply.principal
+        caller = Caller(profile, outlet, headers=headers, principal=principal)
         try:
             call = self._prepare(binding, id, frame.method, frame, caller)
+            lasting = call.route.method is profile.listen
+            counted = None if lasting else self._open
+            if counted is not None:
+                counted.enter(principal)
         except (McpError, ProtocolError) as error:
             # An error of what was admitted is an answer like any other.
             fallback = 200 if caller.ready else 400
-            status = binding.profile.http_status.get(error.code, fallback)
+            status = profile.http_status.get(error.code, fallback)
             return _refused(status, id, error)
-        profile = binding.profile
-        lasting = call.route.method is profile.listen
         if profile.stream_drop_cancels:
             outlet.runs_in(reply.cancels(lasting=lasting))
         if lasting:
@@ -81,6 +86,8 @@ class PerRequestExchange(Generic[C]):
         finally:
             if lasting:
                 self._lasting.discard(outlet)
+            if counted is not None:
+                counted.leave(principal)
         if call.error_code is None:
             return Answer(200, body)
         return Answer(profile.http_status.get(call.error_code, 200), body)

@@ -39,7 +39,7 @@ class Post(Stream):
     go: requests must reach the client somehow.
     """
 
-    __slots__ = ("_body", "_running", "headers", "session", "status")
+    __slots__ = ("__weakref__", "_body", "_running", "headers", "session", "status")
 
     def __init__(self, session: HttpSession, headers: Headers, reply: Reply) -> None:
         super().__init__(session.streams, reply)

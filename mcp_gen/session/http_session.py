@@ -18,6 +18,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.http_post import Post
 from mcp_gen.session.http_streams import Streams
+from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.lifecycle import Caller
 from mcp_gen.session.link import Link
 from mcp_gen.session.outlet import ANSWER_ONLY
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.headers import Headers
     from mcp_gen.core.transport import Reply
+    from mcp_gen.session.http_store import Keeper
     from mcp_gen.session.kernel import Call, Kernel
     from mcp_wire.profile import Profile
 
@@ -53,18 +55,28 @@ class HttpSession(Link, Session):
         principal: str | None,
         opened: Callable[[HttpSession], None],
         ended: Callable[[HttpSession], None],
+        keeper: Keeper | None = None,
+        id: str | None = None,
     ) -> None:
         Session.__init__(self, kernel)
+        if id is not None:
+            self.id = id
         self.streams = Streams(self.id, events)
         Link.__init__(self, self.streams, kernel.notices(), kernel.hooks.outbound, _log)
         self.principal = principal
         """Who may use it."""
         self.began_s = self.heard_s = self._loop.time()
         """When it began, and when the client was last heard, by the clock of its event loop."""
+        self._keeper = keeper
+        self.moves = 0
+        """How many processes have gone on with it before."""
+        self.goes_on = False
+        """Whether another process may go on with it when it has ended here."""
         self._opened = opened
         self._ended = ended
         self.over = False
         """Whether it has ended: what is in flight goes on to its answer."""
+        self._keeping_alive: asyncio.Task[None] | None = None
         self._post: Post | None = None
         """The POST whose messages are being taken."""
 
@@ -104,11 +116,26 @@ class HttpSession(Link, Session):
         caller.outlet = self
         caller.headers = None
         self._opened(self)
+        limits = self.kernel.limits
+        if limits.keep_alive_s is not None and profile.alive is not None:
+            # On the stream that the client keeps open for that: without one nobody could answer.
+            asks = keep_alive(
+                self,
+                every_s=limits.keep_alive_s,
+                timeout_s=limits.keep_alive_timeout_s,
+                reachable=lambda: self.streams.listened_to,
+            )
+            self._keeping_alive = self._loop.create_task(asks)
 
-    def end(self) -> None:
-        """End the session: what is in flight goes on to its answer, nothing new is taken."""
+    def end(self, *, goes_on: bool = False) -> None:
+        """End the session: what is in flight goes on to its answer, nothing new is taken.
+
+        With `goes_on` it has ended in this process alone.
+        """
         if not self.over:
-            self.over = True
+            self.over, self.goes_on = True, goes_on
+            if self._keeping_alive is not None:
+                self._keeping_alive.cancel()
             for end in self.kernel.ending:
                 end(self)
             self.streams.end_listening()
@@ -132,6 +159,8 @@ class HttpSession(Link, Session):
         self.take(events, post)
         try:
             await post.wait(reply)
+            if self.unsaved:
+                await self._save()
             return post.answer
         finally:
             post.let_go(reply)
@@ -176,16 +205,26 @@ class HttpSession(Link, Session):
             caller.outlet = post
         caller.headers = post.headers
         caller.principal = self.principal
-        self.kernel.limits.make_room(len(self._connection.in_flight))
+        limits, alive = self.kernel.limits, caller.profile.alive
+        if limits.max_concurrent_requests and (alive is None or event.method != alive.name):
+            limits.make_room(len(self._connection.in_flight))
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 
     async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
         answer: bytes | None = None
         try:
             answer = await self.kernel.run(call)
+            if self.unsaved:
+                # Before the answer: what the client asks next may come to another process.
+                await self._save()
         finally:
             # A cancelled request is answered with nothing, even where its handler goes on.
             post.answered(answer if self._ends(call.id) else None, batch)
+
+    async def _save(self) -> None:
+        if self._keeper is not None:
+            await self._keeper.save(self)
+        self.unsaved = False
 
     def _status_of(self, error: McpError | ProtocolError) -> int:
         """The HTTP status of a request that is answered with this error at once."""

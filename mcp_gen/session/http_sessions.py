@@ -51,6 +51,9 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
+    def __contains__(self, id: str) -> bool:
+        return id in self._open
+
     def find(self, id: str, principal: str | None) -> HttpSession | None:
         """The session of that id, if it is this client's."""
         session = self._open.get(id)

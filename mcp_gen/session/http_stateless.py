@@ -14,6 +14,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, Protoco
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport import Answer
 from mcp_gen.session.lifecycle import Caller
+from mcp_gen.session.limits import OpenRequests
 from mcp_gen.session.outlet import outlet_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class StatelessExchange(Generic[C]):
     def __init__(self, kernel: Kernel[C], notices: Notices) -> None:
         self._kernel = kernel
         self._notices = notices
+        self._open = OpenRequests.counted_by(kernel.limits)
         profiles = [mcp_wire.profile(revision) for revision in kernel.handshakes]
         self._headers = tuple(
             {p.version_header.lower().encode(): None for p in profiles if p.version_header}
@@ -71,6 +73,9 @@ class StatelessExchange(Generic[C]):
             return Answer(202)
         try:
             call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, caller)
+            counted = None if call.route.method is binding.profile.alive else self._open
+            if counted is not None:
+                counted.enter(reply.principal)
         except (McpError, ProtocolError) as error:
             status = 400
             if isinstance(error, MethodNotFound):
@@ -78,7 +83,11 @@ class StatelessExchange(Generic[C]):
             elif isinstance(error, InvalidParams) and caller.ready:
                 status = 200
             return Answer(status, envelope.failure(frame.id, envelope.error_object(error)))
-        return Answer(200, await self._kernel.run(call))
+        try:
+            return Answer(200, await self._kernel.run(call))
+        finally:
+            if counted is not None:
+                counted.leave(reply.principal)
 
     def _revision(self, headers: Headers) -> str:
         for name in self._headers:

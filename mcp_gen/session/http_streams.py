@@ -89,10 +89,10 @@ class Streams:
     """The streams of one session; itself the way for what belongs to no request."""
 
     __slots__ = (
-        "_count",
         "_kept_in",
         "_listening",
         "_pending",
+        "count",
         "open",
         "primes",
         "session_id",
@@ -108,7 +108,8 @@ class Streams:
         """Whether a stream begins with an event that has an id but no message."""
         self.open: dict[str, Stream] = {}
         """The streams that are known to the client and not over, by name."""
-        self._count = 0
+        self.count = 0
+        """How many streams have been given a name."""
         self._listening: list[Stream] = []
         self._pending: deque[bytes] | None = None
 
@@ -120,8 +121,8 @@ class Streams:
 
     def next_name(self, kind: str) -> str:
         """A name for a new stream."""
-        self._count += 1
-        return f"{kind}{self._count}"
+        self.count += 1
+        return f"{kind}{self.count}"
 
     # --- what belongs to no request ---
 

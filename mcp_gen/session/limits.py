@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import InvalidRequest, RequestTimeout, UsageError
 
-__all__ = ["Limits", "time_limit"]
+__all__ = ["Limits", "OpenRequests", "time_limit"]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -22,7 +22,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     request_timeout_s: float | None = None
     """How long a request may take; what listens to changes is not meant."""
     max_concurrent_requests: int | None = None
-    """How many requests of one session are answered at once."""
+    """How many requests of one session are answered at once.
+
+    Where HTTP has no sessions these are the requests of one principal, what listens to changes not
+    among them; clients that nobody tells apart count as one.
+    """
     keep_alive_s: float | None = None
     """How often a client is asked whether it is still there, where the revision has that."""
     keep_alive_timeout_s: float = 20.0
@@ -46,6 +50,37 @@ class Limits(Struct, frozen=True, kw_only=True):
                 f"{open_requests} requests are open, as many as this server answers at once for "
                 "one client; wait for an answer"
             )
+
+
+class OpenRequests:
+    """Counts the requests that are being answered, by principal, where no session does."""
+
+    __slots__ = ("_limits", "_open")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: dict[str | None, int] = {}
+
+    @classmethod
+    def counted_by(cls, limits: Limits) -> OpenRequests | None:
+        """None where it does not matter how many there are."""
+        return None if limits.max_concurrent_requests is None else cls(limits)
+
+    def enter(self, principal: str | None) -> None:
+        """Count one more.
+
+        Raises:
+            InvalidRequest: there are as many as there may be.
+        """
+        already = self._open.get(principal, 0)
+        self._limits.make_room(already)
+        self._open[principal] = already + 1
+
+    def leave(self, principal: str | None) -> None:
+        """One has been answered."""
+        left = self._open.pop(principal) - 1
+        if left:
+            self._open[principal] = left
 
 
 class time_limit:  # noqa: N801  # used like a function, as asyncio.timeout is

@@ -108,7 +108,7 @@ class ReplyOutlet:
     `lasting` is cut off instead: whoever listens for changes must not miss one unawares.
     """
 
-    __slots__ = ("_reply", "_task", "lasting")
+    __slots__ = ("__weakref__", "_reply", "_task", "lasting")
 
     def __init__(self, reply: Reply, task: asyncio.Task[Any] | None = None) -> None:
         self._reply = reply

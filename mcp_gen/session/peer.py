@@ -45,6 +45,8 @@ class Session(ABC):
         """What the server had declared when the session began: both sides keep to it."""
         self.begun = False
         """Whether the client has said, after the handshake, that it is ready."""
+        self.unsaved = False
+        """Whether something is different now of what a store keeps."""
         self._later: dict[Hashable, Callable[[], None]] = {}
         self.roots: tuple[Any, ...] | None = None
         """The client's roots, while it has not said that they are others."""
@@ -118,6 +120,7 @@ class Session(ABC):
         caller.profile = profile
         caller.ready = True
         self.caller = caller
+        self.unsaved = True
         self.declared = self.kernel.offered()
         self.loop = asyncio.get_running_loop()
         self.kernel.loops.add(self.loop)
@@ -126,7 +129,7 @@ class Session(ABC):
         """The client is ready: do what has waited for it."""
         if self.caller is None:
             return
-        self.begun = True
+        self.begun = self.unsaved = True
         waiting = list(self._later.values())
         self._later.clear()
         for do in waiting:

@@ -23,7 +23,7 @@ from tests.cli.running import complaint, run
 from tests.support.child import Child, started
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 
-WAIT_S = 20.0
+WAIT_S = 30.0
 ONE = """
 from __future__ import annotations
 from mcp_gen import Context, Server

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorded", "Reply", "Scripted", "client_violations", "connected", "violations"]
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 Reply: TypeAlias = Callable[[Any], "dict[str, Any] | None"]
 """From a request's params to `{"result": …}` or `{"error": …}`; None is silence."""

@@ -24,7 +24,7 @@ from mcp_wire import UnknownContent, latest
 from tests.support.frames import PER_REQUEST, every_revision, with_handshake
 from tests.support.scripted import Scripted, connected, opening, served
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 def scripted(revision: str, **answers: Callable[[Any], Any]) -> Scripted:

@@ -10,7 +10,7 @@ from mcp_gen.compat.closed import Sender
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import memory_pair
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 class Kept:

@@ -15,7 +15,7 @@ from tests.peers.observations import ANSWERS
 
 __all__ = ["exercise"]
 
-WAIT_S = 20.0
+WAIT_S = 30.0
 LISTS = {
     types.ToolListChangedNotification: "tools",
     types.PromptListChangedNotification: "prompts",

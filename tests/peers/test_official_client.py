@@ -20,7 +20,7 @@ from tests.peers.command import Command
 
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart_server.py"
 OURS = Path(__file__).with_name("our_server.py")
-WAIT_S = 20.0
+WAIT_S = 30.0
 
 each_mode = pytest.mark.parametrize(
     ("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")]

@@ -24,7 +24,7 @@ from mcp_gen import (
 from tests.peers.command import Command
 
 OFFICIAL = Path(__file__).with_name("official_server.py")
-WAIT_S = 20.0
+WAIT_S = 30.0
 
 each_revision = pytest.mark.parametrize("revision", KNOWN_PROTOCOL_VERSIONS)
 each_handshake = pytest.mark.parametrize("revision", HANDSHAKE_PROTOCOL_VERSIONS)

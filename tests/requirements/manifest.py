@@ -69,8 +69,8 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def due(self) -> bool:
-        """Whether it must have a test now: what is about HTTP is tested together with HTTP."""
-        return self.for_tests and self.transport != "http"
+        """Whether it must have a test now."""
+        return self.for_tests
 
 
 class Page(Struct, frozen=True, forbid_unknown_fields=True):

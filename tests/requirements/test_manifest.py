@@ -10,7 +10,7 @@ import pytest
 import mcp_wire
 from tests.requirements.count import count, sections
 from tests.requirements.manifest import pages, pending, requirements, rows, words_by_page
-from tests.support.requirement import named_in, requirement
+from tests.support.requirement import cells, named_in, requirement
 
 TESTS = Path(__file__).parents[1]
 
@@ -89,6 +89,27 @@ def test_a_test_of_something_that_is_no_requirement_of_servers_is_refused(id: st
     ids = (id,)
     with pytest.raises(LookupError, match=f"requirement '{id}'"):
         requirement(*ids)
+
+
+# --- where tests run ---
+
+
+def test_a_requirement_of_any_transport_is_tested_over_each_at_all_its_revisions() -> None:
+    row = requirements()["tools:declared"]
+    ran = {str(one) for one in cells((row.id,))}
+    assert ran == {f"{over}-{one}" for over in ("memory", "stdio", "http") for one in row.revisions}
+
+
+def test_a_requirement_of_one_transport_is_tested_over_that_one() -> None:
+    for id, over in (("stdio:lines", "stdio"), ("http:origin", "http")):
+        assert {one.over for one in cells((id,))} == {over}
+
+
+def test_a_test_can_leave_out_only_where_it_would_run() -> None:
+    ids = ("tools:declared",)
+    assert {one.over for one in cells(ids, ("http",))} == {"memory", "stdio"}
+    with pytest.raises(LookupError, match="not over 'htp'"):
+        cells(ids, ("htp",))
 
 
 # --- how words are counted ---

@@ -16,7 +16,10 @@ import pytest
 
 from mcp_gen import Accepted, Context, InvalidParams, Server, UsageError
 from mcp_gen.server.states import Kept, State, States
+from tests.support import asgi
 from tests.support.answering import AnsweringClient, accept, answering, in_results
+from tests.support.frames import Speaker
+from tests.support.requirement import requirement
 
 INVALID_PARAMS = -32602
 KEY, OTHER = "k" * 32, "o" * 32
@@ -236,6 +239,24 @@ async def test_a_state_belongs_to_the_one_who_asked(revision: str) -> None:
         answer = await client.once("tools/call", {"name": "one", **more})
     assert refused["code"] == INVALID_PARAMS
     assert answer["content"][0]["text"] == "Ada"
+
+
+@requirement("mrtr:state:principal")
+async def test_over_http_too_a_state_belongs_to_the_one_who_asked(revision: str) -> None:
+    speaker, app = Speaker(revision), asking().asgi()
+    declared = {**speaker.meta, str(speaker.profile.client_capabilities_key): {"elicitation": {}}}
+
+    async def call(who: str, **more: Any) -> Any:
+        message = speaker.request(1, "tools/call", {"name": "one", "_meta": declared, **more})
+        headers = asgi.headers_of(speaker, message)
+        principal = {"mcp_gen.principal": who}
+        return (await asgi.request(app, message, headers, **principal)).json
+
+    asked = (await call("ada"))["result"]
+    (key,) = asked["inputRequests"]
+    more = {"requestState": asked["requestState"], "inputResponses": {key: accept(name="Ada")}}
+    assert (await call("eve", **more))["error"]["code"] == INVALID_PARAMS
+    assert (await call("ada", **more))["result"]["content"][0]["text"] == "Ada"
 
 
 @in_results

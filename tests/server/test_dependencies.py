@@ -17,7 +17,7 @@ from tests.server.calls import call, listed, texts, with_tool
 from tests.support.frames import each_lifecycle, every_revision
 from tests.support.raw import talking
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 said: list[str] = []
 
 

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from mcp_gen import RequestTimeout, Server, UsageError
+from mcp_gen.core.headers import Headers
 from mcp_gen.session.limits import time_limit
 from tests.support import asgi
 from tests.support.child import feed
 from tests.support.frames import (
     HANDSHAKE,
     PER_REQUEST,
+    STREAMABLE,
     Speaker,
     each_lifecycle,
     encoded,
@@ -28,15 +30,20 @@ SHORT_S = 0.02
 
 
 class Held:
-    """A server whose tool `hold` waits until it is released; `cancelled` counts those that were."""
+    """A server whose tool `hold` waits until it is released; `began` says that it has begun to.
+
+    `cancelled` counts those that were.
+    """
 
     def __init__(self, **options: Any) -> None:
         self.server = Server("held", **options)
         self.released = asyncio.Event()
         self.cancelled = 0
+        self.began = asyncio.Semaphore(0)
 
         @self.server.tool
         async def hold() -> str:
+            self.began.release()
             try:
                 await self.released.wait()
             except asyncio.CancelledError:
@@ -257,8 +264,42 @@ async def test_a_session_over_http_has_as_many_requests_open_as_one_over_a_pipe(
     await asyncio.sleep(0)
     refused = await asgi.request(app, speaker.call(2, "quick"), session)
     assert "1 requests are open" in refused.json["error"]["message"]
+    assert (await asgi.request(app, speaker.request(3, "ping"), session)).json["result"] == {}
     held.released.set()
     assert (await waiting).status == 200
+
+
+@pytest.mark.parametrize(
+    ("revision", "stateless"), [(PER_REQUEST, False), *((one, True) for one in STREAMABLE)]
+)
+async def test_without_sessions_each_principal_has_its_share(
+    revision: str, stateless: bool
+) -> None:
+    held = Held(max_concurrent_requests=1)
+    app = held.server.asgi(
+        stateless=stateless, principal=lambda scope: Headers(scope["headers"]).get("x-who")
+    )
+    speaker = Speaker(revision)
+
+    def post(message: bytes, who: str | None) -> asgi.Open:
+        return asgi.open_request(
+            app, message, {**asgi.headers_of(speaker, message), **({"x-who": who} if who else {})}
+        )
+
+    async def result(message: bytes, who: str | None = None) -> Any:
+        return (await post(message, who).whole()).json.get("result")
+
+    async with asyncio.timeout(WAIT_S):
+        waiting = [post(speaker.call(1, "hold"), who) for who in ("ann", None)]
+        for _ in waiting:
+            await held.began.acquire()
+        assert await result(speaker.call(2, "quick"), "ann") is None
+        assert await result(speaker.call(2, "quick")) is None
+        assert await result(speaker.call(2, "quick"), "bob")
+        held.released.set()
+        assert [(await one.whole()).status for one in waiting] == [200, 200]
+        assert await result(speaker.call(3, "quick"), "ann")
+        assert await result(speaker.call(3, "quick"))
 
 
 # --- how large and how deep ---
@@ -336,6 +377,42 @@ async def test_the_session_of_a_silent_client_is_ended(
         await asyncio.wait_for(closed.wait(), WAIT_S)
         assert server.sessions() == []
     assert "the client is silent" in caplog.text
+
+
+@with_sessions
+async def test_over_http_a_client_is_asked_on_the_stream_that_it_keeps_open(revision: str) -> None:
+    server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=WAIT_S)
+    async with asgi.surfing(server.asgi(), revision) as client:
+        listening = client.get()
+        for _ in range(2):
+            ping = await listening.frame()
+            assert ping["method"] == "ping"
+            await client.answer(ping, {})
+        assert len(server.sessions()) == 1
+
+
+@with_sessions
+async def test_over_http_a_silent_session_is_ended_and_its_stream_with_it(revision: str) -> None:
+    server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=SHORT_S)
+    async with asgi.surfing(server.asgi(), revision) as client:
+        listening = client.get()
+        assert (await listening.frame())["method"] == "ping"
+        await listening.whole()
+        assert (await client.ask(client.speaker.request(1, "ping"))).status == 404
+
+
+@with_sessions
+async def test_over_http_a_client_without_a_stream_is_not_asked(revision: str) -> None:
+    server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=WAIT_S)
+    async with asgi.surfing(server.asgi(), revision) as client:
+        (session,) = server.sessions()
+        was_asked = asyncio.Event()
+        server.hooks.outbound.before_ping(lambda ctx, params: was_asked.set())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(was_asked.wait(), 3 * SHORT_S)
+        assert session in server.sessions()
+        client.get()
+        await asyncio.wait_for(was_asked.wait(), WAIT_S)
 
 
 def asking_tasks() -> list[str]:

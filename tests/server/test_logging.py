@@ -90,6 +90,25 @@ async def test_messages_come_before_the_answer_and_in_order(revision: str) -> No
         assert (said, (await client.next())["id"]) == (LEVELS, 1)
 
 
+@every_revision
+async def test_a_handler_that_does_nothing_but_log_can_be_cancelled(revision: str) -> None:
+    server, ended = Server("busy"), asyncio.Event()
+
+    @server.tool
+    async def say(ctx: Context) -> None:
+        try:
+            while True:
+                await ctx.log("info", "still here")
+        finally:
+            ended.set()
+
+    async with talking(server, revision) as client:
+        client.send(calls(client, 1, "say"))
+        await client.next()
+        client.send(client.speaker.cancel(1))
+        await asyncio.wait_for(ended.wait(), WAIT_S)
+
+
 @with_handshake
 async def test_before_a_level_is_set_every_message_is_sent(revision: str) -> None:
     async with talking(a_server(), revision) as client:

@@ -204,6 +204,26 @@ async def test_a_handler_that_does_nothing_but_report_can_be_cancelled(revision:
 
 
 @every_revision
+async def test_reports_that_are_not_sent_let_others_have_a_turn_too(revision: str) -> None:
+    server, began, ended = Server("busy"), asyncio.Event(), asyncio.Event()
+
+    @server.tool
+    async def work(ctx: Context) -> None:
+        began.set()
+        try:
+            while True:
+                await ctx.report_progress(1)
+        finally:
+            ended.set()
+
+    async with talking(server, revision) as client:
+        client.send(client.speaker.request(1, "tools/call", {"name": "work", "arguments": {}}))
+        await asyncio.wait_for(began.wait(), WAIT_S)
+        client.send(client.speaker.cancel(1))
+        await asyncio.wait_for(ended.wait(), WAIT_S)
+
+
+@every_revision
 async def test_hooks_hear_of_reports_before_they_are_sent(revision: str) -> None:
     server = a_server((1,), (2,))
     heard: list[Any] = []

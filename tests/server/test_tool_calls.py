@@ -14,7 +14,7 @@ from tests.server.calls import call, texts, with_tool
 from tests.support.frames import every_revision
 from tests.support.raw import talking
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 OBJECT = {"type": "object"}
 
 

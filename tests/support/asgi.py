@@ -113,9 +113,19 @@ class Open:
             self.sent.append(message)
             self._news.set()
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether the client has."""
+        return self._hung_up.is_set()
+
     def hang_up(self) -> None:
         self._hung_up.set()
         self.reading.set()
+
+    async def ended(self) -> None:
+        """Wait until the server has done with it."""
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.wait([self.task])
 
     async def watched(self) -> None:
         """Wait until the server would notice that this client hangs up."""
@@ -132,6 +142,13 @@ class Open:
         assert all(part["type"] == "http.response.body" for part in parts)
         headers = {name.decode(): value.decode() for name, value in start["headers"]}
         return Reply(start["status"], headers, b"".join(part["body"] for part in parts))
+
+    async def begun(self) -> Reply | None:
+        """What has come once there is a head, however long that takes; None if there is none."""
+        while not self.sent and not self.task.done():
+            self._news.clear()
+            await self._news.wait()
+        return self.so_far
 
     async def head(self) -> Reply:
         """What has come once there is a head."""
@@ -160,6 +177,17 @@ class Open:
         self._taken += 1
         return events[self._taken - 1]
 
+    async def stream(self) -> AsyncIterator[Event]:
+        """Every event from now on, until the stream ends."""
+        while True:
+            while len(events := self._events()) > self._taken:
+                self._taken += 1
+                yield events[self._taken - 1]
+            if self.task.done():
+                return
+            self._news.clear()
+            await self._news.wait()
+
     async def frame(self) -> Any:
         """The next message of the stream; what only has an id is passed over."""
         while True:
@@ -174,7 +202,9 @@ class Open:
 
     def _events(self) -> list[Event]:
         found = self.so_far
-        return found.events if found else []
+        if found is None or found.headers.get("content-type") != "text/event-stream":
+            return []
+        return found.events
 
     async def _until(self, there: Any) -> None:
         async with asyncio.timeout(WAIT_S):

@@ -13,7 +13,7 @@ import mcp_wire
 
 __all__ = ["SILENCE", "WAIT_S", "Answer", "Asked", "Refused", "declared"]
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 Answer: TypeAlias = "Callable[[dict[str, Any]], Any]"
 """Takes a question's params, and gives its result as JSON; may be async, may raise Refused."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -22,7 +22,7 @@ from tests.support.watch import watch
 __all__ = ["Child", "Ran", "feed", "running", "started"]
 
 SCRIPT = Path(__file__).with_name("stdio_server.py")
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def command(options: dict[str, Any]) -> list[str]:
@@ -128,16 +128,24 @@ def running(**options: Any) -> AbstractContextManager[Child]:
 
 @contextmanager
 def started(words: Sequence[str]) -> Iterator[Child]:
-    """A command as a process that is gone afterwards."""
+    """A command as a process that is gone afterwards, with whatever it has started."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in whatever a script has put in the background; what it starts would be deaf to it too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     child = Child(process)
     try:
         yield child
     finally:
-        if process.poll() is None:
-            process.kill()
+        # One that is left would hold the pipes open, and whoever reads them would wait for ever.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         child.ended()
         for pipe in (process.stdin, process.stdout, process.stderr):
             _pipe(pipe).close()

@@ -21,6 +21,7 @@ from mcp_gen.transports.memory import memory_pair
 from mcp_wire.profile import Profile
 from tests.support.asked import WAIT_S, Answer, declared
 from tests.support.conversation import Conversation
+from tests.support.over_http import http
 from tests.support.process import process
 
 __all__ = ["Connect", "Make", "talk"]
@@ -49,7 +50,7 @@ async def talk(
     if capabilities is None:
         capabilities = declared(revision, answers)
     log: list[str] = []
-    async with _OVER[over](make, log) as transport:
+    async with _OVER[over](make, log, revision) as transport:
         client = Conversation(revision, transport, answers, capabilities, log_level)
         client.log = log
         await transport.start(client)
@@ -62,7 +63,7 @@ async def talk(
 
 
 @asynccontextmanager
-async def _memory(make: Make, log: list[str]) -> AsyncIterator[Duplex]:
+async def _memory(make: Make, log: list[str], revision: str) -> AsyncIterator[Duplex]:
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(make().serve(theirs))
     try:
@@ -73,9 +74,14 @@ async def _memory(make: Make, log: list[str]) -> AsyncIterator[Duplex]:
             await serving
 
 
-_OVER: dict[str, Callable[[Make, list[str]], AbstractAsyncContextManager[Duplex]]] = {
+def _stdio(make: Make, log: list[str], revision: str) -> AbstractAsyncContextManager[Duplex]:
+    return process(make, log)
+
+
+_OVER: dict[str, Callable[[Make, list[str], str], AbstractAsyncContextManager[Duplex]]] = {
     "memory": _memory,
-    "stdio": process,
+    "stdio": _stdio,
+    "http": http,
 }
 
 

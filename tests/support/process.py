@@ -13,8 +13,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from multiprocessing.reduction import DupFd
-from typing import Any
+from multiprocessing.connection import Connection
 
 from mcp_gen import Server
 from mcp_gen.core.transport import Duplex, Receiver
@@ -23,18 +22,17 @@ from tests.support.watch import Watched, watch
 
 __all__ = ["process"]
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["tests.support.preloaded"])
 
 
-def _serve(make: Callable[[], Server], *pipes: Any) -> None:
-    """What the process does: its standard streams are the pipes, as when a client starts it."""
-    for public, pipe in enumerate(pipes):
-        private = pipe.detach()
-        os.dup2(private, public)
-        os.close(private)
+def _serve(make: Callable[[], Server], *ends: Connection) -> None:
+    """What the process does: its standard streams are the ends, as when a client starts it."""
+    for public, end in enumerate(ends):
+        os.dup2(end.fileno(), public)
+        end.close()
     # As a fresh interpreter has it: what is printed waits in a buffer.
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     make().run("stdio")
@@ -98,11 +96,12 @@ async def process(make: Callable[[], Server], log: list[str]) -> AsyncIterator[D
     stdin, ours = os.pipe()
     theirs, stdout = os.pipe()
     with tempfile.TemporaryFile() as stderr:
-        streams = [DupFd(end) for end in (stdin, stdout, stderr.fileno())]
-        child = _forks.Process(target=_serve, args=(make, *streams))
+        # These go along with the order to fork; bare descriptors would have to be asked for.
+        ends = [Connection(end) for end in (stdin, stdout, os.dup(stderr.fileno()))]
+        child = _forks.Process(target=_serve, args=(make, *ends))
         child.start()
-        os.close(stdin)
-        os.close(stdout)
+        for end in ends:
+            end.close()
         try:
             async with asyncio.timeout(WAIT_S):
                 yield Watched(_Pipes(theirs, ours), watch(), side="client")

@@ -16,7 +16,7 @@ from tests.support.frames import Speaker, server_violations
 
 __all__ = ["RawClient", "Serves", "talking"]
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 class Serves(Protocol):

@@ -13,11 +13,11 @@ import mcp_wire
 from tests.requirements.manifest import Requirement, requirements
 from tests.support.connect import Connect
 
-__all__ = ["Named", "cells", "named_in", "requirement"]
+__all__ = ["Named", "cells", "named_in", "not_over", "requirement", "revisions_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TRANSPORTS = ("memory", "stdio")
+TRANSPORTS = ("memory", "stdio", "http")
 
 
 class Named(NamedTuple):
@@ -32,7 +32,7 @@ def requirement(*ids: str) -> Callable[[F], F]:
     """Marks a test as one of these requirements.
 
     A test that takes `connect` runs over every transport and at every revision that all of them
-    apply to.
+    apply to; one that takes `revision` instead, at every revision that one of them applies to.
 
     Raises:
         LookupError: there is no such requirement, or none that a test could show.
@@ -47,11 +47,34 @@ def requirement(*ids: str) -> Callable[[F], F]:
     return mark
 
 
-def cells(ids: tuple[str, ...]) -> list[Connect]:
-    """Where a test of these requirements runs: over what, and at which revisions."""
+def not_over(*cells: str, why: str) -> Callable[[F], F]:
+    """Marks a test whose requirements say nothing about some cells, and says why they do not.
+
+    A cell is a transport, `http`, or one at a revision, as `http-` and its date.
+    """
+    mark: Callable[[F], F] = pytest.mark.not_over(*cells, why=why)
+    return mark
+
+
+def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
+    """Where a test of these requirements runs: over what, and at which revisions.
+
+    Raises:
+        LookupError: it would not run there anyway.
+    """
     rows = [requirements()[id] for id in ids]
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
-    return [Connect(over, one) for over in _transports(rows) for one in revisions]
+    found = [Connect(over, one) for over in _transports(rows) for one in revisions]
+    for cell in without:
+        if not any(str(one).startswith(cell) for one in found):
+            raise LookupError(f"not over {cell!r}: expected one of {', '.join(map(str, found))}")
+    return [one for one in found if not str(one).startswith(without)]
+
+
+def revisions_of(ids: tuple[str, ...]) -> list[str]:
+    """Every revision that one of these requirements stands in."""
+    rows = [requirements()[id] for id in ids]
+    return [one for one in mcp_wire.REVISIONS if any(one in row.revisions for row in rows)]
 
 
 def _transports(rows: list[Requirement]) -> tuple[str, ...]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
 import mcp_wire
-from mcp_gen import Server
+from mcp_gen import Context, Server
 from mcp_wire import encode
 from tests.support.connect import talk
-from tests.support.frames import Speaker, every_revision
+from tests.support.frames import Speaker, every_revision, with_handshake
 from tests.support.watch import Watch, guarded
 
-each_transport = pytest.mark.parametrize("over", ["memory", "stdio"])
+each_transport = pytest.mark.parametrize("over", ["memory", "stdio", "http"])
 OLDEST = mcp_wire.REVISIONS[0]
 
 
@@ -92,6 +93,46 @@ async def test_a_key_of_a_later_revision_fails_the_test(over: str) -> None:
 async def test_what_the_published_schema_forbids_fails_the_test(revision: str, over: str) -> None:
     with pytest.raises(AssertionError, match='ListToolsResult: "object" was expected'):
         await ask_for_tools(break_the_schema, revision, over)
+
+
+def chattering() -> Server:
+    """A server that says what no revision has, with the answer to a call and beside it."""
+    server = Server("chattering")
+    nonsense: Any = SimpleNamespace(name="notifications/nonsense")
+
+    @server.tool
+    async def along(ctx: Context) -> str:
+        ctx.caller.outlet.notify(nonsense)
+        return "done"
+
+    @server.tool
+    async def beside(ctx: Context) -> str:
+        assert ctx.session
+        ctx.session.outlet.notify(nonsense)
+        return "done"
+
+    return server
+
+
+async def listen_to_chatter(tool: str, revision: str, over: str) -> None:
+    with guarded():
+        async with talk(chattering, revision, over=over) as client:
+            assert await client.text(tool) == "done"
+            await client.hears("notifications/nonsense")
+
+
+@each_transport
+@every_revision
+async def test_a_notification_that_no_revision_has_fails_the_test(revision: str, over: str) -> None:
+    with pytest.raises(AssertionError, match=f"{revision} has no 'notifications/nonsense'"):
+        await listen_to_chatter("along", revision, over)
+
+
+@each_transport
+@with_handshake
+async def test_what_belongs_to_no_request_is_watched_too(revision: str, over: str) -> None:
+    with pytest.raises(AssertionError, match=f"{revision} has no 'notifications/nonsense'"):
+        await listen_to_chatter("beside", revision, over)
 
 
 # --- frames one by one ---

@@ -230,7 +230,8 @@ def guarded() -> Iterator[Guard]:
         yield guard
     finally:
         _guards.remove(guard)
-    found = guard.take()
+    # Where both ends are watched, what is wrong is seen twice.
+    found = dict.fromkeys(guard.take())
     if found:
         raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
 

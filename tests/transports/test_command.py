@@ -18,7 +18,7 @@ from mcp_gen.transports import command
 from mcp_gen.transports.command import CommandTransport
 from tests.support.frames import HANDSHAKE, each_lifecycle, server_violations
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart_server.py"
 
 POLITE = """

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import uvicorn
 
-from mcp_gen import InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
+from mcp_gen import Context, InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
 from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http import AsgiApp
-from tests.support.asgi import Reply, headers_of, open_request, request
+from tests.support.asgi import Reply, headers_of, open_request, request, surfing
 from tests.support.frames import (
     HANDSHAKE,
     PER_REQUEST,
@@ -22,6 +22,7 @@ from tests.support.frames import (
     server_violations,
     with_sessions,
 )
+from tests.support.requirement import requirement
 
 PEER = Speaker(PER_REQUEST)
 OLD = Speaker(HANDSHAKE)
@@ -88,6 +89,7 @@ async def test_a_body_may_come_in_pieces() -> None:
     assert "result" in reply.json
 
 
+@requirement("http:version:mismatch")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -119,6 +121,7 @@ async def test_header_names_are_of_any_case() -> None:
     assert (await request(server().asgi(), message, headers)).status == 200
 
 
+@requirement("http:version:unsupported-listed", "http:status-400")
 async def test_a_revision_that_is_not_spoken_is_refused_with_those_that_are() -> None:
     strange = PEER.call(1, "echo", text="a").replace(PER_REQUEST.encode(), b"1999-12-31")
     headers = {**headers_of(PEER, strange), VERSION: "1999-12-31"}
@@ -138,6 +141,7 @@ async def test_an_unknown_version_header_is_refused_with_what_is_spoken(
     assert reply.json["error"]["data"] == {"supported": offered[:1], "requested": "1999-12-31"}
 
 
+@requirement("base:metadata:missing-status")
 @pytest.mark.parametrize(
     "key", [PEER.profile.protocol_version_key, PEER.profile.client_capabilities_key]
 )
@@ -148,6 +152,7 @@ async def test_a_missing_key_in_meta_is_invalid_params(key: str) -> None:
     assert key in reply.json["error"]["message"]
 
 
+@requirement("http:unknown-method")
 @pytest.mark.parametrize("method", ["no/such", "ping", "logging/setLevel", "prompts/list"])
 async def test_an_unknown_method_is_not_found(method: str) -> None:
     reply = await post(server().asgi(), PEER, PEER.request(1, method))
@@ -160,11 +165,49 @@ async def test_an_unknown_tool_is_invalid_params() -> None:
     assert reply.json["error"]["code"] == InvalidParams.code
 
 
-async def test_a_notification_is_accepted_with_nothing_to_say() -> None:
-    reply = await request(server().asgi(), PEER.cancel(1), {VERSION: PER_REQUEST})
-    assert (reply.status, reply.body) == (202, b"")
+@requirement("http:version:missing")
+async def test_where_all_requests_name_their_revision_a_header_must_too() -> None:
+    message = PEER.call(1, "echo", text="a")
+    headers = {name: v for name, v in headers_of(PEER, message).items() if name != VERSION}
+    reply = await request(server(revisions=[PER_REQUEST]).asgi(), message, headers)
+    assert told(reply) == (400, ERRORS.header_mismatch)
 
 
+@requirement("http:accepted")
+async def test_what_asks_for_nothing_is_accepted_with_nothing_to_say(revision: str) -> None:
+    async with surfing(server().asgi(), revision) as client:
+        replies = [await client.ask(client.speaker.cancel(99))]
+        if client.session:
+            replies.append(await client.ask(b'{"jsonrpc":"2.0","id":99,"result":{}}'))
+    assert {(reply.status, reply.body) for reply in replies} == {(202, b"")}
+
+
+@requirement("http:not-accepted")
+async def test_what_cannot_be_taken_has_an_error_status(revision: str) -> None:
+    async with surfing(server().asgi(), revision) as client:
+        replies = [await client.ask(b'{"jsonrpc":"1.0","method":"notifications/cancelled"}')]
+        if client.session:
+            elsewhere = {SESSION: "guess"}
+            replies.append(await client.ask(client.speaker.cancel(99), **elsewhere))
+        else:
+            # Nobody has been asked.
+            replies.append(await client.ask(b'{"jsonrpc":"2.0","id":99,"result":{}}'))
+        wrong, unknown = (reply.status for reply in replies)
+    assert (wrong, unknown) == (400, 404 if client.session else 400)
+
+
+@requirement("base:metadata:capability-status")
+async def test_a_client_that_cannot_be_asked_is_a_bad_request() -> None:
+    async def choose(ctx: Context) -> str:
+        return (await ctx.sample("Which?", max_tokens=9)).model
+
+    made = server()
+    made.tool(choose)
+    reply = await post(made.asgi(), PEER, PEER.call(1, "choose"))
+    assert told(reply) == (400, ERRORS.missing_required_client_capability)
+
+
+@requirement("http:older-clients")
 async def test_a_handshake_with_a_server_that_has_none_is_told_what_it_speaks() -> None:
     message = OLD.initialize(1)
     reply = await request(server(revisions=[PER_REQUEST]).asgi(), message, {})
@@ -206,6 +249,7 @@ async def test_another_http_method_is_not_allowed(method: str) -> None:
     assert (reply.status, reply.headers["allow"]) == (405, "GET, POST, DELETE")
 
 
+@requirement("http:endpoint:post")
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 async def test_a_server_without_sessions_takes_posts_alone(method: str) -> None:
     reply = await request(server(revisions=[PER_REQUEST]).asgi(), method=method)
@@ -300,7 +344,7 @@ async def test_a_session_begins_with_a_handshake_and_serves(revision: str) -> No
     assert called.json["result"]["content"] == [{"type": "text", "text": "a"}]
 
 
-@with_sessions
+@requirement("http:session:ended")
 async def test_a_session_that_was_ended_is_not_found(revision: str) -> None:
     speaker, app = Speaker(revision), server().asgi()
     id = await begin(app, speaker)
@@ -310,7 +354,7 @@ async def test_a_session_that_was_ended_is_not_found(revision: str) -> None:
     assert (gone.status, gone.json["id"]) == (404, 1)
 
 
-@with_sessions
+@requirement("http:session:missing")
 async def test_a_request_without_its_session_is_a_bad_request(revision: str) -> None:
     speaker, app = Speaker(revision), server().asgi()
     await begin(app, speaker)
@@ -339,13 +383,21 @@ async def test_a_second_handshake_in_a_session_is_refused(revision: str) -> None
     assert told(reply) == (400, InvalidRequest.code)
 
 
-async def test_session_ids_are_long_and_never_the_same() -> None:
+@requirement("http:session:secure")
+async def test_session_ids_are_long_and_never_the_same(revision: str) -> None:
     app = server().asgi()
-    ids = {await begin(app, OLD) for _ in range(20)}
+    ids = {await begin(app, Speaker(revision)) for _ in range(20)}
     assert len(ids) == 20
-    assert all(len(id) >= 20 and id.isascii() and id.isprintable() for id in ids)
+    assert all(len(id) >= 20 for id in ids)
 
 
+@requirement("http:session:ascii")
+async def test_session_ids_are_visible_ascii(revision: str) -> None:
+    id = await begin(server().asgi(), Speaker(revision))
+    assert all("!" <= one <= "~" for one in id)
+
+
+@requirement("http:version:unsupported")
 @with_sessions
 async def test_a_version_header_that_is_unknown_is_a_bad_request_in_a_session_too(
     revision: str,

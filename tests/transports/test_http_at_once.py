@@ -10,7 +10,7 @@ from mcp_gen.transports.http import AsgiApp, Message
 from tests.support.asgi import Reply, begin, end, headers_of, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 USER = "X-User"
 
 

@@ -15,6 +15,7 @@ from mcp_gen.core.headers import Headers
 from mcp_gen.session.http_headers import HeaderCheck, decoded_value
 from tests.support.asgi import Reply, headers_of, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
+from tests.support.requirement import requirement
 
 PEER = Speaker(PER_REQUEST)
 PROFILE = PEER.profile
@@ -66,6 +67,7 @@ def sentinel(text: str) -> str:
 # --- arguments ---
 
 
+@requirement("http:headers:decoded")
 @pytest.mark.parametrize(
     ("header", "arguments"),
     [
@@ -86,6 +88,7 @@ async def test_a_header_repeats_a_text(header: str, arguments: dict[str, Any]) -
     assert (await find({f"{PREFIX}Region": header}, **arguments)).status == 200
 
 
+@requirement("http:headers:compared", "http:headers:invalid", "http:headers:refusal")
 @pytest.mark.parametrize(
     "header",
     [
@@ -106,6 +109,7 @@ async def test_a_header_that_does_not_is_a_mismatch(header: str | None) -> None:
     assert told(await find(headers, region="Hello")) == (400, MISMATCH)
 
 
+@requirement("http:headers:numbers")
 @pytest.mark.parametrize("header", ["42", "42.0", " 42 ", "4.2e1", sentinel("42")])
 async def test_integers_are_compared_as_numbers(header: str) -> None:
     assert (await find({f"{PREFIX}Count": header}, count=42)).status == 200
@@ -121,6 +125,7 @@ async def test_a_header_repeats_a_truth_value(header: str, status: int) -> None:
     assert (await find({f"{PREFIX}Open": header}, is_open=True)).status == status
 
 
+@requirement("http:headers:absent")
 @pytest.mark.parametrize("arguments", [{}, {"region": None}])
 async def test_what_is_absent_has_no_header(arguments: dict[str, Any]) -> None:
     assert (await find({}, **arguments)).status == 200
@@ -136,6 +141,7 @@ async def test_other_headers_of_this_kind_are_ignored() -> None:
     assert (await find({f"{PREFIX}Other": "x"}, note="y")).status == 200
 
 
+@requirement("http:headers:case")
 async def test_names_of_headers_are_of_any_case() -> None:
     assert (await find({"MCP-PARAM-REGION": "Hello"}, region="Hello")).status == 200
 
@@ -158,6 +164,7 @@ async def test_in_a_session_arguments_have_no_headers() -> None:
     await request(app, headers=session, method="DELETE")
 
 
+@requirement("http:param-headers")
 @pytest.mark.parametrize(
     ("described", "why"),
     [
@@ -186,6 +193,7 @@ def test_a_property_may_be_called_like_the_mark() -> None:
     assert marked_params(schema) == {}
 
 
+@requirement("http:param-headers")
 def test_two_properties_cannot_share_a_header() -> None:
     one, other = ({"type": "string", MARK: name} for name in ("Region", "REGION"))
     with pytest.raises(UsageError, match=r"property `b`.*another"):
@@ -205,6 +213,7 @@ def test_a_name_that_is_not_ascii_is_encoded(field: str) -> None:
     check_name(sentinel("größe"), **{field: "größe"})
 
 
+@requirement("http:headers:decoded")
 @pytest.mark.parametrize("value", ["gr\xf6\xdfe", "=?base64?nonsense?=", sentinel("size"), ""])
 def test_a_name_that_is_encoded_otherwise_is_a_mismatch(value: str) -> None:
     with pytest.raises(McpError) as caught:

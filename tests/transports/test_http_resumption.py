@@ -12,6 +12,7 @@ from mcp_gen import Context, Server
 from mcp_gen.core.event_store import MemoryEventStore
 from tests.support.asgi import Event, Open, WebClient, begin, end, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
+from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
 OLD = Speaker(HANDSHAKE)
@@ -55,7 +56,7 @@ def come_back(client: WebClient, id: str | None) -> Open:
 # --- ids ---
 
 
-@with_sessions
+@requirement("http:event-ids")
 async def test_events_have_ids_that_are_unique_in_their_session(revision: str) -> None:
     talker = Talker()
     async with surfing(talker.server.asgi(), revision) as client:
@@ -73,6 +74,7 @@ async def test_events_have_ids_that_are_unique_in_their_session(revision: str) -
     assert len(set(ids)) == len(ids)
 
 
+@requirement("http:priming")
 @primed
 async def test_a_stream_begins_with_an_id_and_no_data(revision: str) -> None:
     async with surfing(Talker().server.asgi(), revision) as client:
@@ -82,6 +84,15 @@ async def test_a_stream_begins_with_an_id_and_no_data(revision: str) -> None:
     for first in (reply.events[0], opened):
         assert (first.data, first.name) == (b"", None)
         assert first.id
+
+
+@requirement("http:event-ids:stream")
+async def test_the_id_of_an_event_says_of_which_stream_it_is(revision: str) -> None:
+    async with surfing(Talker().server.asgi(), revision) as client:
+        calls = [client.speaker.call(id, "say", words=["a", "b"]) for id in (1, 2)]
+        streams = [(await client.ask(call)).events for call in calls]
+    one, other = ({str(event.id).rpartition("-")[0] for event in events} for events in streams)
+    assert (len(one), len(other), one & other) == (1, 1, set())
 
 
 @pytest.mark.parametrize("revision", UNPRIMED)
@@ -169,12 +180,14 @@ async def test_a_client_that_comes_back_twice_is_answered_on_the_last_connection
     assert [text(event) for event in reply.events if event.data] == ["waited"]
 
 
-async def test_other_streams_are_not_replayed() -> None:
-    async with surfing(Talker().server.asgi(), HANDSHAKE) as client:
-        first = await client.ask(OLD.call(1, "say", words=["a"]))
-        await client.ask(OLD.call(2, "say", words=["b"]))
-        again = await come_back(client, first.events[0].id).whole()
-    assert [text(event) for event in again.events if event.data] == ["a", "said"]
+@requirement("http:replay")
+async def test_other_streams_are_not_replayed(revision: str) -> None:
+    async with surfing(Talker().server.asgi(), revision) as client:
+        first = await client.ask(client.speaker.call(1, "say", words=["a", "b"]))
+        await client.ask(client.speaker.call(2, "say", words=["c"]))
+        heard = next(event for event in first.events if event.data)
+        again = await come_back(client, heard.id).whole()
+    assert [text(event) for event in again.events if event.data] == ["b", "said"]
 
 
 async def test_another_session_gets_nothing_of_it() -> None:
@@ -220,6 +233,7 @@ async def test_a_stream_for_everything_else_goes_on(revision: str) -> None:
 # --- hanging up on purpose ---
 
 
+@requirement("http:retry")
 @primed
 async def test_a_handler_may_hang_up_and_the_client_comes_back(revision: str) -> None:
     talker = Talker()

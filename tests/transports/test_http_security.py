@@ -8,8 +8,9 @@ import pytest
 
 from mcp_gen import Server, UsageError
 from mcp_gen.transports.security import Guard
-from tests.support.asgi import Reply, begin, end, headers_of, request
+from tests.support.asgi import Reply, begin, end, headers_of, open_request, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
+from tests.support.requirement import requirement
 from tests.support.talker import Talker
 
 NEW, OLD = Speaker(PER_REQUEST), Speaker(HANDSHAKE)
@@ -116,6 +117,40 @@ async def test_every_method_is_refused_to_a_foreign_page(method: str) -> None:
     reply = await request(app, headers=headers, method=method, server=LOCAL)
     assert reply.status == 403
     assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+async def reached(revision: str, origin: str) -> dict[tuple[str, str], Reply]:
+    """What each endpoint answers to a page: of a client of this revision, by method and path."""
+    profile = Speaker(revision).profile
+    paired = profile.http_transport == "sse_pair"
+    endpoints = [("GET", "/sse"), ("POST", "/sse/messages")] if paired else [("POST", "/mcp")]
+    if profile.session_header:
+        endpoints += [("GET", "/mcp"), ("DELETE", "/mcp")]
+    app = Talker().server.asgi(sse_path="/sse")
+    headers = {"host": "localhost", "origin": origin}
+    found: dict[tuple[str, str], Reply] = {}
+    for method, path in endpoints:
+        opened = open_request(app, b"{}", headers, method=method, path=path, server=LOCAL)
+        found[method, path] = await opened.head()
+        opened.hang_up()
+        await opened.ended()
+    await app.close()
+    return found
+
+
+@requirement("http:origin")
+async def test_the_origin_of_every_connection_is_checked(revision: str) -> None:
+    ours = await reached(revision, "http://localhost:6274")
+    others = await reached(revision, "http://evil.example.com")
+    assert 403 not in {reply.status for reply in ours.values()}
+    assert {reply.status for reply in others.values()} == {403}
+
+
+@requirement("http:origin:refused")
+async def test_a_foreign_page_is_told_why_it_is_refused(revision: str) -> None:
+    for reply in (await reached(revision, "http://evil.example.com")).values():
+        assert (reply.status, reply.json["error"]["code"]) == (403, -32600)
+        assert "id" not in reply.json
 
 
 # --- from elsewhere ---

@@ -27,6 +27,7 @@ from tests.support.asgi import events_of, headers_of
 from tests.support.child import Child, started
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.raw import WAIT_S
+from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
 NEW, OLD = Speaker(PER_REQUEST), Speaker(HANDSHAKE)
@@ -274,6 +275,19 @@ def serving(**options: Any) -> Iterator[tuple[Child, httpx2.Client]]:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
         yield child, client
+
+
+@requirement("http:loopback")
+def test_a_server_listens_on_loopback_unless_it_is_told_to(
+    revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listens: list[str] = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self: listens.append(self.config.host))
+    paths = {"sse_path": "/sse"} if Speaker(revision).profile.handshake else {}
+    server = Server("local", revisions=[revision])
+    server.run("http", **paths)
+    server.run("http", host="192.0.2.7", **paths)
+    assert listens == ["127.0.0.1", "192.0.2.7"]
 
 
 def test_a_server_runs_by_itself_and_ends_when_it_is_told_to() -> None:

@@ -11,6 +11,7 @@ from mcp_gen import RequestTimeout, Server, SessionLost
 from mcp_gen.session.http_streams import MAX_PENDING
 from tests.support.asgi import Open, Reply, WebClient, begin, end, open_request, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
+from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
 OLD = Speaker(HANDSHAKE)
@@ -37,20 +38,6 @@ async def told(opened: Open) -> str:
 
 
 # --- the stream of a request ---
-
-
-@with_sessions
-async def test_an_answer_with_nothing_before_it_is_json(revision: str) -> None:
-    async with surfing(Talker().server.asgi(), revision) as client:
-        reply = await client.ask(client.speaker.call(1, "echo", text="a"))
-    assert reply.headers["content-type"] == "application/json"
-
-
-@with_sessions
-async def test_what_is_said_before_the_answer_makes_it_a_stream(revision: str) -> None:
-    async with surfing(Talker().server.asgi(), revision) as client:
-        reply = await client.ask(client.speaker.call(1, "say", words=WORDS))
-    assert (reply.status, said(reply)) == (200, [*WORDS, True])
 
 
 @with_sessions
@@ -88,11 +75,12 @@ async def test_several_requests_at_once_have_a_stream_each() -> None:
     ]
 
 
-async def test_a_request_on_a_stream_is_not_sent_elsewhere_too() -> None:
-    async with surfing(Talker().server.asgi(), HANDSHAKE) as client:
+@requirement("http:get:unrelated", "http:get:no-answers")
+async def test_what_belongs_to_a_request_comes_on_its_own_stream_alone(revision: str) -> None:
+    async with surfing(Talker().server.asgi(), revision) as client:
         listening = client.get()
         await listening.head()
-        opened = client.post(OLD.call(1, "roots"))
+        opened = client.post(client.speaker.call(1, "roots"))
         await client.answer(await opened.frame(), ROOTS)
         await opened.whole()
         assert listening.messages == []
@@ -133,7 +121,7 @@ async def test_a_session_may_begin_on_a_stream() -> None:
 # --- connections that break ---
 
 
-@with_sessions
+@requirement("http:disconnect")
 async def test_a_client_that_hangs_up_has_cancelled_nothing(revision: str) -> None:
     talker = Talker()
     async with surfing(talker.server.asgi(), revision) as client:
@@ -175,7 +163,7 @@ async def test_a_post_that_the_http_server_cancels_leaves_its_handler_running() 
 # --- the streams for everything else ---
 
 
-@with_sessions
+@requirement("http:endpoint", "http:get")
 async def test_what_belongs_to_no_request_comes_on_the_stream_that_the_client_opened(
     revision: str,
 ) -> None:
@@ -188,9 +176,10 @@ async def test_what_belongs_to_no_request_comes_on_the_stream_that_the_client_op
         assert await told(listening) == "news"
 
 
-async def test_a_message_goes_to_one_stream_of_several() -> None:
+@requirement("http:no-broadcast")
+async def test_a_message_goes_to_one_stream_of_several(revision: str) -> None:
     talker = Talker()
-    async with surfing(talker.server.asgi(), HANDSHAKE) as client:
+    async with surfing(talker.server.asgi(), revision) as client:
         listening = [client.get() for _ in range(3)]
         for one in listening:
             await one.head()
@@ -439,19 +428,15 @@ async def test_without_sessions_each_request_stands_alone(revision: str) -> None
     assert said(reply) == [*WORDS, True]
 
 
-async def test_without_sessions_the_revision_is_the_one_in_the_header() -> None:
+@requirement("http:version:assumed")
+async def test_without_sessions_the_revision_is_the_one_in_the_header(revision: str) -> None:
     server = Server("at")
     seen: list[str] = []
     server.hooks.before_ping(lambda ctx, params: seen.append(ctx.revision))
     app = server.asgi(stateless=True)
-    for headers in ({VERSION: HANDSHAKE}, {}):
+    for headers in ({VERSION: revision}, {}):
         assert (await request(app, OLD.request(1, "ping"), headers)).status == 200
-    assumed = [
-        one
-        for one in server.kernel.revisions
-        if Speaker(one).profile.assumed_without_version_header
-    ]
-    assert seen == [HANDSHAKE, *assumed]
+    assert seen == [revision, "2025-03-26"]
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

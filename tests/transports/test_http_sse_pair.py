@@ -15,6 +15,7 @@ from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http import AsgiApp
 from tests.support.asgi import Open, Reply, open_request, request
 from tests.support.frames import PER_REQUEST, Speaker, server_violations, with_handshake
+from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
 PAIRED = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).http_transport == "sse_pair"]
@@ -82,6 +83,7 @@ async def test_a_tool_is_called(revision: str) -> None:
     assert answer["result"]["content"] == [{"type": "text", "text": "a"}]
 
 
+@requirement("http:sse:endpoints")
 @with_handshake
 async def test_everything_comes_on_the_stream(revision: str) -> None:
     async with paired(Talker().server, revision) as client:
@@ -108,6 +110,7 @@ async def test_a_client_that_hangs_up_has_ended_its_session() -> None:
         assert (await client.post(OLD.request(1, "ping"))).status == 404
 
 
+@requirement("http:sse:endpoint-event")
 async def test_the_address_begins_where_the_app_is_mounted() -> None:
     async with paired(Talker().server, OLD.revision, root_path="/sub") as client:
         assert client.path == "/sub/sse/messages"

@@ -11,6 +11,7 @@ from mcp_gen import Context, McpError, Server
 from mcp_gen.transports import http_reply
 from tests.support.asgi import Open, Reply, WebClient, surfing
 from tests.support.frames import PER_REQUEST, Speaker
+from tests.support.requirement import requirement
 from tests.support.talker import Talker, soon
 
 PEER = Speaker(PER_REQUEST)
@@ -20,22 +21,46 @@ WORDS = ["one", "two", "three"]
 
 def said(reply: Reply) -> list[Any]:
     """The log messages of a stream, and whether it ended in an answer."""
-    frames = [event.json for event in reply.events]
+    frames = [event.json for event in reply.events if event.data]
     return [frame["params"]["data"] if "params" in frame else "result" in frame for frame in frames]
 
 
-async def test_an_answer_with_nothing_before_it_is_json() -> None:
-    async with surfing(Talker().server.asgi(), PER_REQUEST) as client:
-        reply = await client.ask(PEER.call(1, "echo", text="a"))
+@requirement("http:answer-type")
+async def test_an_answer_with_nothing_before_it_is_json(revision: str) -> None:
+    async with surfing(Talker().server.asgi(), revision) as client:
+        reply = await client.ask(client.speaker.call(1, "echo", text="a"))
     assert reply.headers["content-type"] == "application/json"
+    assert reply.json["id"] == 1
 
 
-async def test_what_is_said_before_the_answer_makes_it_a_stream() -> None:
-    async with surfing(Talker().server.asgi(), PER_REQUEST) as client:
-        reply = await client.ask(PEER.call(1, "say", words=WORDS))
+@requirement(
+    "http:answer-type", "http:stream:answers", "http:stream:not-before-answer", "http:stream:closed"
+)
+async def test_what_is_said_before_the_answer_makes_it_a_stream_that_ends_with_it(
+    revision: str,
+) -> None:
+    async with surfing(Talker().server.asgi(), revision) as client:
+        reply = await client.ask(client.speaker.call(1, "say", words=WORDS))
     assert (reply.status, said(reply)) == (200, [*WORDS, True])
 
 
+@requirement("http:stream:related", "http:stream:related-only")
+async def test_what_comes_before_an_answer_belongs_to_its_request(revision: str) -> None:
+    talker = Talker()
+    async with surfing(talker.server.asgi(), revision) as client:
+        calls = [
+            client.speaker.call(id, "wait", say=word, then=word) for id, word in enumerate(WORDS)
+        ]
+        opened = [client.post(call) for call in calls]
+        for one in opened:
+            await one.frame()
+        talker.server.notify.tool_list_changed()
+        talker.go_on.set()
+        replies = [await one.whole() for one in opened]
+    assert [said(reply) for reply in replies] == [[word, word, True] for word in WORDS]
+
+
+@requirement("http:stream:unbuffered")
 async def test_a_stream_may_not_be_held_back_or_kept() -> None:
     async with surfing(Talker().server.asgi(), PER_REQUEST) as client:
         reply = await client.ask(PEER.call(1, "say", words=WORDS))
@@ -132,6 +157,7 @@ async def test_a_client_that_takes_no_stream_waits_as_long_as_it_takes() -> None
 # --- errors of handlers ---
 
 
+@requirement("http:status-400")
 @pytest.mark.parametrize(
     ("code", "status"),
     [
@@ -169,6 +195,7 @@ async def test_an_error_after_something_was_said_is_the_last_event() -> None:
     assert (reply.status, said(reply)) == (200, ["soon", False])
 
 
+@requirement("http:stream:no-requests")
 async def test_the_client_cannot_be_asked_on_its_own_stream() -> None:
     server = Server("asking")
 
@@ -216,6 +243,7 @@ async def hang_up_while_waiting(client: WebClient, talker: Talker, **arguments: 
     return opened
 
 
+@requirement("cancellation:http-disconnect", "cancellation:http-stops")
 @pytest.mark.parametrize("arguments", [{}, {"say": "now"}])
 async def test_a_client_that_hangs_up_cancels_its_request(arguments: dict[str, str]) -> None:
     talker = Talker()
@@ -225,6 +253,7 @@ async def test_a_client_that_hangs_up_cancels_its_request(arguments: dict[str, s
     assert opened.task.exception() is None
 
 
+@requirement("cancellation:http-stops")
 async def test_a_client_that_has_hung_up_is_sent_nothing_more() -> None:
     talker = Talker()
     async with surfing(talker.server.asgi(), PER_REQUEST) as client:

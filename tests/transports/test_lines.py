@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcp_gen.transports.lines import LineReader, LineWriter
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 NEVER = 10_000
 
 

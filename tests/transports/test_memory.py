@@ -8,7 +8,7 @@ import pytest
 
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 class End:

@@ -17,7 +17,7 @@ from mcp_gen import Client, Server, UsageError
 from mcp_gen.transports.streams import StreamTransport
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle, every_revision
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 OLD, NEW = Speaker(HANDSHAKE), Speaker(PER_REQUEST)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_gen import Context
-from tests.support.asked import Refused
+from tests.support.asked import WAIT_S, Refused
 from tests.support.conversation import Conversation
 
 __all__ = ["admitted", "is_admin", "opened_as"]
@@ -27,10 +27,10 @@ async def opened_as(client: Conversation, name: str) -> None:
 
 async def admitted(client: Conversation, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The result of a request that is refused until the server has let go what was cancelled."""
-    for _ in range(20):
-        try:
-            return await client.request(method, params)
-        except Refused:
-            # Its request has been told, and ends in a later turn of its loop.
-            await asyncio.sleep(0)
-    raise AssertionError(f"{method}: never admitted")
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            try:
+                return await client.request(method, params)
+            except Refused:
+                # Its request has been told, or hung up on, and ends in a later turn of its loop.
+                await asyncio.sleep(0)

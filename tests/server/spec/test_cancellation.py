@@ -13,7 +13,7 @@ from tests.server.spec.servers import SILENT, asking, hurried, rich, waiting
 from tests.support.asked import Asked
 from tests.support.connect import Connect
 from tests.support.conversation import Conversation
-from tests.support.requirement import requirement
+from tests.support.requirement import not_over, requirement
 
 HOLD = {"name": "hold"}
 ROOTS = {"roots": [{"uri": "file:///home"}]}
@@ -104,6 +104,7 @@ def talkative() -> Server:
 
 
 @requirement("cancellation:received:logged")
+@not_over("http-2026-07-28", why="a client cancels by hanging up, and says nothing")
 async def test_why_a_call_was_cancelled_is_in_the_log(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -155,14 +156,26 @@ def listened_to() -> Server:
 
 
 @requirement("cancellation:sent:listening-only")
-async def test_the_server_cancels_a_listening_request_and_nothing_else(connect: Connect) -> None:
-    async with connect(listened_to, answers={"sampling/createMessage": lambda _: {}}) as client:
-        await client.refusal("tools/call", {"name": "choose"})
-        asked = client.begin("tools/call", {"name": "sample"})
-        await asked.answer
-        assert client.params_of("notifications/cancelled") == []
+@not_over("http", why="a listening request has a stream of its own, and its end says the same")
+async def test_the_server_cancels_a_listening_request_that_it_ends(connect: Connect) -> None:
+    async with connect(listened_to) as client:
         listening = await client.listen(toolsListChanged=True)
         assert listening
         await client.text("end_listening")
         told = await client.hears("notifications/cancelled")
     assert [one["requestId"] for one in told] == [listening.id]
+
+
+@requirement("cancellation:sent:listening-only")
+async def test_the_server_cancels_nothing_else(connect: Connect) -> None:
+    async with connect(listened_to, answers={"sampling/createMessage": lambda _: {}}) as client:
+        await client.refusal("tools/call", {"name": "choose"})
+        asked = client.begin("tools/call", {"name": "sample"})
+        await asked.answer
+        listening = await client.listen(toolsListChanged=True)
+        assert listening
+        assert client.params_of("notifications/cancelled") == []
+        await client.text("end_listening")
+        assert await listening.result()
+    told = client.params_of("notifications/cancelled")
+    assert {one["requestId"] for one in told} <= {listening.id}
