@@ -88,15 +88,11 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Run the official conformance suite; `-- server`, `-- client` and names narrow it."""
+    """Run the official conformance suite; `-- --leg client` and names narrow it."""
     install(session, "node", project=True)
     folder = npm_install(session, "tests/conformance/suite")
-    legs = {"server": "tests.conformance.run", "client": "tests.conformance.run_client"}
-    leg, *scenarios = session.posargs or [""]
-    if leg and leg not in legs:
-        leg, scenarios = "server", session.posargs
-    for module in [legs[leg]] if leg else legs.values():
-        session.run("python", "-m", module, "--suite", str(folder), *scenarios)
+    module = ("python", "-m", "tests.conformance.run")
+    session.run(*module, "--suite", str(folder), *session.posargs)
 
 
 @nox.session
