@@ -82,7 +82,10 @@ def soak(session: nox.Session) -> None:
 def peers(session: nox.Session) -> None:
     """Talk to the official SDKs over real pipes: Python's both ways, TypeScript's as clients."""
     install(session, "test", "peers", "node", project=True)
-    environment = {"PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript"))}
+    environment = {
+        "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
+        "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
+    }
     session.run("python", "-m", "pytest", "tests/peers", *session.posargs, env=environment)
 
 
