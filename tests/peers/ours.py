@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp_gen import Client, ClientSession, UrlElicitation, media_of, text_of
-from mcp_wire import latest
+from mcp_wire import latest, v2025_11_25
 
 __all__ = ["exercise"]
 
@@ -89,6 +89,15 @@ def looks(
     async def refused(tool: str, **arguments: Any) -> Any:
         result = await session.call_tool(tool, arguments)
         return [result.is_error, text_of(result).partition(":")[0]]
+
+    async def research() -> Any:
+        later = v2025_11_25.TaskMetadata(ttl=60_000)
+        begun: Any = await session.call_tool(
+            "simulate-research-query", {"topic": "python"}, task=later
+        )
+        id = begun.task.task_id
+        found = [begun.task, await session.get_task(id), await session.cancel_task(id)]
+        return [task.status for task in found]
 
     async def server() -> Any:
         return [session.server_info.name, session.server_info.version, session.revision]
@@ -216,7 +225,8 @@ def looks(
         "get-sum": lambda: text("get-sum", a=1, b=2.5),
         "get-tiny-image": image,
         "gzip-file-as-resource": packed,
-        "simulate-research-query": lambda: refused("simulate-research-query", topic="python"),
+        "simulate-research-query": research,
+        "not as a task": lambda: refused("simulate-research-query", topic="python"),
         "toggle-simulated-logging": logging,
         "toggle-subscriber-updates": updates,
         "trigger-elicitation-request": form,

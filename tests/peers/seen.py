@@ -31,8 +31,7 @@ TOOLS: dict[str, Any] = {
     "get-sum": "The sum of 1 and 2.5 is 3.5.",
     "get-tiny-image": "PNG",
     "gzip-file-as-resource": ["resources", "hello"],
-    # It wants to be called as a task, and says so.
-    "simulate-research-query": [True, "MCP error -32601"],
+    "simulate-research-query": ["working", "working", "cancelled"],
     "toggle-simulated-logging": True,
     "toggle-subscriber-updates": ["resource", "demo://resource/dynamic/text/1"],
     "trigger-elicitation-request": ["accept", "Ada", True, 42],
@@ -48,6 +47,7 @@ EVERYTHING: dict[str, Any] = {
     "tools": sorted(TOOLS),
     **TOOLS,
     "a page first": ["https://modelcontextprotocol.io", "https://example.org/page"],
+    "not as a task": [True, "MCP error -32601"],
     "bad arguments": [True, "MCP error -32602"],
     "other roots": ["URI: file:///home/ada", "URI: file:///home/bob"],
     "resources": sorted([*DOCUMENTS, "hello.gz"]),
