@@ -18,13 +18,13 @@ def install(session: nox.Session, *groups: str, project: bool = False) -> None:
     session.install(*packages, *(["-e", "."] if project else []))
 
 
-def npm_install(session: nox.Session, source: str) -> Path:
+def npm_install(session: nox.Session, source: str, *options: str) -> Path:
     """Copy a folder with a package.json to where its packages may be, and install them."""
     folder = (Path(session.create_tmp()) / Path(source).name).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder)
     quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--silent")
-    session.run("npm", "install", "--prefix", str(folder), *quiet)
+    session.run("npm", "install", "--prefix", str(folder), *quiet, *options)
     return folder
 
 
@@ -80,13 +80,18 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Talk to the official SDKs over real pipes: Python's both ways, TypeScript's as clients."""
+    """Talk to the official SDKs and servers of others, and be asked by the MCP Inspector."""
     install(session, "test", "peers", "node", project=True)
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
         "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
+        # Its command line needs none of what only its pages are built with.
+        "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }
-    session.run("python", "-m", "pytest", "tests/peers", *session.posargs, env=environment)
+    # What a client saw in its one run, many tests look at: they stay in one process.
+    groups = () if session.posargs else ("--dist", "loadgroup")
+    words = ("tests/peers", *at_once(session), *groups, *session.posargs)
+    session.run("python", "-m", "pytest", *words, env=environment)
 
 
 @nox.session

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.session import ClientSession
     from mcp_gen.client.watching import Change, Watch
     from mcp_gen.core.errors import (
+        CommandEnded,
         HttpError,
         InputRefused,
         InvalidParams,
@@ -53,6 +54,7 @@ __all__ = [
     "Change",
     "Client",
     "ClientSession",
+    "CommandEnded",
     "Contents",
     "Context",
     "Declined",

@@ -111,6 +111,12 @@ def test_a_client_loads_no_server() -> None:
     assert [name for name in modules if name.startswith("mcp_gen.server")] == []
 
 
+def test_a_client_loads_no_http_before_it_needs_it() -> None:
+    modules = imported_by("from mcp_gen.client import client, targets; client.Client('c')")
+    assert {"httpx2", "httpcore2", "h11"} & roots(modules) == set()
+    assert [name for name in modules if name.startswith("mcp_gen.transports.http")] == []
+
+
 PROGRAM = """
 from typing import assert_type
 

@@ -31,7 +31,7 @@ def run(
         str | None, typer.Option(help="With --http: the address; this machine alone without one.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(help="With --http: the port; 8000 without one.")
+        int | None, typer.Option(help="With --http: the port, 0 for any; 8000 without one.")
     ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
@@ -58,19 +58,25 @@ def run(
         if not http:
             server.run("stdio")
             return
-        _announce(server, host or "127.0.0.1", port or 8000)
-        if reload:
-            _serve_reloaded(target, host or "127.0.0.1", port or 8000)
-        else:
-            server.run("http", host=host or "127.0.0.1", port=port or 8000)
+        _run_http(target, server, host or "127.0.0.1", 8000 if port is None else port, reload)
     except McpGenError as error:
         fail("run", error)
 
 
-def _announce(server: Server | PerConnection, host: str, port: int) -> None:
-    shown = f"[{host}]" if ":" in host else host
-    name = getattr(server, "name", "a server for each connection")
-    print(f"{name}: http://{shown}:{port}/mcp", file=sys.stderr)
+def _run_http(
+    target: str, server: Server | PerConnection, host: str, port: int, reload: bool
+) -> None:
+    from mcp_gen.server.web import run_http, url_at
+
+    def announce(url: str) -> None:
+        name = getattr(server, "name", "a server for each connection")
+        print(f"{name}: {url}", file=sys.stderr)
+
+    if reload:
+        announce(url_at(host, port, "/mcp"))
+        _serve_reloaded(target, host, port)
+    else:
+        run_http(server.asgi(), host, port, listening=announce)
 
 
 def _serve_reloaded(target: str, host: str, port: int) -> None:

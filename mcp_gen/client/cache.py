@@ -87,6 +87,10 @@ class ResponseCache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def keeps(self, method: Method[Any, Any]) -> bool:
+        """Whether results of a method may be kept at all."""
+        return method.name in self._holds
+
     def slot(self, method: Method[Any, Any], params: Any) -> Slot | None:
         """Where a result of this request may be kept; None if it may not.
 

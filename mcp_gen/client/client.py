@@ -188,7 +188,8 @@ class Client(Offers):
 
     async def _open_link(self, transport: Duplex | Posts) -> ClientLink:
         link = self._link(transport)
-        self._links.append(link)
+        # Those that the program has closed itself are of no use any more.
+        self._links = [*(one for one in self._links if not one.is_closed), link]
         try:
             await link.open()
         except BaseException:
@@ -204,7 +205,8 @@ class Client(Offers):
         return ClientLink(transport, self.hooks)
 
     def _serve(self, work: Coroutine[Any, Any, None]) -> None:
-        self._serving.append(asyncio.get_running_loop().create_task(work))
+        serving = [one for one in self._serving if not one.done()]
+        self._serving = [*serving, asyncio.get_running_loop().create_task(work)]
 
     async def _drop(self, link: ClientLink) -> None:
         if link in self._links:

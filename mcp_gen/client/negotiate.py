@@ -166,19 +166,10 @@ class Negotiation:
         return await opener.open(revision, pinned=pinned is not None)
 
     async def _pinned(self, revision: str) -> ClientSession:
-        profile = mcp_wire.profile(revision)
-        if profile.handshake is None:
-            return await (await self._call()).open_pinned(revision)
-        if self._reach.dial_older is not None and profile.http_transport == "sse_pair":
-            try:
-                opener = await self._call(older=True)
-            except (ProtocolError, TransportError) as error:
-                if isinstance(error, HttpError) and _says_who(error):
-                    raise
-                # Servers of newer revisions may speak it on their own transport.
-            else:
-                return await opener.open_pinned(revision)
-        return await self._shake_hands(await self._call(), revision)
+        opener = await self._call()
+        if mcp_wire.profile(revision).handshake is None:
+            return await opener.open_pinned(revision)
+        return await self._shake_hands(opener, revision)
 
     async def _call(self, *, older: bool = False) -> Opener:
         self._older = older

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -16,8 +17,8 @@ from mcp_gen.client.pages import walked
 from mcp_gen.client.returns import Returns
 from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
-from mcp_gen.core.errors import McpGenError, SessionLost, UsageError
-from mcp_gen.session.asking import AtRevision
+from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
+from mcp_gen.session.asking import AtRevision, is_plain
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["ClientSession"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("mcp_gen.client")
 
 _READS = frozenset(
     call.__name__
@@ -237,6 +240,23 @@ class ClientSession(AtRevision, ServerCaller):
             InvalidParams: with `returns`, it gave something else than its schema or the type says.
             McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
         """
+        unusual = (
+            returns is not None
+            or retry
+            or task is not None
+            or input_responses is not None
+            or request_state is not None
+            or self._link.is_lost
+        )
+        if not unusual and name and is_plain(arguments):
+            # As every revision takes it: nothing to look up, nothing to restate.
+            return await self._calls.call_tool(
+                name,
+                arguments=arguments,
+                meta=self._with_identity(meta),
+                timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
+                progress=progress,
+            )
         fields: dict[str, Any] = {
             "name": name,
             "arguments": arguments,
@@ -318,6 +338,15 @@ class ClientSession(AtRevision, ServerCaller):
         self._log_level = level
         await self._say_log_level(level)
 
+    async def _repeat_log_level(self) -> None:
+        """Tell a server that knows nothing of it yet; one that does not want it is left alone."""
+        if self._log_level is None or self.server_capabilities.logging is None:
+            return
+        try:
+            await self._say_log_level(self._log_level)
+        except McpError as error:
+            _log.warning("the server does not take the log level %s: %s", self._log_level, error)
+
     async def _say_log_level(self, level: Any) -> None:
         key = self.profile.log_level_key
         if key is None:
@@ -341,8 +370,7 @@ class ClientSession(AtRevision, ServerCaller):
     async def begin(self) -> None:
         """What is done when a connection has just been opened. For `Client.connect`."""
         settings = self._identity.settings
-        if self._log_level is not None and self.server_capabilities.logging is not None:
-            await self._say_log_level(self._log_level)
+        await self._repeat_log_level()
         if settings.keep_alive_s is not None:
             self._link.keep_alive(
                 self._still_there, settings.keep_alive_s, settings.keep_alive_timeout_s
@@ -354,7 +382,7 @@ class ClientSession(AtRevision, ServerCaller):
         if found is not None:
             self.cache.forget(found.name)
         ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
-        await super()._ask(ask.__name__, {}, meta=None, timeout_s=timeout_s, progress=None)
+        await self._called(ask.__name__, {}, None, timeout_s, None)
 
     async def begun_again(self, opening: Any) -> None:
         """What is done when the server has a new session of this client, on the same connection."""
@@ -362,8 +390,7 @@ class ClientSession(AtRevision, ServerCaller):
         self.cache.clear()
         self._returns.forget()
         # Of what was said before it knows nothing.
-        if self._log_level is not None and self.server_capabilities.logging is not None:
-            await self._say_log_level(self._log_level)
+        await self._repeat_log_level()
         await self.subscriptions.renew()
 
     async def tell_roots_changed(self) -> None:
@@ -392,15 +419,13 @@ class ClientSession(AtRevision, ServerCaller):
             await self._restart(link)  # nothing has been sent: any request may go to a new server
             link = self._link
         try:
-            return await super()._ask(
-                name, fields, meta=meta, timeout_s=timeout_s, progress=progress
-            )
+            return await self._called(name, fields, meta, timeout_s, progress)
         except SessionLost:
             if name not in _READS:
                 raise
             if link.is_lost:
                 await self._restart(link)
-        return await super()._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
+        return await self._called(name, fields, meta, timeout_s, progress)
 
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.

@@ -12,6 +12,7 @@ McpGenError
 ├── ToolError              a tool's result says that it failed
 ├── ResourceNotFound       there is no such resource
 ├── TransportError         messages cannot be moved
+│   ├── CommandEnded       a command that was spoken to has ended; `exit_status` says how
 │   ├── HttpError          an HTTP answer that is no answer; `status` says which
 │   └── SessionLost        the connection ended while something was waited for
 │       └── SessionExpired the server does not know the HTTP session any more
@@ -28,6 +29,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
+    "CommandEnded",
     "HttpError",
     "InputRefused",
     "InvalidParams",
@@ -50,6 +52,10 @@ __all__ = [
     "UrlElicitationRequired",
     "UsageError",
 ]
+
+
+MAX_LAST_WORDS = 500
+"""Characters of a command's stderr that stand in a message."""
 
 
 class McpGenError(Exception):
@@ -199,8 +205,35 @@ class HttpError(TransportError):
         self.headers: Mapping[str, str] = headers or {}
 
 
+class CommandEnded(TransportError):
+    """A command that was spoken to has ended.
+
+    `exit_status` is its own, or the negative number of the signal that ended it; `stderr` the end
+    of what it wrote there, at most 4096 bytes, if that went through here.
+    """
+
+    def __init__(self, exit_status: int, stderr: str = "") -> None:
+        words = stderr.strip().rpartition("\n")[2][:MAX_LAST_WORDS]
+        said = f"; the last line of its stderr: {words}" if words else ""
+        super().__init__(f"the command ended with exit status {exit_status}{said}")
+        self.exit_status = exit_status
+        self.stderr = stderr
+
+
 class SessionLost(TransportError):
     """The connection ended while an answer was waited for."""
+
+    @property
+    def exit_status(self) -> int | None:
+        """How the server's command ended; None if in good order, or if it was no command."""
+        cause = self.__cause__
+        return cause.exit_status if isinstance(cause, CommandEnded) else None
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the server's command wrote to its stderr, if it is known."""
+        cause = self.__cause__
+        return cause.stderr if isinstance(cause, CommandEnded) else ""
 
 
 class SessionExpired(SessionLost):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers
     from mcp_wire.profile import Profile
 
-__all__ = ["Answer", "Asked", "Duplex", "Exchange", "Lines", "Posts", "Receiver", "Reply"]
+__all__ = ["Answer", "Asked", "Duplex", "Exchange", "Lines", "Posted", "Posts", "Receiver", "Reply"]
 
 
 class Receiver(Protocol):
@@ -111,6 +111,21 @@ class Posts(Protocol):
 
     async def close(self) -> None:
         """Send what is queued, then end. Calling it twice does nothing."""
+        ...
+
+
+@runtime_checkable
+class Posted(Protocol):
+    """What a duplex has beside, if each message is an HTTP request of its own."""
+
+    @property
+    def headers(self) -> Headers | None:
+        """Those of the message that is being delivered."""
+        ...
+
+    @property
+    def principal(self) -> str | None:
+        """Who the transport says the client is; None where nobody is told apart."""
         ...
 
 

@@ -59,7 +59,8 @@ class Serves(ServesSockets):
         """Serve until the client hangs up, or the process is told to stop.
 
         SIGTERM ends it in good order: what is in flight gets a moment, and the exit code is 0.
-        For HTTP, `options` are those of `asgi`: `path` and so on.
+        For HTTP, `options` are those of `asgi`: `path` and so on. Port 0 takes one that is free;
+        which one, the logger `mcp_gen.server` says at INFO.
 
         Raises:
             LifespanError: the server's lifespan did not start, or failed at its end.

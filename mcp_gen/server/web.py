@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import signal
 import threading
 from collections.abc import Callable, Collection, Coroutine, Generator
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from mcp_gen.session.exchange import SessionServers
     from mcp_gen.transports.http import Scope
 
-__all__ = ["WebOptions", "asgi_app", "run_http"]
+__all__ = ["WebOptions", "asgi_app", "run_http", "url_at"]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
 GRACE_S = 10
 """How long requests may still take in a process that was told to stop."""
+
+_log = logging.getLogger("mcp_gen.server")
 
 
 class WebOptions(Struct, frozen=True, kw_only=True):
@@ -108,15 +111,33 @@ def asgi_app(
     )
 
 
-def run_http(app: AsgiApp, host: str, port: int) -> None:
-    """Serve an app until the process is told to stop; what is being answered gets a moment."""
+def url_at(host: str, port: int, path: str) -> str:
+    """Where an app is that this machine serves."""
+    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
+
+
+def _tell(url: str) -> None:
+    _log.info("listening at %s", url)
+
+
+def run_http(
+    app: AsgiApp, host: str, port: int, *, listening: Callable[[str], None] = _tell
+) -> None:
+    """Serve an app until the process is told to stop; what is being answered gets a moment.
+
+    `listening` is told the app's URL, as soon as somebody may connect; port 0 takes a free one.
+    """
     import uvicorn
 
     class Endpoint(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
+            if self.should_exit:
+                return  # what the server needs did not start
             # What is there now stays: the collector need not look at it again.
             gc.freeze()
+            taken = self.servers[0].sockets[0].getsockname()[1]
+            listening(url_at(host, taken, app.path))
 
         async def shutdown(self, sockets: Any = None) -> None:
             # It waits for every answer to end: those that would not must be ended first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,12 +22,23 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["DEFAULT_TIMEOUT_S", "Asking", "AtRevision"]
+__all__ = ["DEFAULT_TIMEOUT_S", "Asking", "AtRevision", "is_plain"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 DEFAULT_TIMEOUT_S = 60.0
+
+
+_ATOMS = frozenset({bool, float, int, str, type(None)})
+
+
+class _Plan(NamedTuple):
+    """A call of one revision: what it takes, and what it needs."""
+
+    call: Callable[..., Awaitable[Any]]
+    takes: frozenset[str]
+    needs: tuple[str, ...]
 
 
 class AtRevision:
@@ -40,6 +51,7 @@ class AtRevision:
         self.profile = profile
         self._calls = calls
         self._meta = meta
+        self._plans: dict[str, _Plan] = {}
         self.default_timeout_s: float = DEFAULT_TIMEOUT_S
         """How long an answer may take where the call does not say."""
 
@@ -57,8 +69,19 @@ class AtRevision:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Any:
+        return await self._called(name, fields, meta, timeout_s, progress)
+
+    def _called(
+        self,
+        name: str,
+        fields: dict[str, Any],
+        meta: dict[str, Any] | None,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> Awaitable[Any]:
+        """What `_ask` awaits."""
         call, given = self._at_revision(name, fields, self._with_identity(meta))
-        return await call(
+        return call(
             **given,
             timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
             progress=progress,
@@ -79,25 +102,55 @@ class AtRevision:
             UsageError: the revision lacks the request or an argument of it, or needs one more.
             ProjectionError: it cannot hold a value.
         """
+        plan = self._plans.get(name)
+        if plan is None:
+            plan = self._plans[name] = self._plan(name)
+        given = {key: value for key, value in fields.items() if value is not None}
+        if not plan.takes >= given.keys():
+            given = self._spread(name, plan, given)
+        for key, value in given.items():
+            if not is_plain(value):
+                given[key] = project(value, self.revision).value
+        if meta:
+            _add_meta(given, meta)
+        for key in plan.needs:
+            if key not in given:
+                raise UsageError(f"{self.revision}: {name} needs `{key}`")
+        return plan.call, given
+
+    def _plan(self, name: str) -> _Plan:
         call = getattr(self._calls, name, None)
         if call is None:
             raise UsageError(f"{self.revision} has no {name}")
         takes = _parameters(call.__func__)
-        given = {key: value for key, value in fields.items() if value is not None}
-        # Where other revisions have several shapes of the params, this one may take their fields.
-        spread = "params" in given and "params" not in takes
-        for key in sorted(given.keys() - takes.keys()) if not spread else ():
+        needs = tuple(key for key, one in takes.items() if one.default is one.empty)
+        return _Plan(call, frozenset(takes), needs)
+
+    def _spread(self, name: str, plan: _Plan, given: dict[str, Any]) -> dict[str, Any]:
+        """What is given to a call that does not take all of it by these names.
+
+        Where other revisions have several shapes of the params, this one may take their fields.
+        """
+        if "params" in given and "params" not in plan.takes:
+            return _fields(project(given["params"], self.revision).value)
+        for key in sorted(given.keys() - plan.takes):
             raise UsageError(f"{self.revision}: {name} has no `{key}`")
-        given = {key: project(one, self.revision).value for key, one in given.items()}
-        given = _fields(given["params"]) if spread else given
-        _add_meta(given, meta)
-        for key, parameter in takes.items():
-            if parameter.default is parameter.empty and key not in given:
-                raise UsageError(f"{self.revision}: {name} needs `{key}`")
-        return call, given
+        return given
 
     def _with_identity(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
         return _merged(self._meta, meta)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether there is nothing of any revision in a value, as in most arguments."""
+    kind: Any = value.__class__
+    if kind in _ATOMS:
+        return True
+    if kind is dict:
+        return all(one.__class__ in _ATOMS or is_plain(one) for one in value.values())
+    if kind is list:
+        return all(one.__class__ in _ATOMS or is_plain(one) for one in value)
+    return False
 
 
 @cache
@@ -147,11 +200,14 @@ class Asking:
             ProtocolError: the result is of a kind that was not asked for.
         """
 
+        point = self._outbound.points.get(method.name)
+        if not point and not self._middleware:
+            return await self._exchange(method, params, timeout_s, progress)
+
         async def send(context: Any, params: P) -> R:
             return await self._exchange(method, params, timeout_s, progress)
 
         call: Inner = send
-        point = self._outbound.points.get(method.name)
         if point:
             call = _between(point, send)
         if self._middleware:

@@ -168,8 +168,10 @@ class ClientLink(Link):
         progress: OnProgress | None = None,
     ) -> Raw:
         """Send a request; see `Link.request`."""
-        self._release()
-        return await super().request(method, params, timeout_s=timeout_s, progress=progress)
+        if self._held is not None:
+            self._release()
+        way = self._way(method, params)
+        return await self.request_via(way, method, params, timeout_s, progress)
 
     def listening(self, opened: Callable[[RequestId], None]) -> Outlet:
         """Where a request is sent that may be open for ever; `opened` is told its id."""

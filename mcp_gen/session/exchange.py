@@ -198,6 +198,9 @@ class HttpExchange(Generic[C]):
     ) -> Answer | None:
         session = self._session(headers, reply)
         if session is None:
+            if profile.session_header is None:
+                # A client that finds nothing here tries the older transport.
+                raise LookupError(f"{profile.revision} is not spoken at this address")
             handshake = profile.handshake
             if handshake is None or frame.method != handshake.name or frame.id is UNSET:
                 raise self._session_missing()

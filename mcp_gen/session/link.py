@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
+from mcp_gen.session.deadlines import Deadlines
 from mcp_gen.session.patience import Patience
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Link(ABC):
         self._connection: Connection[Waiter] = Connection()
         self._lost: SessionLost | None = None
         self._reports: dict[RequestId, OnProgress] = {}
+        self._deadlines = Deadlines(self._loop)
         self._patience: dict[RequestId, Patience] = {}
         """The time limits of requests that reports of progress put off."""
         self.max_wait_s: float | None = None
@@ -110,7 +112,7 @@ class Link(ABC):
             raise self.lost_error()
         waiter: Waiter = self._loop.create_future()
         id = self._connection.open_request(waiter)
-        timer: asyncio.TimerHandle | Patience | None = None
+        timer: Patience | None = None
         if progress is not None:
             params = self._with_token(params, id)
             self._reports[id] = progress
@@ -118,7 +120,7 @@ class Link(ABC):
                 timer = Patience(self._loop, waiter, method.name, timeout_s, self.max_wait_s)
                 self._patience[id] = timer
         if timeout_s is not None and timer is None:
-            timer = self._loop.call_later(timeout_s, _time_out, waiter, method.name, timeout_s)
+            self._deadlines.add(timeout_s, waiter, method.name)
         if opened is not None:
             opened(id)
         try:
@@ -281,6 +283,7 @@ class Link(ABC):
     def _lose(self, lost: SessionLost) -> None:
         """The connection has ended: whoever waits is told."""
         self._lost = self._lost or lost
+        self._deadlines.clear()
         for waiter in self._connection.abandon():
             if not waiter.done():
                 waiter.set_exception(self.lost_error())
@@ -303,8 +306,3 @@ class Link(ABC):
     def _give_up(self) -> None:
         """What is still being answered is going to be cancelled."""
         self._cancelled.update(self._connection.in_flight.values())
-
-
-def _time_out(waiter: Waiter, method: str, timeout_s: float) -> None:
-    if not waiter.done():
-        waiter.set_exception(RequestTimeout(f"{method}: no answer in {timeout_s:g} s"))

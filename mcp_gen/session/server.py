@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Requested
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError, SessionLost
+from mcp_gen.core.transport import Posted
 from mcp_gen.session.keep_alive import keep_alive
 from mcp_gen.session.kernel import settle
 from mcp_gen.session.lifecycle import Caller
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.connection import Noticed
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.headers import Headers
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.kernel import Call, Kernel
     from mcp_wire.profile import Profile
@@ -43,7 +45,10 @@ class ServerSession(Link, Session, Generic[C]):
         Session.__init__(self, kernel)
         self._kernel = kernel
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._held: list[bytes] | None = None
+        self._posted = transport if isinstance(transport, Posted) else None
+        self._headers: Headers | None = None
+        """Those of the message that is being read."""
+        self._held: list[tuple[bytes, Headers | None]] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
         self._opened = False
         self._most = kernel.limits.max_concurrent_requests or sys.maxsize
@@ -137,8 +142,10 @@ class ServerSession(Link, Session, Generic[C]):
 
     def receive(self, message: bytes) -> None:
         """One message came: start what it asks for."""
+        if self._posted:
+            self._headers = self._posted.headers
         if self._held is not None:
-            self._held.append(message)
+            self._held.append((message, self._headers))
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is Requested:
@@ -187,8 +194,15 @@ class ServerSession(Link, Session, Generic[C]):
             self._transport.send(answer)
         if self._held is not None and call.route.method is call.binding.profile.handshake:
             held, self._held = self._held, None
-            for message in held:
-                self.receive(message)
+            self._go_on(held)
+
+    def _go_on(self, held: list[tuple[bytes, Headers | None]]) -> None:
+        for message, headers in held:
+            if self._held is None:
+                self._headers = headers
+                super().receive(message)
+            else:  # a message in front was another handshake
+                self._held.append((message, headers))
 
     def _cancel(self, params: Any) -> None:
         call = self._call(params.request_id)
@@ -235,6 +249,8 @@ class ServerSession(Link, Session, Generic[C]):
         # The handshake's client is the caller only at the revision that was agreed on with it.
         known = self.caller if binding.profile is self._connection.profile else None
         caller = known or self._caller(binding.profile)
+        if self._posted:
+            caller = self._posting(caller, self._posted)
         call = self._kernel.prepare(binding, event.id, event.method, event.params, caller)
         if binding.profile.handshake is None:
             self._named = binding.profile
@@ -250,6 +266,12 @@ class ServerSession(Link, Session, Generic[C]):
     def _caller(self, profile: Profile) -> Caller:
         return Caller(profile, self, self if profile.session_state else None)
 
+    def _posting(self, caller: Caller, posted: Posted) -> Caller:
+        """The same client, with the headers of the message that is being read."""
+        same = caller.in_another_request()
+        same.headers, same.principal = self._headers, posted.principal
+        return same
+
     def _told(self, event: Noticed) -> None:
         if self.profile:
             self.heed(self.profile, event.method)
@@ -261,7 +283,10 @@ class ServerSession(Link, Session, Generic[C]):
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None
-        return self._kernel.context(None, known or self._caller(profile), None)
+        caller = known or self._caller(profile)
+        if self._posted:
+            caller = self._posting(caller, self._posted)
+        return self._kernel.context(None, caller, None)
 
     def _outbound_context(self) -> Any:
         return self

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 from typing import TYPE_CHECKING, cast
 
-from mcp_gen.core.errors import TransportError
+from mcp_gen.core.errors import CommandEnded, TransportError
 from mcp_gen.transports.lines import (
     DEFAULT_MAX_MESSAGE_BYTES,
     LineReader,
@@ -27,10 +28,15 @@ CLOSE_STDIN_WAIT_S = 2.0
 TERMINATE_WAIT_S = 3.0
 EXIT_STATUS_WAIT_S = 0.5
 GROUP_POLL_S = 0.02
+MAX_STDERR_BYTES = 4096
+"""How much of what a command wrote to its stderr is kept."""
 
 
 class CommandTransport:
-    """Lines to and from a child process. Its stderr is ours, or the file descriptor `stderr`.
+    """Lines to and from a child process. Its stderr goes to ours, or to the descriptor `stderr`.
+
+    Without a descriptor of its own the end of what it wrote there is kept, for who asks why it
+    ended.
 
     Ending follows https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown:
     close its stdin, wait 2 s, SIGTERM, wait 3 s, SIGKILL; signals go to its whole process group.
@@ -67,12 +73,14 @@ class CommandTransport:
         """
         loop = asyncio.get_running_loop()
         self._writer = writer = LineWriter(loop)
+        # Through a pipe of ours, if nobody wants another: its last words are told.
+        stderr = subprocess.PIPE if self._stderr is None else self._stderr
         self._protocol = protocol = _ChildProtocol(receiver, writer, self._max)
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: protocol,
                 *self._command,
-                stderr=self._stderr,
+                stderr=stderr,
                 env=self._env,
                 cwd=self._cwd,
                 start_new_session=True,
@@ -115,6 +123,8 @@ class CommandTransport:
             # Also when these waits are cancelled: nothing outlives its transport.
             _signal_group(group, signal.SIGKILL)
             await protocol.exited.wait()
+            if self._stderr is None:
+                await protocol.last_words()
             process.close()
 
 
@@ -127,17 +137,31 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self._process: asyncio.SubprocessTransport | None = None
         self.exited = asyncio.Event()
+        self._stderr_ended = asyncio.Event()
+        self._stderr = b""
+        """The end of what the child wrote there."""
 
     async def exited_within(self, wait_s: float) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), wait_s)
 
+    async def last_words(self) -> None:
+        """Wait until what the child wrote to its stderr has been handed on."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stderr_ended.wait(), EXIT_STATUS_WAIT_S)
+
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self._lines.feed(data)
+        if fd == 1:
+            self._lines.feed(data)
+        else:
+            self._stderr = (self._stderr + data)[-MAX_STDERR_BYTES:]
+            _hand_on(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
             self._writer.connection_lost(exc)
+        elif fd == 2:
+            self._stderr_ended.set()
         elif fd == 1:
             self._lines.end()
             # Its exit status follows, and says more than the end of a pipe does.
@@ -157,13 +181,21 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None
-        ended = TransportError(f"the command ended with exit status {status}") if status else None
-        self._hang_up(exc or ended)
+        # One that ends in order has no more to say than that it did.
+        said = self._stderr.decode("utf-8", "replace")
+        self._hang_up(exc or (CommandEnded(status, said) if status else None))
 
     def _hang_up(self, error: BaseException | None) -> None:
         if self._open:
             self._open = False
             self._receiver.closed(error)
+
+
+def _hand_on(data: bytes) -> None:
+    """Write to our own stderr, if there is one."""
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(2, data) :]
 
 
 def _signal_group(group: int, number: int) -> bool:

@@ -120,7 +120,7 @@ class AsgiApp:
         stop: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._exchange = exchange
-        self._path = path
+        self.path = path
         self._json_only = json_only
         self._max_body_bytes = max_body_bytes
         self._guard = Guard(allowed_hosts, allowed_origins)
@@ -158,12 +158,12 @@ class AsgiApp:
         if origin is not None and self._cross_origin:
             more = cors.answer_headers(origin)
         path: str = scope["path"]
-        if path != self._path:
+        if path != self.path:
             path = _under(scope)
         principal = self._principal
         who = scope.get(PRINCIPAL) if principal is None else principal(scope)
         call = Call(scope, receive, send, headers, path, more, who, watch)
-        if path != self._path:
+        if path != self.path:
             await self._serve_beside(call)
         elif scope["method"] == "POST":
             await self._post(call)

@@ -17,6 +17,7 @@ __all__ = ["Given", "Pool", "Requests", "Response", "origin_of"]
 IDLE_S = 4.0
 """How long an unused connection is kept. Servers commonly close them after 5 s: to use one at that
 very moment would lose a request."""
+_THIS_MACHINE = ("localhost", "::1")
 _SAFE = "/%:@!$&'()*+,;=-._~?"
 
 
@@ -108,14 +109,16 @@ class Pool:
     def _prepared(self, url: str) -> tuple[Any, Any, tuple[bytes, bytes]]:
         import httpcore2
 
-        scheme, name, port = origin_of(url)
+        scheme, name, _ = origin_of(url)
         parts = urlsplit(url)
         # A host may be written in any alphabet, or be an address of IPv6.
         host = name.encode("ascii" if name.isascii() else "idna")
         target = quote(parts.path or "/", safe=_SAFE)
         if parts.query:
             target += "?" + quote(parts.query, safe=_SAFE)
-        at = httpcore2.URL(scheme=scheme.encode(), host=host, port=port, target=target.encode())
+        at = httpcore2.URL(
+            scheme=scheme.encode(), host=host, port=parts.port, target=target.encode()
+        )
         shown = b"[%b]" % host if b":" in host else host
         if parts.port is not None:
             shown = b"%b:%d" % (shown, parts.port)
@@ -130,8 +133,13 @@ class Pool:
 
         proxies = getproxies()
         through = proxies.get(scheme) or proxies.get("all") or ""
-        if not through.startswith(("http://", "https://")) or proxy_bypass(host):
+        # To a proxy, this machine is another one.
+        if host in _THIS_MACHINE or host.startswith("127.") or proxy_bypass(host):
             through = ""
+        elif through and not through.startswith(("http://", "https://")):
+            raise TransportError(
+                "the environment names a proxy that is none of HTTP: give a client that has it"
+            )
         if through not in self._pools:
             self._pools[through] = httpcore2.AsyncConnectionPool(
                 proxy=_proxy(through),

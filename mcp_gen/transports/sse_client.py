@@ -130,6 +130,7 @@ class SseTransport:
                     await self.drain()
         finally:
             await self._end()
+            self._hang_up(None)
 
     async def _end(self) -> None:
         await self._outbox.end()
@@ -147,8 +148,13 @@ class SseTransport:
             lost = error
         if not found.done():
             found.set_exception(lost or SessionLost("the stream ended before it began"))
-        elif self._receiver is not None:
-            self._receiver.closed(lost)
+        else:
+            self._hang_up(lost)
+
+    def _hang_up(self, error: BaseException | None) -> None:
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.closed(error)
 
     async def _read(self, response: Response, found: asyncio.Future[str]) -> None:
         if response.status != 200:

@@ -18,6 +18,7 @@ from mcp_gen.transports.asgi import send_answer
 from mcp_gen.transports.http import accepts_events, read_message
 
 if TYPE_CHECKING:
+    from mcp_gen.core.headers import Headers
     from mcp_gen.core.transport import Duplex, Receiver
     from mcp_gen.transports.http import Call
     from mcp_gen.transports.http_reply import HttpReply
@@ -35,17 +36,20 @@ class _Stream:
     """One client: its stream, and what it has posted. A duplex transport."""
 
     def __init__(self, reply: HttpReply, principal: str | None) -> None:
+        self.headers: Headers | None = None
         self.principal = principal
         self._reply = reply
         self._receiver: Receiver | None = None
-        self._early: list[bytes] = []
+        self._early: list[tuple[bytes, Headers]] = []
 
-    def deliver(self, message: bytes) -> None:
+    def deliver(self, message: bytes, headers: Headers) -> None:
         """A message was posted."""
         if self._receiver is None:
-            self._early.append(message)
+            self._early.append((message, headers))
         else:
+            self.headers = headers
             self._receiver.receive(message)
+            self.headers = None
 
     def hang_up(self) -> None:
         """The client has gone, or the stream has ended."""
@@ -57,8 +61,8 @@ class _Stream:
     async def start(self, receiver: Receiver) -> None:
         """Begin to deliver."""
         self._receiver = receiver
-        for message in self._early:
-            receiver.receive(message)
+        for message, headers in self._early:
+            self.deliver(message, headers)
         if self._reply.over:
             receiver.closed(None)
 
@@ -159,5 +163,5 @@ class SsePair:
             return
         message = await read_message(call, self._max_body_bytes)
         if message is not None:
-            stream.deliver(message)
+            stream.deliver(message, call.headers)
             await send_answer(call.send, Answer(202), call.more)

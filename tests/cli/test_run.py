@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -262,11 +263,11 @@ def ends(process: Child) -> None:
 
 
 def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
-    port = free_port()
-    path = write("one.py", ONE)
-    with started(mcp_gen("run", path, "--http", "--port", str(port))) as process:
-        process.says(f"one: http://127.0.0.1:{port}/mcp\n")
-        assert asked(port) == "red"
+    with started(mcp_gen("run", write("one.py", ONE), "--http", "--port", "0")) as process:
+        process.says("/mcp\n")
+        said = re.fullmatch(r"one: http://127\.0\.0\.1:(\d+)/mcp\n", process.stderr)
+        assert said
+        assert asked(int(said[1])) == "red"
         ends(process)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -117,3 +120,18 @@ async def test_closing_a_client_twice_does_nothing() -> None:
     async with Client("test") as client:
         await client.connect(Server("server"))
         await client.close()
+
+
+@every_revision
+async def test_sessions_that_were_closed_are_not_kept(revision: str) -> None:
+    left: list[weakref.ref[object]] = []
+    async with Client("test") as client:
+        for _ in range(3):
+            session = await client.connect(Server("one"), revision=revision)
+            left.append(weakref.ref(session))
+            await session.close()
+            del session
+        await client.connect(Server("last"), revision=revision)
+        await asyncio.sleep(0)
+        gc.collect()
+        assert [one() for one in left] == [None] * 3

@@ -11,7 +11,8 @@ import mcp_wire
 from mcp_gen import Client, ClientSession, Context, McpError, Server, UsageError
 from mcp_wire import v2025_06_18
 from tests.client.using import declaring, using
-from tests.support.frames import ALL, every_revision
+from tests.support.frames import ALL, every_revision, with_handshake
+from tests.support.scripted import Scripted, opening
 
 WAIT_S = 5.0
 
@@ -68,6 +69,20 @@ async def test_a_session_may_say_so_later(revision: str) -> None:
 async def test_a_server_without_messages_is_not_told_how_severe(revision: str) -> None:
     async with using(Client("c", log_level="info"), Server("mute", offers=[]), revision) as session:
         assert session.revision == revision
+
+
+@with_handshake
+async def test_a_server_that_does_not_take_the_level_is_used_without(
+    revision: str, caplog: Any
+) -> None:
+    answers = opening(revision)
+    shake = answers["initialize"]
+    answers["initialize"] = lambda params: {**shake(params), "capabilities": {"logging": {}}}
+    answers["logging/setLevel"] = lambda params: {"error": {"code": -32602, "message": "no"}}
+    client = Client("c", log_level="info")
+    async with using(client, await Scripted(answers).start(), revision) as session:
+        assert session.revision == revision
+    assert "does not take the log level info" in caplog.text
 
 
 @every_revision

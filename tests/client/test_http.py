@@ -361,11 +361,11 @@ async def test_a_session_that_begins_anew_is_what_it_was(revision: str) -> None:
             assert len(web.asked("resources/subscribe")) == 2
 
 
-@streamable
+@every_revision
 async def test_a_server_that_was_started_anew_is_spoken_to_as_before(revision: str) -> None:
     async with Client("test") as client:
         async with serving(Tools().app()) as web:
-            session = await client.connect(web.url, revision=revision)
+            session = await client.connect(url_of(web, revision), revision=revision)
         async with serving(Tools().app(), port=web.port):
             assert (await session.call_tool("echo", {"text": "a"})).content[0].text == "a"
 

@@ -29,7 +29,7 @@ from mcp_gen.core.errors import InvalidParams
 from mcp_gen.transports.http_client import HttpTransport
 from mcp_gen.transports.sse_client import SseTransport
 from tests.client.scripted import opening
-from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST
 from tests.support.talker import soon
 from tests.support.web import Got, Line, Web, scripted_web
 
@@ -339,6 +339,17 @@ async def test_a_redirect_within_an_origin_is_followed() -> None:
         assert (await session.call_tool("t")).content[0].text == "/other/"
 
 
+@pytest.mark.parametrize("revision", BATCHING)
+async def test_an_answer_in_an_array_is_read_where_the_revision_has_arrays(revision: str) -> None:
+    note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+
+    async def answers(got: Got, line: Line) -> None:
+        await line.answer(200, b"[" + note + b"," + result(got) + b"]")
+
+    async with session_with(speaks(revision, answers), revision) as (session, _):
+        assert (await session.call_tool("t")).content[0].text == "ok"
+
+
 # --- streams ---
 
 
@@ -591,6 +602,48 @@ async def test_a_notification_that_is_refused_is_logged(caplog: pytest.LogCaptur
     assert "a notification was lost: it was refused: HTTP status 503" in caplog.text
 
 
+class Slow:
+    """A server that takes its time with what is told in this method."""
+
+    def __init__(self, method: str) -> None:
+        self.held = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self._method = method
+        self._script = speaks(HANDSHAKE, is_silent)
+
+    async def __call__(self, got: Got, line: Line) -> None:
+        if got.asks == self._method:
+            self.held.set()
+            await self.go_on.wait()
+        await self._script(got, line)
+
+
+async def test_nothing_is_sent_before_the_server_has_heard_that_the_client_is_ready() -> None:
+    slow = Slow("notifications/initialized")
+    async with scripted_web(slow) as web, Client("test") as client:
+        connecting = asyncio.create_task(client.connect(web.url, revision=HANDSHAKE))
+        await soon(slow.held)
+        done, _ = await asyncio.wait([connecting], timeout=0.05)
+        assert (done, web.by("GET")) == (set(), [])
+        slow.go_on.set()
+        await connecting
+        assert len(web.by("GET")) == 1
+
+
+async def test_notifications_arrive_in_their_order() -> None:
+    slow = Slow("notifications/roots/list_changed")
+    async with scripted_web(slow) as web, Client("test", roots=[]) as client:
+        session = await client.connect(web.url, revision=HANDSHAKE)
+        await session.notify_roots_list_changed()
+        await session.notify_progress("p", 1)
+        await soon(slow.held)
+        await asyncio.sleep(0.05)
+        assert web.asked("notifications/progress") == []
+        slow.go_on.set()
+        await session.close()
+        assert len(web.asked("notifications/progress")) == 1
+
+
 # --- finding out what a server speaks ---
 
 
@@ -744,7 +797,8 @@ async def test_a_stream_that_begins_wrongly_is_refused(
     first: bytes, kind: type[Exception], says: str
 ) -> None:
     async with scripted_web(paired(first)) as web, Client("test") as client:
-        transport = SseTransport(web.url, endpoint_timeout_s=0.1)
+        silent = first.startswith(b":")
+        transport = SseTransport(web.url, endpoint_timeout_s=0.1 if silent else BOUND_S)
         with pytest.raises(kind, match=says):
             await client.connect(transport, revision=HANDSHAKE)
 

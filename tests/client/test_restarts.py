@@ -187,6 +187,7 @@ server = Server("dies")
 
 @server.tool
 def die() -> str:
+    print("one", "two", "three is enough", sep="\\n", file=sys.stderr, flush=True)
     os._exit(3)
 
 server.add_tool(os.getpid, name="who", description="")
@@ -197,8 +198,9 @@ server.run("stdio")
 async def test_a_command_that_exits_ends_the_call_with_its_status_and_is_started_again() -> None:
     command = [sys.executable, "-c", SERVER]
     async with using(Client("c"), command, PER_REQUEST) as session:
-        with pytest.raises(SessionLost, match="exit status 3"):
+        with pytest.raises(SessionLost, match=r"exit status 3; .*: three is enough") as caught:
             await session.call_tool("die")
+        assert (caught.value.exit_status, caught.value.stderr) == (3, "one\ntwo\nthree is enough\n")
         assert [tool.name async for tool in session.tools()] == ["die", "who"]
 
 

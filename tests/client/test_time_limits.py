@@ -90,39 +90,46 @@ def test_a_time_of_its_own_may_be_longer_than_the_cap() -> None:
 
 
 @every_revision
-async def test_a_call_that_reports_is_waited_for(revision: str) -> None:
+async def test_reports_of_a_call_put_its_limit_off(revision: str, monkeypatch: Any) -> None:
+    made: list[tuple[float, float]] = []
+    heard: list[None] = []
+
+    class Recorded(Patience):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(given[-2:])
+
+        def heard(self) -> None:
+            super().heard()
+            heard.append(None)
+
+    monkeypatch.setattr("mcp_gen.session.link.Patience", Recorded)
     server = Scripted(opening(revision))
-    client = Client("c", max_timeout_s=WAIT_S)
+    client = Client("c", max_timeout_s=99)
     reports: list[float] = []
     async with using(client, await server.start(), revision) as session:
         call = asyncio.create_task(
             session.call_tool(
-                "t", timeout_s=0.1, progress=lambda done, total, said: reports.append(done)
+                "t", timeout_s=WAIT_S, progress=lambda done, total, said: reports.append(done)
             )
         )
         asked = await server.heard("tools/call")
         for n in range(4):
-            await asyncio.sleep(0.04)
             server.send_progress(asked["params"]["_meta"]["progressToken"], n)
         typed = {} if mcp_wire.profile(revision).handshake else {"resultType": "complete"}
         server.answer(asked["id"], {"content": [], **typed})
         assert (await call).content == []
     assert reports == [0, 1, 2, 3]
+    assert (made, len(heard)) == ([(WAIT_S, 99)], 4)
 
 
 @every_revision
-async def test_a_call_that_only_reports_is_given_up(revision: str) -> None:
+async def test_a_call_that_wants_reports_and_gets_none_is_given_up(revision: str) -> None:
     server = Scripted(opening(revision))
-    client = Client("c", max_timeout_s=0.05)
-    async with using(client, await server.start(), revision) as session:
-        call = asyncio.create_task(
-            session.call_tool("t", timeout_s=0.04, progress=lambda *told: None)
-        )
+    async with using(Client("c"), await server.start(), revision) as session:
+        with pytest.raises(RequestTimeout, match=r"tools/call: no answer in 0\.01 s"):
+            await session.call_tool("t", timeout_s=0.01, progress=lambda *told: None)
         asked = await server.heard("tools/call")
-        await asyncio.sleep(0.02)
-        server.send_progress(asked["params"]["_meta"]["progressToken"], 1)
-        with pytest.raises(RequestTimeout, match="though there was progress"):
-            await call
         cancelled = await server.heard("notifications/cancelled")
         assert cancelled["params"]["requestId"] == asked["id"]
 

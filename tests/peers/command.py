@@ -13,10 +13,21 @@ _SHELL = '"$@" 2>"$0/stderr"; echo $? >"$0/status"'
 class Command:
     """One run of a server script. `words` start it."""
 
+    transport = "stdio"
+
     def __init__(self, folder: Path, script: Path, *arguments: str) -> None:
         self._folder = folder
         server = [sys.executable, str(script), *arguments]
         self.words = ["/bin/sh", "-c", _SHELL, str(folder), *server]
+
+    @property
+    def target(self) -> list[str]:
+        """What a client needs to reach it."""
+        return self.words
+
+    def end(self) -> int | None:
+        """How it ended when its client had closed its stdin; None if it had to be made to."""
+        return self.exit_status
 
     @property
     def exit_status(self) -> int | None:

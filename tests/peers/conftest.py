@@ -1,24 +1,30 @@
-"""The official SDKs as real peers. They live in environments of their own: `nox -s peers`."""
+"""The official SDKs and the Inspector as real peers, from their own packages: `nox -s peers`."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.peers.command import Command
+from tests.peers.inspector import Ran, inspect
+from tests.peers.ways import INSPECTED, Ask, Way, served
+from tests.peers.web import PATHS
 
 
 def pytest_configure() -> None:
     if find_spec("mcp") is None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
-    if "PEERS_TYPESCRIPT" not in os.environ or shutil.which("node") is None:
+    packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_INSPECTOR"}
+    if not packages <= os.environ.keys() or shutil.which("node") is None:
         # Not skipped: what was not tried did not pass.
         raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")
+    # What the tests serve over HTTP is on this machine.
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
 
 
 @pytest.fixture
@@ -29,3 +35,41 @@ def command(tmp_path: Path) -> Callable[..., Command]:
         return Command(tmp_path, script, *arguments)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def web() -> Iterator[str]:
+    """Where a server listens: `/mcp`, and `/sse` for clients of 2024-11-05."""
+    with served(transport="sse") as found:
+        yield found.url
+
+
+@pytest.fixture(scope="session", params=["stateless", "json_only"])
+def bare_web(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where a server listens that leaves out a part of HTTP."""
+    with served(**{request.param: True}) as found:
+        yield found.url
+
+
+@pytest.fixture
+def server(way: Way, request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """What the Inspector's command line begins with to reach a server that way."""
+    if way.transport in PATHS:
+        url = request.getfixturevalue("web") + PATHS[way.transport]
+        yield ["--server-url", url, "--transport", way.transport]
+        return
+    command = request.getfixturevalue("command")(INSPECTED)
+    # What comes before the dashes is the server's, dashes and all.
+    yield [*command.words, "--"]
+    assert "Traceback" not in command.stderr
+    assert command.exit_status == 0
+
+
+@pytest.fixture
+def ask(way: Way, server: list[str], tmp_path: Path) -> Ask:
+    """Run one method against a server that is reached this way."""
+
+    def ask(method: str, *words: str) -> Ran:
+        return inspect(tmp_path, *server, "--protocol-era", way.era, "--method", method, *words)
+
+    return ask

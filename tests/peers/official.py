@@ -10,10 +10,14 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters, stdio_client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 
+from tests.peers.command import Command
 from tests.peers.observations import ANSWERS
+from tests.peers.web import Served
 
-__all__ = ["exercise"]
+__all__ = ["exercise", "reaching"]
 
 WAIT_S = 30.0
 LISTS = {
@@ -66,16 +70,25 @@ class Peer:
         self._news.set()
 
 
-async def exercise(words: list[str], mode: str) -> dict[str, Any]:
+def reaching(server: Command | Served) -> Any:
+    """The client's transport."""
+    if server.transport == "http":
+        return streamable_http_client(*server.target)
+    if server.transport == "sse":
+        return sse_client(*server.target)
+    program, *arguments = server.target
+    return stdio_client(StdioServerParameters(command=program, args=arguments))
+
+
+async def exercise(server: Command | Served, mode: str) -> dict[str, Any]:
     """Everything that is observed; `{"failed": ...}` in place of what could not be."""
     # Logging, sampling and roots: deprecated, but still spoken.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     peer = Peer()
-    program, *arguments = words
     seen: dict[str, Any] = {}
     with anyio.fail_after(2 * WAIT_S):
         async with Client(
-            stdio_client(StdioServerParameters(command=program, args=arguments)),
+            reaching(server),
             mode=mode,
             elicitation_callback=peer.elicit,
             sampling_callback=peer.sample,
@@ -107,7 +120,7 @@ def looks(client: Client, peer: Peer, mode: str) -> dict[str, Callable[[], Await
         except MCPError as error:
             return error
 
-    async def server() -> Any:
+    async def who() -> Any:
         return [client.server_info.name, client.server_info.version, client.protocol_version]
 
     async def instructions() -> Any:
@@ -231,7 +244,7 @@ def looks(client: Client, peer: Peer, mode: str) -> dict[str, Callable[[], Await
     prompt = types.PromptReference(type="ref/prompt", name="trip")
     template = types.ResourceTemplateReference(type="ref/resource", uri="users://{id}/profile")
     return {
-        "server": server,
+        "server": who,
         "instructions": instructions,
         "capabilities": capabilities,
         "tools": tools,

@@ -1,6 +1,7 @@
-"""Clients that others have made try our everything-server: real processes, real pipes.
+"""Clients that others have made try our everything-server: real processes, real pipes and sockets.
 
-Each client runs once, tries everything, and says what it saw; each thing seen is a test.
+Each client runs once over each transport, tries everything, and says what it saw; each thing seen
+is a test.
 """
 
 from __future__ import annotations
@@ -9,66 +10,110 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.peers.command import Command
 from tests.peers.observations import ANSWERS, EVERYTHING, expected
 from tests.peers.official import exercise
+from tests.peers.web import Served, serving
 
 WAIT_S = 120.0
-COMMAND = [sys.executable, str(EVERYTHING)]
 
 
 class Peer(NamedTuple):
-    """Somebody's client, and the way it begins."""
+    """Somebody's client, the way it begins, and how it reaches the server."""
 
     client: str
     mode: str
+    transport: str
 
     @property
     def revision(self) -> str:
         """The newest revision of that mode."""
         return "2025-11-25" if self.mode == "legacy" else "2026-07-28"
 
-    def __str__(self) -> str:
-        return f"{self.client}-{self.mode}"
+
+class Outcome:
+    """What came of one run."""
+
+    seen: dict[str, Any] | None = None
+    """Everything that the client saw."""
+    failure = ""
+    """Why it saw nothing."""
+    status: int | None = None
+    """How the server ended; None if it had to be made to."""
+    stderr = ""
+    """What the server wrote."""
 
 
-PEERS = [
-    Peer("python", "auto"),
-    Peer("python", "legacy"),
-    Peer("typescript-v2", "auto"),
-    Peer("typescript-v2", "legacy"),
-    Peer("typescript-v1", "legacy"),
+CLIENTS = [
+    ("python", "auto"),
+    ("python", "legacy"),
+    ("typescript-v2", "auto"),
+    ("typescript-v2", "legacy"),
+    ("typescript-v1", "legacy"),
 ]
+# The transport of 2024-11-05 is for those who shake hands.
+TRANSPORTS = {"auto": ("stdio", "http"), "legacy": ("stdio", "http", "sse")}
+PEERS = [Peer(*client, transport) for client in CLIENTS for transport in TRANSPORTS[client[1]]]
+
+each_peer = pytest.mark.parametrize(
+    # A client runs once: what it saw is for all tests of one process.
+    "peer",
+    [
+        pytest.param(one, id="-".join(one), marks=pytest.mark.xdist_group("-".join(one)))
+        for one in PEERS
+    ],
+)
 
 
 @cache
-def outcome(peer: Peer) -> dict[str, Any] | str:
-    """Everything that a client saw, or why it saw nothing."""
-    try:
-        if peer.client == "python":
-            return asyncio.run(exercise(COMMAND, peer.mode))
-        return _typescript(peer)
-    except Exception as error:  # told by each test, and tried only once
-        return repr(error)
+def outcome(peer: Peer) -> Outcome:
+    """What came of a client's run, for each test to tell."""
+    found = Outcome()
+    with served(peer.transport) as server:
+        try:
+            if peer.client == "python":
+                found.seen = asyncio.run(exercise(server, peer.mode))
+            else:
+                found.seen = _typescript(peer, server.target)
+            found.status = server.end()
+        except Exception as error:  # told by each test, and tried only once
+            found.failure = repr(error)
+        found.stderr = server.stderr
+    return found
+
+
+@contextmanager
+def served(transport: str) -> Iterator[Command | Served]:
+    """The server, in a process of its own, or to be started by the client."""
+    if transport == "stdio":
+        with tempfile.TemporaryDirectory() as folder:
+            yield Command(Path(folder), EVERYTHING)
+    else:
+        with serving(EVERYTHING, transport=transport) as web:
+            yield web
 
 
 def seen(peer: Peer) -> dict[str, Any]:
     """Everything that a client saw."""
     found = outcome(peer)
-    assert isinstance(found, dict), found
-    return found
+    assert found.seen is not None, f"{found.failure}\n{found.stderr}"
+    return found.seen
 
 
-def _typescript(peer: Peer) -> dict[str, Any]:
+def _typescript(peer: Peer, target: list[str]) -> dict[str, Any]:
     release = peer.client.removeprefix("typescript-")
     # Beside the packages: it is from there that Node looks for them.
     script = os.path.join(os.environ["PEERS_TYPESCRIPT"], "exercise.mjs")
-    words = ["node", script, release, peer.mode, json.dumps(ANSWERS), *COMMAND]
+    words = ["node", script, release, peer.mode, json.dumps(ANSWERS), peer.transport, *target]
     ran = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
@@ -76,13 +121,21 @@ def _typescript(peer: Peer) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(WAIT_S)
-@pytest.mark.parametrize("peer", PEERS, ids=str)
+@each_peer
 @pytest.mark.parametrize("what", expected("", ""))
 def test_a_client_of_others_sees(peer: Peer, what: str) -> None:
     assert seen(peer)[what] == expected(peer.revision, peer.client)[what]
 
 
 @pytest.mark.timeout(WAIT_S)
-@pytest.mark.parametrize("peer", PEERS, ids=str)
+@each_peer
 def test_nothing_else_was_looked_at(peer: Peer) -> None:
     assert seen(peer).keys() == expected(peer.revision, peer.client).keys()
+
+
+@pytest.mark.timeout(WAIT_S)
+@each_peer
+def test_the_server_has_ended_well(peer: Peer) -> None:
+    found = outcome(peer)
+    assert "Traceback" not in found.stderr
+    assert found.status == 0

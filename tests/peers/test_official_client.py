@@ -1,22 +1,24 @@
-"""The official client uses our servers: real processes, real pipes."""
+"""The official client uses our servers: real processes, real pipes and sockets."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types
 import pytest
-from mcp import Client, ClientSession, MCPError, StdioServerParameters, stdio_client
+from mcp import Client, ClientSession, MCPError
 from mcp_types import TextContent
 
 import mcp_wire
 from mcp_gen import InvalidParams, InvalidRequest, MethodNotFound
 from tests.peers.command import Command
+from tests.peers.official import reaching
+from tests.peers.web import Served, serving
 
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart_server.py"
 OURS = Path(__file__).with_name("our_server.py")
@@ -34,20 +36,39 @@ STRUCTURED: dict[str, Any] = {
 }
 REFUSES_BAD_ARGUMENTS = {"2024-11-05", "2025-03-26", "2025-06-18"}
 
+OLDEST = ("2024-11-05",)
+
 Commands = Callable[..., Command]
+Serve = Callable[..., Command | Served]
 
 
-def parameters(server: Command) -> StdioServerParameters:
-    program, *arguments = server.words
-    return StdioServerParameters(command=program, args=arguments)
+@pytest.fixture(params=["stdio", "http"])
+def serve(request: pytest.FixtureRequest, command: Commands) -> Iterator[Serve]:
+    """Makes a server script, and its arguments, a server that ends well."""
+    servers: list[Command | Served] = []
+    with ExitStack() as running:
+
+        def serve(script: Path, *arguments: str) -> Command | Served:
+            if request.param == "stdio":
+                server: Command | Served = command(script, *arguments)
+            else:
+                # Before there was Streamable HTTP there was something else.
+                transport = "sse" if arguments == OLDEST else "http"
+                server = running.enter_context(serving(script, *arguments, transport=transport))
+            servers.append(server)
+            return server
+
+        yield serve
+        assert [server.end() for server in servers] == [0] * len(servers)
+        assert not [server.stderr for server in servers if "Traceback" in server.stderr]
 
 
 @asynccontextmanager
 async def connected(
-    server: Command, mode: str = "auto", **options: Any
+    server: Command | Served, mode: str = "auto", **options: Any
 ) -> AsyncGenerator[Client, None]:
     with anyio.fail_after(WAIT_S):
-        async with Client(stdio_client(parameters(server)), mode=mode, **options) as client:
+        async with Client(reaching(server), mode=mode, **options) as client:
             yield client
 
 
@@ -132,19 +153,17 @@ async def test_our_server_exits_with_0_by_itself_when_its_stdin_closes(
 
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
 async def test_the_official_client_finds_the_one_revision_that_our_server_offers(
-    command: Commands, revision: str
+    serve: Serve, revision: str
 ) -> None:
-    async with connected(command(OURS, revision)) as client:
+    async with connected(serve(OURS, revision)) as client:
         assert client.protocol_version == revision
         result = await client.call_tool("add", {"a": 1, "b": 2})
     assert (text(result), result.structured_content) == ("3", STRUCTURED[revision])
 
 
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
-async def test_a_bad_argument_is_answered_as_the_revision_says(
-    command: Commands, revision: str
-) -> None:
-    async with connected(command(OURS, revision)) as client:
+async def test_a_bad_argument_is_answered_as_the_revision_says(serve: Serve, revision: str) -> None:
+    async with connected(serve(OURS, revision)) as client:
         if revision in REFUSES_BAD_ARGUMENTS:
             with pytest.raises(MCPError, match="Expected `int`") as caught:
                 await client.call_tool("add", {"a": "one", "b": 2})
@@ -158,7 +177,7 @@ async def test_a_server_without_a_handshake_names_its_revisions_to_a_client_that
 ) -> None:
     with anyio.fail_after(WAIT_S):
         async with (
-            stdio_client(parameters(command(OURS, "2026-07-28"))) as (reading, writing),
+            reaching(command(OURS, "2026-07-28")) as (reading, writing),
             ClientSession(reading, writing) as session,
         ):
             with pytest.raises(MCPError, match="2026-07-28") as caught:
@@ -205,22 +224,21 @@ async def test_whatever_our_server_prints_goes_to_stderr_and_never_to_the_client
 
 @each_mode
 async def test_a_call_that_times_out_is_stopped_and_the_session_goes_on(
-    command: Commands, mode: str, revision: str
+    serve: Serve, mode: str, revision: str
 ) -> None:
-    server = command(OURS)
+    server = serve(OURS)
     async with connected(server, mode) as client:
         with pytest.raises(MCPError, match="timed out"):
             await client.call_tool("hang", read_timeout_seconds=0.3)
         await client.call_tool("until_stopped")
         assert text(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
-    assert server.exit_status == 0
 
 
 @each_mode
 async def test_a_call_that_is_cancelled_is_stopped_and_the_session_goes_on(
-    command: Commands, mode: str, revision: str
+    serve: Serve, mode: str, revision: str
 ) -> None:
-    server = command(OURS)
+    server = serve(OURS)
     async with connected(server, mode) as client:
         async with anyio.create_task_group() as calls:
             calls.start_soon(client.call_tool, "hang")
@@ -228,28 +246,26 @@ async def test_a_call_that_is_cancelled_is_stopped_and_the_session_goes_on(
             calls.cancel_scope.cancel()
         await client.call_tool("until_stopped")
         assert text(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
-    assert server.exit_status == 0
 
 
 @each_mode
-async def test_a_server_with_a_call_in_flight_still_ends_by_itself(
-    command: Commands, mode: str, revision: str
+async def test_a_server_with_a_call_in_flight_still_ends_well(
+    serve: Serve, mode: str, revision: str
 ) -> None:
-    server = command(OURS)
+    server = serve(OURS)
     async with connected(server, mode) as client, anyio.create_task_group() as calls:
         calls.start_soon(client.call_tool, "hang")
         await client.call_tool("until_hanging")
         calls.cancel_scope.cancel()
-    assert server.exit_status == 0
 
 
 @each_mode
 async def test_many_calls_in_flight_each_get_their_own_answer(
-    command: Commands, mode: str, revision: str
+    serve: Serve, mode: str, revision: str
 ) -> None:
     answers: dict[int, str] = {}
 
-    async with connected(command(OURS), mode) as client:
+    async with connected(serve(OURS), mode) as client:
 
         async def call(number: int) -> None:
             answers[number] = text(await client.call_tool("add", {"a": number, "b": 1}))
@@ -260,13 +276,13 @@ async def test_many_calls_in_flight_each_get_their_own_answer(
     assert answers == {number: str(number + 1) for number in range(50)}
 
 
-async def test_a_ping_is_answered_in_a_session(command: Commands) -> None:
-    async with connected(command(OURS), "legacy") as client:
+async def test_a_ping_is_answered_in_a_session(serve: Serve) -> None:
+    async with connected(serve(OURS), "legacy") as client:
         assert await client.session.send_ping() == mcp_types.EmptyResult()
 
 
-async def test_a_ping_is_an_unknown_method_where_there_are_no_sessions(command: Commands) -> None:
-    async with connected(command(OURS), "auto") as client:
+async def test_a_ping_is_an_unknown_method_where_there_are_no_sessions(serve: Serve) -> None:
+    async with connected(serve(OURS), "auto") as client:
         with pytest.raises(MCPError) as caught:
             await client.session.send_ping()
         assert text(await client.call_tool("add", {"a": 1, "b": 2})) == "3"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -66,10 +65,7 @@ def outcome(transport: str) -> Outcome:
 @contextmanager
 def served(transport: str, folder: Path) -> Iterator[str | list[str]]:
     """What our client needs to reach the server over this transport."""
-    node, packages = shutil.which("node"), os.environ.get("PEERS_SERVERS")
-    if node is None or packages is None:
-        pytest.fail("expected Node and its packages: run `nox -s peers`")
-    words = [node, str(Path(packages, SERVER)), transport]
+    words = ["node", str(Path(os.environ["PEERS_SERVERS"], SERVER)), transport]
     if transport not in PATHS:
         # A command is a process group, which the shell's id names.
         yield ["/bin/sh", "-c", 'echo $$ > "$0/group"; exec "$@"', str(folder), *words]

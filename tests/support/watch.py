@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, NamedTuple
+from weakref import ref
 
 import msgspec
 from msgspec import UNSET
@@ -246,7 +248,7 @@ class Watched:
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # What only some transports have.
+        # A transport may tell more of its messages than others do.
         return getattr(self._inner, name)
 
     def post(self, message: bytes, *given: Any) -> Any:
@@ -285,6 +287,12 @@ class Watched:
         self._receiver.closed(error)
 
 
+def _agreed(link: ref[ClientLink]) -> str | None:
+    """What a client's connection has agreed on; it is not kept for that."""
+    here = link()
+    return here.profile.revision if here and here.profile else None
+
+
 def install() -> None:
     """Put every server of this process under watch, from now on."""
     begin: Callable[..., None] = ServerSession.__init__
@@ -300,7 +308,7 @@ def install() -> None:
 
     def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         if _guards:
-            seen = _guards[-1].watch_client(lambda: self.profile and self.profile.revision)
+            seen = _guards[-1].watch_client(partial(_agreed, ref(self)))
             transport = Watched(transport, seen, "client")
         begin_client(self, transport, *args, **named)
 

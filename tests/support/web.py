@@ -41,12 +41,13 @@ class Web:
     """A server that listens, and what has come to it."""
 
     port: int
+    scheme: str = "http"
     got: list[Got] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
@@ -74,9 +75,9 @@ class Web:
 
 
 @asynccontextmanager
-async def serving(app: Any, *, port: int = 0) -> AsyncIterator[Web]:
-    """An ASGI app behind uvicorn, in this loop."""
-    web = Web(port)
+async def serving(app: Any, *, port: int = 0, **options: Any) -> AsyncIterator[Web]:
+    """An ASGI app behind uvicorn, in this loop. Options are uvicorn's."""
+    web = Web(port, "https" if "ssl_certfile" in options else "http")
 
     async def watched(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -96,7 +97,7 @@ async def serving(app: Any, *, port: int = 0) -> AsyncIterator[Web]:
 
         await app(scope, receive_too, send)
 
-    config = uvicorn.Config(watched, port=port, log_level="warning", lifespan="on")
+    config = uvicorn.Config(watched, port=port, log_level="warning", lifespan="on", **options)
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)

@@ -325,6 +325,22 @@ def test_a_server_that_is_told_to_end_ends_its_streams() -> None:
     assert child.stderr == ""
 
 
+def test_a_server_that_may_take_any_port_logs_which_it_took() -> None:
+    code = (
+        "import logging; from tests.support.http_server import server;"
+        "logging.basicConfig(level=logging.INFO); server.run('http', port=0, path='/here')"
+    )
+    with started([sys.executable, "-c", code]) as child:
+        child.says("/here\n")
+        url = child.stderr.rpartition(" ")[2].strip()
+        message = NEW.call(1, "echo", text="a")
+        with httpx2.Client(trust_env=False, timeout=WAIT_S) as client:
+            answer = client.post(url, content=message, headers=headers(NEW, message))
+        assert answer.json()["result"]
+        child.signal(signal.SIGTERM)
+        assert child.ended() == 0
+
+
 def test_a_path_may_be_chosen() -> None:
     with serving(path="/elsewhere") as (child, client):
         message = NEW.call(1, "echo", text="a")

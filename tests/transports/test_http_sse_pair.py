@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Server, UsageError
+from mcp_gen import Context, McpError, Server, UsageError
 from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http import AsgiApp
 from tests.support.asgi import Open, Reply, open_request, request
@@ -93,6 +93,77 @@ async def test_everything_comes_on_the_stream(revision: str) -> None:
     assert [frame.get("params", {}).get("data") for frame in frames] == ["a", "b", None]
 
 
+def telling() -> Server:
+    """A server that tells what HTTP says beside the message."""
+    server = Server("telling")
+
+    @server.tool
+    async def colour(ctx: Context) -> str:
+        await asyncio.sleep(0)
+        return f"{(ctx.headers or {}).get('x-colour')} for {ctx.caller.principal}"
+
+    return server
+
+
+async def colours(client: Paired, *numbers: int) -> list[str]:
+    frames = [await client.frame() for _ in numbers]
+    answers = {frame["id"]: frame["result"] for frame in frames}
+    return [answers[number]["content"][0]["text"] for number in numbers]
+
+
+@with_handshake
+async def test_a_handler_sees_the_headers_that_its_own_request_came_with(revision: str) -> None:
+    async with paired(telling(), revision) as client:
+        for number, name in enumerate(["red", "blue"]):
+            call = client.speaker.call(number, "colour")
+            await client.post(call, headers={"x-colour": name})
+        assert await colours(client, 0, 1) == ["red for None", "blue for None"]
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+async def test_a_message_that_waits_for_the_handshake_keeps_its_headers(refused: int) -> None:
+    server, go_on, vetoes = telling(), asyncio.Event(), [True] * refused
+
+    async def wait(*_: Any) -> None:
+        await go_on.wait()
+        if vetoes:
+            vetoes.pop()
+            raise McpError(-1, "not yet")
+
+    server.hooks.before_initialize(wait)
+    client = Paired(server.asgi(sse_path="/sse"), OLD)
+    await client.open()
+    for number in range(refused + 1):
+        await client.post(OLD.initialize(10 + number))
+    await client.post(OLD.initialized)
+    for number, name in enumerate(["red", "blue"]):
+        await client.post(OLD.call(number, "colour"), headers={"x-colour": name})
+    go_on.set()
+    answers = [await client.frame() for _ in range(refused + 1)]
+    assert ["result" in answer for answer in answers] == [False] * refused + [True]
+    assert await colours(client, 0, 1) == ["red for None", "blue for None"]
+    await client.close()
+
+
+async def test_a_hook_sees_the_headers_that_a_notification_came_with() -> None:
+    server, seen = telling(), asyncio.Queue[Any]()
+    server.hooks.on_initialized(lambda ctx, _: seen.put_nowait(ctx.headers["x-colour"]))
+    async with paired(server, OLD.revision) as client:
+        await client.post(OLD.initialized, headers={"x-colour": "red"})
+        assert await asyncio.wait_for(seen.get(), 5) == "red"
+
+
+async def test_a_handler_sees_who_the_client_is() -> None:
+    app = telling().asgi(sse_path="/sse", principal=lambda scope: "alice")
+    client = Paired(app, OLD)
+    await client.open()
+    await client.ask(OLD.initialize(0))
+    await client.post(OLD.initialized)
+    await client.post(OLD.call(1, "colour"))
+    assert await colours(client, 1) == ["None for alice"]
+    await client.close()
+
+
 async def test_the_client_is_asked() -> None:
     async with paired(Talker().server, OLD.revision) as client:
         asked = await client.ask(OLD.call(1, "roots"))
@@ -165,6 +236,16 @@ async def test_each_endpoint_has_its_method(method: str, path: str, allow: str) 
 
 async def test_without_a_path_there_is_no_such_stream() -> None:
     assert (await request(Talker().server.asgi(), method="GET", path="/sse")).status == 404
+
+
+@pytest.mark.parametrize("offered", [PAIRED, [*PAIRED, PER_REQUEST]])
+async def test_a_server_of_such_revisions_alone_sends_clients_away_from_the_other_endpoint(
+    offered: list[str],
+) -> None:
+    app = Server("old", revisions=offered).asgi(sse_path="/sse")
+    reply = await request(app, OLD.initialize(0))
+    assert (reply.status, reply.json["id"]) == (404, 0)
+    assert reply.json["error"]["message"] == f"{PAIRED[-1]} is not spoken at this address"
 
 
 async def test_a_message_over_the_limit_is_too_large() -> None:

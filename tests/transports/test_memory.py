@@ -65,10 +65,61 @@ async def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
     assert await other.got(3) == [b"1", b"2", b"3"]
 
 
-async def test_a_message_does_not_arrive_while_it_is_being_sent() -> None:
+async def test_a_message_arrives_at_once() -> None:
     one, other = await pair()
     one.transport.send(b"1")
-    assert other.messages == []
+    assert other.messages == [b"1"]
+
+
+class Echo(End):
+    """An end that answers what it is handed, and says in which order that went."""
+
+    def __init__(self, transport: MemoryTransport, log: list[str], answers: list[bytes]) -> None:
+        super().__init__(transport)
+        self._log = log
+        self._answers = answers
+
+    def receive(self, message: bytes) -> None:
+        self._log.append(f"begins {message.decode()}")
+        while self._answers:
+            self.transport.send(self._answers.pop(0))
+        self._log.append(f"ends {message.decode()}")
+        super().receive(message)
+
+
+async def test_nothing_arrives_while_another_message_is_being_taken() -> None:
+    one, other = memory_pair()
+    log: list[str] = []
+    left = Echo(one, log, [b"c"])
+    right = Echo(other, log, [b"a", b"b"])
+    await left.start()
+    await right.start()
+    one.send(b"1")
+    one.send(b"2")
+    assert await left.got(2) == [b"a", b"b"]
+    assert await right.got(3) == [b"1", b"2", b"c"]
+    begun = [line for line in log if line.startswith("begins")]
+    assert log == [line for one in begun for line in (one, one.replace("begins", "ends"))]
+
+
+async def test_what_a_receiver_raises_is_not_the_senders_business() -> None:
+    one, other = memory_pair()
+    complaints: list[str] = []
+    loop = asyncio.get_running_loop()
+    handler = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: complaints.append(str(context["message"])))
+
+    class Fails(End):
+        def receive(self, message: bytes) -> None:
+            raise ZeroDivisionError
+
+    try:
+        await Fails(other).start()
+        one.send(b"1")
+        one.send(b"2")
+    finally:
+        loop.set_exception_handler(handler)
+    assert complaints == ["a receiver failed"] * 2
 
 
 async def test_what_was_sent_before_the_other_side_began_arrives_when_it_begins() -> None:

@@ -1,10 +1,11 @@
 // The TypeScript SDK's client tries everything; what it sees goes to stdout by name, as JSON.
 //
-//   node exercise.mjs RELEASE MODE ANSWERS COMMAND...
+//   node exercise.mjs RELEASE MODE ANSWERS TRANSPORT TARGET...
 //
 // RELEASE is v1 or v2 of the SDK, MODE is `legacy` or `auto`, ANSWERS is what the client answers.
+// TRANSPORT is `stdio`, where TARGET is a command, or `http` or `sse`, where it is a URL.
 
-const [release, mode, given, command, ...args] = process.argv.slice(2);
+const [release, mode, given, transport, ...target] = process.argv.slice(2);
 const answers = JSON.parse(given);
 const legacy = mode === "legacy";
 const { connect } = await import(`./${release}.mjs`);
@@ -28,7 +29,7 @@ const handlers = {
   updated: (params) => heard.updated.push(params.uri),
 };
 
-const { client, transport } = await connect({ command, args, mode, handlers });
+const { client, revision } = await connect({ transport, target, mode, handlers });
 
 const meta = legacy ? {} : { _meta: { "io.modelcontextprotocol/logLevel": "warning" } };
 const call = (name, values = {}, options) =>
@@ -60,8 +61,7 @@ const tools = async () => {
 const looks = {
   server: async () => {
     const info = client.getServerVersion();
-    const revision = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion;
-    return [info.name, info.version, revision];
+    return [info.name, info.version, revision()];
   },
   instructions: async () => client.getInstructions(),
   capabilities: async () => Object.keys(client.getServerCapabilities()).sort(),

@@ -1,10 +1,18 @@
 // The client of the SDK's first release line: it knows nothing but handshakes.
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
-export async function connect({ command, args, handlers }) {
+const reaching = {
+  stdio: ([command, ...args]) => new StdioClientTransport({ command, args }),
+  http: ([url]) => new StreamableHTTPClientTransport(new URL(url)),
+  sse: ([url]) => new SSEClientTransport(new URL(url)),
+};
+
+export async function connect({ transport, target, handlers }) {
   const client = new Client(
     { name: "typescript", version: "1" },
     { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } },
@@ -21,9 +29,14 @@ export async function connect({ command, args, handlers }) {
   hear(types.ToolListChangedNotificationSchema, () => handlers.changed("tools"));
   hear(types.PromptListChangedNotificationSchema, () => handlers.changed("prompts"));
   hear(types.ResourceListChangedNotificationSchema, () => handlers.changed("resources"));
-  const transport = new StdioClientTransport({ command, args });
+  const chosen = reaching[transport](target);
   // Nothing but a transport is told which revision was agreed on.
-  transport.setProtocolVersion = (revision) => (transport.protocolVersion = revision);
-  await client.connect(transport);
-  return { client, transport };
+  const tell = chosen.setProtocolVersion?.bind(chosen);
+  let agreed;
+  chosen.setProtocolVersion = (revision) => {
+    agreed = revision;
+    tell?.(revision);
+  };
+  await client.connect(chosen);
+  return { client, revision: () => agreed };
 }

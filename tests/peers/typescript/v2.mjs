@@ -1,9 +1,19 @@
 // The client of the SDK's second release line: it speaks both lifecycles.
 
-import { Client } from "@modelcontextprotocol/client";
+import {
+  Client,
+  SSEClientTransport,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
-export async function connect({ command, args, mode, handlers }) {
+const reaching = {
+  stdio: ([command, ...args]) => new StdioClientTransport({ command, args }),
+  http: ([url]) => new StreamableHTTPClientTransport(new URL(url)),
+  sse: ([url]) => new SSEClientTransport(new URL(url)),
+};
+
+export async function connect({ transport, target, mode, handlers }) {
   const client = new Client(
     { name: "typescript", version: "2" },
     {
@@ -23,7 +33,6 @@ export async function connect({ command, args, mode, handlers }) {
   hear("notifications/tools/list_changed", () => handlers.changed("tools"));
   hear("notifications/prompts/list_changed", () => handlers.changed("prompts"));
   hear("notifications/resources/list_changed", () => handlers.changed("resources"));
-  const transport = new StdioClientTransport({ command, args });
-  await client.connect(transport);
-  return { client, transport };
+  await client.connect(reaching[transport](target));
+  return { client, revision: () => client.getNegotiatedProtocolVersion() };
 }

@@ -1,0 +1,82 @@
+"""The time limits of many waits, nearly all of which end before: one timer for each length."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, NamedTuple
+
+from mcp_gen.core.errors import RequestTimeout
+
+__all__ = ["Deadlines"]
+
+MIN_LENGTH = 64
+"""How many waits of one length may have ended before any are looked for."""
+
+
+class _Wait(NamedTuple):
+    due: float
+    waiter: asyncio.Future[Any]
+    method: str
+
+
+class _Row:
+    """The waits of one length, which are due in the order in which they began."""
+
+    __slots__ = ("limit", "timer", "waits")
+
+    def __init__(self) -> None:
+        self.waits: deque[_Wait] = deque()
+        self.limit = MIN_LENGTH
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Deadlines:
+    """Ends waits that take too long.
+
+    A timer of the event loop for each request costs more than the rest of sending it does.
+    """
+
+    __slots__ = ("_loop", "_rows")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._rows: dict[float, _Row] = {}
+
+    def add(self, timeout_s: float, waiter: asyncio.Future[Any], method: str) -> None:
+        """End this wait with RequestTimeout, unless it is done within `timeout_s`."""
+        row = self._rows.get(timeout_s)
+        if row is None:
+            row = self._rows[timeout_s] = _Row()
+        waits = row.waits
+        while waits and waits[0].waiter.done():
+            waits.popleft()
+        if len(waits) >= row.limit:
+            # One that takes long stands in front of many that have ended.
+            waits = row.waits = deque(wait for wait in waits if not wait.waiter.done())
+            row.limit = max(MIN_LENGTH, 2 * len(waits))
+        due = self._loop.time() + timeout_s
+        waits.append(_Wait(due, waiter, method))
+        if row.timer is None:
+            row.timer = self._loop.call_at(due, self._ring, timeout_s, row)
+
+    def clear(self) -> None:
+        """Nobody waits any more."""
+        for row in self._rows.values():
+            if row.timer is not None:
+                row.timer.cancel()
+        self._rows.clear()
+
+    def _ring(self, timeout_s: float, row: _Row) -> None:
+        now = self._loop.time()
+        while row.waits:
+            first = row.waits[0]
+            if not first.waiter.done():
+                if first.due > now:
+                    row.timer = self._loop.call_at(first.due, self._ring, timeout_s, row)
+                    return
+                error = RequestTimeout(f"{first.method}: no answer in {timeout_s:g} s")
+                first.waiter.set_exception(error)
+            row.waits.popleft()
+        row.timer = None
+        del self._rows[timeout_s]
