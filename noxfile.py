@@ -84,10 +84,11 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Talk to the official SDKs, and be asked by the MCP Inspector: pipes and HTTP."""
+    """Talk to the official SDKs and servers of others, and be asked by the MCP Inspector."""
     install(session, "test", "peers", "node", project=True)
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
+        "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
         # Its command line needs none of what only its pages are built with.
         "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }
@@ -99,15 +100,11 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Run the official conformance suite; `-- server`, `-- client` and names narrow it."""
+    """Run the official conformance suite; `-- --leg client` and names narrow it."""
     install(session, "node", project=True)
     folder = npm_install(session, "tests/conformance/suite")
-    legs = {"server": "tests.conformance.run", "client": "tests.conformance.run_client"}
-    leg, *scenarios = session.posargs or [""]
-    if leg and leg not in legs:
-        leg, scenarios = "server", session.posargs
-    for module in [legs[leg]] if leg else legs.values():
-        session.run("python", "-m", module, "--suite", str(folder), *scenarios)
+    module = ("python", "-m", "tests.conformance.run")
+    session.run(*module, "--suite", str(folder), *session.posargs)
 
 
 @nox.session

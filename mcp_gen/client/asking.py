@@ -73,6 +73,8 @@ class ClientAsking(Asking):
         """The kind of result in which a server asks back; None where it has other ways."""
         if spoken.asks_client == "input_required":
             self._asks_back = mcp_wire.types(read_at).InputRequiredResult
+        self._task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
+        """The kind of result in which a server begins a task; None where there are none."""
 
     async def request(
         self,
@@ -104,6 +106,8 @@ class ClientAsking(Asking):
             except McpError as error:
                 await self._visit_first(error)
                 continue
+            if type(result) is self._task_made:
+                return self._begun(method, params, result)
             if type(result) is not self._asks_back:
                 return result if self._restated is None else self._restate(result)
             params = await self._answered(method, params, result, number)
@@ -150,11 +154,38 @@ class ClientAsking(Asking):
         restated: R = project(result, self._restated or "").value
         return restated
 
+    def _begun(self, method: Method[P, R], params: P, result: R) -> R:
+        """The task that the request has become, with the types of what is spoken.
+
+        Raises:
+            ProtocolError: it was not asked to become one.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+        """
+        if getattr(params, "task", None) is None:
+            super()._other_kind(method, result)
+        return result
+
     def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
-        result = super()._read(method, raw)
+        try:
+            result = super()._read(method, raw)
+        except InvalidParams:
+            if self._task_made not in method.results:
+                raise
+            begun = self._task_in(raw)
+            if begun is None:
+                raise
+            result = begun
         if self._checks != "lenient":
             self._look_over(method, raw)
         return result
+
+    def _task_in(self, raw: msgspec.Raw) -> Any:
+        """The result in which a server begins a task; None if it is something else."""
+        try:
+            return mcp_wire.decode(self._task_made, raw)
+        except msgspec.ValidationError:
+            return None
 
     def _look_over(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
         """Tell what a result may not have at the revision that is spoken.

@@ -239,6 +239,9 @@ class ClientSession(AtRevision, ServerCaller):
         content as a value of that type: compared with the tool's output schema first, which is
         listed once; and read from the text, as JSON, where the server has no structured content.
 
+        With `task` it may go on as a task: then comes a CreateTaskResult of the revision that is
+        spoken, and `get_task_payload` gives what became of it.
+
         With `retry` the call is made again if the server went away and the tool says that it is
         idempotent (`idempotentHint`).
 

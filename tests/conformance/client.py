@@ -1,13 +1,15 @@
 """The client that the official conformance suite tries: `python -m tests.conformance.client URL`.
 
 The suite starts it once per scenario, which the environment names. What it does is what a program
-would do; that it does no more is looked at by the suite.
+would do; that it does no more is looked at by the suite. `--revision` pins one.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -120,7 +122,7 @@ def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def run(url: str, scenario: str, told: dict[str, Any]) -> None:
+async def run(url: str, play: Play, told: dict[str, Any], revision: str | None) -> None:
     async with Client(
         "mcp_gen-conformance",
         "1.0.0",
@@ -129,18 +131,33 @@ async def run(url: str, scenario: str, told: dict[str, Any]) -> None:
         roots=["file:///work"],
         timeout_s=TIMEOUT_S,
     ) as client:
-        session = await client.connect(url, timeout_s=TIMEOUT_S)
-        await PLAYS[scenario](session, told)
+        session = await client.connect(url, revision=revision, timeout_s=TIMEOUT_S)
+        await play(session, told)
+
+
+class WarningsElsewhere(logging.Handler):
+    """Writes what is worse than a warning to stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        severe = record.levelno > logging.WARNING
+        print(self.format(record), file=sys.stderr if severe else sys.stdout)
 
 
 def main() -> int:
-    """Play the scenario that the environment names."""
-    scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    """Play the scenario that the environment names; without a name use all that the server has."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--revision")
+    parser.add_argument("url")
+    given = parser.parse_args()
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO")
     told = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
-    if scenario not in PLAYS:
+    play = PLAYS.get(scenario) if scenario else use_everything
+    if play is None:
         sys.exit(f"no such scenario: {scenario}")
+    # What it warns of is what the suite does on purpose; anything else on stderr is a fault.
+    logging.getLogger("mcp_gen").addHandler(WarningsElsewhere())
     try:
-        asyncio.run(run(sys.argv[1], scenario, told))
+        asyncio.run(run(given.url, play, told, given.revision))
     except TransportError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.conformance.run import Cell, ServerUnderTest, Suite, Unusable
+from tests.conformance import client_leg, server_leg
+from tests.conformance.server_leg import ServerUnderTest
+from tests.conformance.suite import Cell, Suite, Unusable
 
-CELL = Cell("ping", "2025-11-25", "0.1.16")
+CELL = Cell("server", "ping", "2025-11-25", "0.1.16")
 SUCCESS = {"id": "ping", "status": "SUCCESS", "description": "It answers."}
 NODE = """#!{python}
 import json, pathlib, sys
 words = sys.argv[1:]
+folder = pathlib.Path(words[-1])
+(pathlib.Path(__file__).parent / "words").write_text(" ".join(words[1:]))
 if words == ["--version"]:
     print({version!r})
 elif "list" in words:
     print({listed!r})
 elif {checks!r}:
-    (pathlib.Path(words[-1]) / "checks.json").write_text({checks!r})
+    (folder / "checks.json").write_text({checks!r})
+    (folder / "stderr.txt").write_text({complaint!r})
+    print({said!r})
 else:
     print("it broke")
+sys.exit({status})
 """
+URL = ("--url", "http://127.0.0.1/mcp")
 
 
 @pytest.fixture
@@ -39,52 +49,122 @@ class Play:
         monkeypatch.setenv("PATH", str(folder))
 
     def __call__(
-        self, *checks: dict[str, str], version: str = "v24.0.0", listed: str = ""
+        self,
+        *checks: dict[str, str],
+        version: str = "v24.0.0",
+        listed: str = "",
+        complaint: str = "",
+        said: str = "",
+        status: int = 0,
     ) -> Suite:
-        said = json.dumps(checks) if checks else ""
+        script = NODE.format(
+            python=sys.executable,
+            version=version,
+            listed=listed,
+            checks=json.dumps(checks) if checks else "",
+            complaint=complaint,
+            said=said,
+            status=status,
+        )
         node = self.folder / "node"
-        script = NODE.format(python=sys.executable, version=version, listed=listed, checks=said)
         node.write_text(script)
         node.chmod(0o700)
         return Suite(self.folder)
 
+    @property
+    def words(self) -> list[str]:
+        """What the suite was last told."""
+        return (self.folder / "words").read_text().split()
+
 
 def test_a_check_that_passes_is_no_fault(played: Play) -> None:
     information = {**SUCCESS, "status": "INFO"}
-    assert played(SUCCESS, information).outcome(CELL, "http://127.0.0.1/mcp").faults == []
+    assert played(SUCCESS, information).outcome(CELL, *URL).faults == []
 
 
 @pytest.mark.parametrize("status", ["FAILURE", "WARNING"])
 def test_a_check_that_fails_or_warns_is_a_fault(played: Play, status: str) -> None:
-    outcome = played(SUCCESS, {**SUCCESS, "status": status}).outcome(CELL, "http://127.0.0.1/mcp")
+    outcome = played(SUCCESS, {**SUCCESS, "status": status}).outcome(CELL, *URL)
     assert [fault.split(":")[0] for fault in outcome.faults] == [f"{status} ping"]
 
 
 def test_a_scenario_that_breaks_is_a_fault(played: Play) -> None:
-    (fault,) = played().outcome(CELL, "http://127.0.0.1/mcp").faults
+    (fault,) = played().outcome(CELL, *URL).faults
     assert fault == "nothing has passed: it broke\n"
 
 
 def test_a_scenario_that_only_skips_is_a_fault(played: Play) -> None:
-    skipped = played({**SUCCESS, "status": "SKIPPED"})
-    assert skipped.outcome(CELL, "http://127.0.0.1/mcp").faults
+    skipped = played({**SUCCESS, "name": "Ping", "status": "SKIPPED"})
+    assert skipped.outcome(CELL, *URL).faults
+
+
+def test_a_run_that_ends_badly_for_no_reason_is_a_fault(played: Play) -> None:
+    (fault,) = played(SUCCESS, status=3).outcome(CELL, *URL).faults
+    assert fault.startswith("it ended with status 3")
+
+
+@pytest.mark.parametrize("said", ["Client exited with code 7", "Client timed out after 30000ms"])
+def test_a_client_that_does_not_end_in_order_is_a_fault(played: Play, said: str) -> None:
+    assert played(SUCCESS, said=said).outcome(CELL, *URL).faults == [said]
+
+
+def test_a_client_that_complains_is_a_fault(played: Play) -> None:
+    (fault,) = played(SUCCESS, complaint="Task was destroyed").outcome(CELL, *URL).faults
+    assert fault == "the client said: Task was destroyed"
+
+
+@pytest.mark.parametrize(
+    ("check", "tried"),
+    [("ClientMcpMethodHeader_prompts_get", False), ("ClientMcpMethodHeader_initialize", True)],
+)
+def test_what_the_client_leaves_untried_is_a_fault_unless_it_cannot_be_tried(
+    played: Play, check: str, tried: bool
+) -> None:
+    skipped = {"id": "header", "name": check, "status": "SKIPPED"}
+    outcomes = client_leg.run(played(SUCCESS, skipped), [replace(CELL, leg="client")], [])
+    assert [not one.faults for one in outcomes.values()] == [tried]
 
 
 def test_a_scenario_is_run_at_every_revision_that_it_is_about(played: Play) -> None:
     listed = "Server scenarios:\n  - ping [2025-06-18,2025-11-25]\n  - tasks-all [extension]\n"
-    assert played(listed=listed).cells("0.1.16") == [Cell("ping", "2025-06-18", "0.1.16"), CELL]
+    cells = server_leg.cells(played(listed=listed), "0.1.16")
+    assert cells == [replace(CELL, revision="2025-06-18"), CELL]
 
 
-@pytest.mark.parametrize("about", ["", " [extension]"])
-def test_what_is_left_out_without_a_reason_stops_the_run(played: Play, about: str) -> None:
+def test_a_client_is_also_held_to_the_revision_that_no_scenario_is_about(played: Play) -> None:
+    listed = "  - ping [2025-11-25]\n  - tools_call [2025-06-18]\n"
+    found = client_leg.cells(played(listed=listed), "0.1.16")
+    older = Cell("client", "tools_call", "2025-03-26", "0.1.16")
+    newer = replace(older, revision="2025-06-18")
+    assert found == [older, replace(CELL, leg="client"), newer]
+
+
+@pytest.mark.parametrize(
+    ("revision", "pinned", "forced"),
+    [("2025-03-26", True, True), ("2025-06-18", True, False), ("2025-11-25", False, False)],
+)
+def test_a_client_is_told_the_revision_that_it_would_not_choose(
+    played: Play, revision: str, pinned: bool, forced: bool
+) -> None:
+    cell = Cell("client", "tools_call", revision, "0.2.0-alpha.12")
+    client_leg.run(played(SUCCESS), [cell], [])
+    assert (f"--revision {revision}" in " ".join(played.words)) is pinned
+    assert ("--force" in played.words) is forced
+
+
+@pytest.mark.parametrize("about", ["", " [extension]", " [draft]"])
+@pytest.mark.parametrize("leg", [client_leg, server_leg])
+def test_what_is_left_out_without_a_reason_stops_the_run(
+    played: Play, about: str, leg: Any
+) -> None:
     listed = f"  - ping [2025-11-25]\n  - unheard-of{about}\n"
     with pytest.raises(Unusable, match="why unheard-of is not run"):
-        played(listed=listed).cells("0.1.16")
+        leg.cells(played(listed=listed), "0.1.16")
 
 
 def test_a_suite_without_scenarios_stops_the_run(played: Play) -> None:
     with pytest.raises(Unusable, match="expected a list of scenarios"):
-        played().cells("0.1.16")
+        server_leg.cells(played(), "0.1.16")
 
 
 def test_an_old_node_stops_the_run(played: Play) -> None:

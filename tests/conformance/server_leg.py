@@ -1,0 +1,102 @@
+"""The suite against the server of this folder, which all scenarios share."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conformance.suite import Cell, Outcome, Suite, Unusable
+
+__all__ = ["LEFT_OUT", "ServerUnderTest", "cells", "run"]
+
+LEFT_OUT = {
+    "tasks-": "the tasks extension: no requirement set scores it, and the server does not offer it",
+    "sep-2640-skills-": "the skills extension: in no requirement set, and the server has none",
+}
+"""Scenarios that begin with these words are not run: why."""
+
+AT_ONCE = 2
+STARTS_S = 20.0
+ENDS_S = 15.0
+
+
+def cells(suite: Suite, version: str) -> list[Cell]:
+    """Every scenario for servers, at every revision that it is about."""
+    return suite.cells("server", version, LEFT_OUT)
+
+
+def run(suite: Suite, cells: list[Cell], faults: list[str]) -> dict[Cell, Outcome]:
+    """Run the cells, a few at once; those that the server did not live to see are missing."""
+    with serving(faults) as server, ThreadPoolExecutor(AT_ONCE) as workers:
+
+        def outcome(cell: Cell) -> Outcome | None:
+            return None if server.died else suite.outcome(cell, "--url", server.url)
+
+        found = zip(cells, workers.map(outcome, cells), strict=True)
+        return {cell: outcome for cell, outcome in found if outcome is not None}
+
+
+class ServerUnderTest:
+    """The server of this folder, in a process of its own."""
+
+    def __init__(self, log: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = int(taken.getsockname()[1])
+        self.url = f"http://127.0.0.1:{port}/mcp"
+        self._log = log
+        words = (sys.executable, "-m", "tests.conformance.server", "--port", str(port))
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(words, stdout=out, stderr=out)
+        self._wait_for(port)
+
+    @property
+    def died(self) -> bool:
+        return self.process.poll() is not None
+
+    def end(self) -> list[str]:
+        """Tell it to stop; everything that was wrong with it, at its end or before."""
+        faults: list[str] = []
+        if self.died:
+            faults.append(f"the server died with status {self.process.returncode}")
+        self.process.terminate()
+        try:
+            status = self.process.wait(ENDS_S)
+            if status and not faults:
+                faults.append(f"the server ended with status {status} when it was told to stop")
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            faults.append(f"the server did not stop within {ENDS_S:.0f} s of SIGTERM")
+        said = self._log.read_text(errors="replace")
+        if "Traceback" in said:
+            faults.append("the server logged a traceback")
+        return [*faults, f"the server's log ends:\n{said[-4000:]}"] if faults else []
+
+    def _wait_for(self, port: int) -> None:
+        until = time.monotonic() + STARTS_S
+        while time.monotonic() < until and not self.died:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except OSError:
+                time.sleep(0.05)
+            else:
+                return
+        raise Unusable("\n".join(["the server did not start", *self.end()]))
+
+
+@contextmanager
+def serving(faults: list[str]) -> Generator[ServerUnderTest]:
+    """A server that answers; afterwards `faults` say what was wrong with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = ServerUnderTest(Path(folder) / "log")
+        try:
+            yield server
+        finally:
+            faults += server.end()

@@ -1,0 +1,135 @@
+"""The official conformance suite as npm has installed it: its scenarios, and what one comes to."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["SUITES", "Cell", "LegName", "Outcome", "Suite", "Unusable"]
+
+SUITES = ("0.2.0-alpha.12", "0.1.16")
+NODE = 22
+"""The oldest Node that has what the suite imports."""
+
+SCENARIO_S = 90.0
+
+PASSED, FAILED, WARNING, SKIPPED = "SUCCESS", "FAILURE", "WARNING", "SKIPPED"
+LegName: TypeAlias = Literal["server", "client"]
+
+_LISTED = re.compile(r"^ +- (?P<name>\S+)(?: \[(?P<about>[^\]]+)\])?", re.MULTILINE)
+_DATES = re.compile(r"\d{4}-\d\d-\d\d(,\d{4}-\d\d-\d\d)*")
+_SAID_NO = re.compile(r"^Client (exited with code \d+|timed out.*)$", re.MULTILINE)
+
+
+class Unusable(Exception):
+    """The suite, or what it tries, cannot be run."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scenario of a leg, at one revision, in one version of the suite."""
+
+    leg: LegName
+    scenario: str
+    revision: str
+    suite: str
+
+
+@dataclass
+class Outcome:
+    """What the checks of a cell came to; `faults` say all that was not as it must be."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    faults: list[str] = field(default_factory=list[str])
+    skipped: list[str] = field(default_factory=list[str])
+    """The names of the checks that were skipped."""
+
+    def __str__(self) -> str:
+        said = "/".join(str(self.counts[status]) for status in (PASSED, FAILED, WARNING))
+        skipped = f" ({self.counts[SKIPPED]})" if self.counts[SKIPPED] else ""
+        return f"[{'red' if self.faults else 'green'}]{said}{skipped}[/]"
+
+
+class Suite:
+    """The suite in `folder`, each version under a name of its own.
+
+    Raises:
+        Unusable: there is no Node, or one that is too old.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._node = shutil.which("node") or ""
+        found = self._run("--version")[0].strip() if self._node else "none"
+        if not found.startswith("v") or int(found[1:].split(".")[0]) < NODE:
+            raise Unusable(f"the suite needs Node {NODE} or later, and finds {found}")
+
+    def cells(self, leg: LegName, version: str, left_out: Mapping[str, str]) -> list[Cell]:
+        """Every scenario of a leg, at every revision that it is about.
+
+        Scenarios whose names begin as `left_out` says are not run; its values say why.
+
+        Raises:
+            Unusable: one is about no revision, and `left_out` does not say why it is not run.
+        """
+        cells: list[Cell] = []
+        listed, _ = self._run(self._script(version), "list", f"--{leg}")
+        for found in _LISTED.finditer(listed):
+            name, about = found["name"], found["about"] or ""
+            if name.startswith(tuple(left_out)):
+                continue
+            if not _DATES.fullmatch(about):
+                raise Unusable(f"{version}: expected LEFT_OUT to say why {name} is not run")
+            cells += [Cell(leg, name, revision, version) for revision in about.split(",")]
+        if not cells:
+            raise Unusable(f"{version}: expected a list of scenarios, got {listed!r}")
+        return cells
+
+    def outcome(self, cell: Cell, *words: str) -> Outcome:
+        """Run one scenario; `words` tell the suite what it is to try."""
+        what = ("--scenario", cell.scenario, "--spec-version", cell.revision)
+        with tempfile.TemporaryDirectory() as folder:
+            script = self._script(cell.suite)
+            said, status = self._run(script, cell.leg, *words, *what, "-o", folder)
+            written = [path.read_text() for path in Path(folder).rglob("checks.json")]
+            complaints = [path.read_text() for path in Path(folder).rglob("stderr.txt")]
+        checks = [check for one in written for check in json.loads(one)]
+        outcome = Outcome(Counter(check["status"] for check in checks))
+        outcome.skipped = [one["name"] for one in checks if one["status"] == SKIPPED]
+        outcome.faults = [_fault(one) for one in checks if one["status"] in (FAILED, WARNING)]
+        # Some scenarios let the client fail; ours need not.
+        outcome.faults += [one.group() for one in _SAID_NO.finditer(said)]
+        outcome.faults += [f"the client said: {one[-2000:]}" for one in complaints if one.strip()]
+        if not outcome.counts[PASSED]:
+            # The suite calls a scenario that threw, or that checked nothing, no failure.
+            outcome.faults.append(f"nothing has passed: {said[-2000:]}")
+        if status and not outcome.faults:
+            outcome.faults.append(f"it ended with status {status}: {said[-2000:]}")
+        return outcome
+
+    def _script(self, version: str) -> str:
+        package = self._folder / "node_modules" / f"conformance-{version}"
+        return str(package / "dist" / "index.js")
+
+    def _run(self, *words: str) -> tuple[str, int]:
+        both, pipe = subprocess.STDOUT, subprocess.PIPE
+        try:
+            run = subprocess.run(
+                (self._node, *words), stdout=pipe, stderr=both, timeout=SCENARIO_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {SCENARIO_S:.0f} s", -1
+        return run.stdout.decode(errors="replace"), run.returncode
+
+
+def _fault(check: dict[str, Any]) -> str:
+    said = check.get("errorMessage") or check.get("description", "")
+    return f"{check['status']} {check['id']}: {said} {json.dumps(check.get('details', {}))[:1500]}"
