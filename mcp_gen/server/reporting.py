@@ -30,8 +30,6 @@ async def report_progress(
     if not math.isfinite(progress) or (last is not None and progress <= last):
         return
     if not ctx.caller.outlet.answers(ctx.request_id):
-        # What ends a handler that was cancelled comes in the next turn.
-        await asyncio.sleep(0)
         return
     ctx.last_progress = progress
     fields: dict[str, Any] = {"progress_token": token, "progress": progress}
