@@ -208,7 +208,7 @@ class Observed:
         self._app = app
         self._server = server
         self._waiting = waiting
-        self.drain = app.drain
+        self.path, self.drain = app.path, app.drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == STATE_PATH:
