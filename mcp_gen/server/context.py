@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.server.allowance import Allowance
     from mcp_gen.server.asking import Answer, Messages
     from mcp_gen.server.blocking import BlockingContext, Worker
     from mcp_gen.server.rounds import Rounds
@@ -52,6 +53,8 @@ class Context(Struct, eq=False):
     """The thread that a handler runs in, where it does."""
     last_progress: float | None = None
     """What was reported last: progress only goes up."""
+    reports: Allowance | None = None
+    """How many reports may still be sent, once there has been one."""
 
     # --- the request ---
 
@@ -110,7 +113,8 @@ class Context(Struct, eq=False):
     ) -> None:
         """Tell how far this request has come, if the client wants to know.
 
-        What does not exceed the last report is left out, as is everything after the answer.
+        What does not exceed the last report is left out, as is everything after the answer, and
+        what is more than `Server(max_reports_per_s=)`, unless it reaches `total`.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress
         """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.allowance import Allowance
 from mcp_gen.server.telling import is_wrapped, tell
 from mcp_gen.session.levels import is_heard
 
@@ -54,7 +54,7 @@ class ClientLogHandler(logging.Handler):
         super().__init__(level)
         self._logs = logs
         self._max_per_s = max_per_s
-        self._allowances: WeakKeyDictionary[Outlet, _Allowance] = WeakKeyDictionary()
+        self._allowances: WeakKeyDictionary[Outlet, Allowance] = WeakKeyDictionary()
 
     def close(self) -> None:
         """Send nothing any more."""
@@ -93,35 +93,12 @@ class ClientLogHandler(logging.Handler):
             most = f"{self._max_per_s:g} per second"
             request.send("warning", f"{dropped} log messages left out: more than {most}", __name__)
 
-    def _allowance(self, request: _Watched) -> _Allowance:
+    def _allowance(self, request: _Watched) -> Allowance:
         outlet = request.ctx.caller.outlet
         found = self._allowances.get(outlet)
         if found is None:
-            found = self._allowances[outlet] = _Allowance(self._max_per_s)
+            found = self._allowances[outlet] = Allowance(self._max_per_s)
         return found
-
-
-class _Allowance:
-    """How much one client may still be sent: what one second allows, at the beginning."""
-
-    __slots__ = ("_at_s", "_left", "_most", "_per_s", "dropped")
-
-    def __init__(self, per_s: float) -> None:
-        self._per_s = per_s
-        self._most = self._left = max(1.0, per_s)
-        self._at_s = time.monotonic()
-        self.dropped = 0
-
-    def take(self) -> bool:
-        """Whether one more may be sent; counts those that may not."""
-        now_s = time.monotonic()
-        self._left = min(self._most, self._left + (now_s - self._at_s) * self._per_s)
-        self._at_s = now_s
-        if self._left < 1:
-            self.dropped += 1
-            return False
-        self._left -= 1
-        return True
 
 
 class _Watched:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.allowance import Allowance
 from mcp_gen.server.telling import tell
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ async def report_progress(
         return
     if not ctx.caller.outlet.answers(ctx.request_id):
         return
+    if not _may(ctx) and (total is None or progress < total):
+        return
     ctx.last_progress = progress
     fields: dict[str, Any] = {"progress_token": token, "progress": progress}
     if total is not None and math.isfinite(total):
@@ -38,3 +41,12 @@ async def report_progress(
     if message is not None and profile.progress_message:
         fields["message"] = message
     await tell(ctx, profile.progress, profile.progress.params(**fields))
+
+
+def _may(ctx: Context) -> bool:
+    per_s = ctx.server.kernel.limits.max_reports_per_s
+    if per_s is None:
+        return True
+    if ctx.reports is None:
+        ctx.reports = Allowance(per_s)
+    return ctx.reports.take()

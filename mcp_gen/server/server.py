@@ -68,7 +68,8 @@ class Server(
     many may be open in one session (over HTTP without sessions: of one principal),
     `max_message_bytes` how long a message may be that a transport takes in. Where the revision has
     pings, clients are asked every `keep_alive_s` whether they are still there; a session is ended
-    when that is not answered in `keep_alive_timeout_s`.
+    when that is not answered in `keep_alive_timeout_s`. A request sends `max_reports_per_s` reports
+    of progress at most, beside the one that it is done.
 
     Raises:
         UsageError: no such revision, or a limit that is not above zero.
@@ -99,6 +100,7 @@ class Server(
         max_message_bytes: int | None = None,
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 20.0,
+        max_reports_per_s: float | None = 100.0,
         state_keys: Sequence[str | bytes] = (),
         state_ttl_s: float = 600.0,
         max_rounds: int = 32,
@@ -139,6 +141,7 @@ class Server(
                 max_concurrent_requests=max_concurrent_requests,
                 keep_alive_s=keep_alive_s,
                 keep_alive_timeout_s=keep_alive_timeout_s,
+                max_reports_per_s=max_reports_per_s,
             ),
         )
         self.notify = News(self.kernel)

@@ -96,6 +96,25 @@ def runaway() -> Server:
     return server
 
 
+@requirement("progress:rate")
+async def test_a_tool_that_reports_without_end_does_not_flood_its_client(connect: Connect) -> None:
+    async with connect(limited) as client:
+        await step(client, "t", [*range(1, 1001)], total=1000).result()
+    assert told(client, "t") == [1, 1000], "what is done is told whatever was told before"
+
+
+def limited() -> Server:
+    """One that may report once, and again after a while that no test lasts."""
+    server = Server("limited", max_reports_per_s=0.01)
+
+    @server.tool
+    async def step(steps: list[float], ctx: Context, total: float | None = None) -> None:
+        for number in steps:
+            await ctx.report_progress(number, total)
+
+    return server
+
+
 # --- progress of the server's questions ---
 
 
