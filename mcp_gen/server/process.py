@@ -23,6 +23,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 THREADS_WAIT_S = 5.0
 """How long threads may still run in a process that was told to stop."""
+LAST_TURNS = 5
+"""How many turns of the loop it takes at most until what is called for a signal has run."""
 
 
 def run_stdio(server: Serves) -> None:
@@ -59,6 +61,12 @@ class _Process:
             await self._server.serve(StdioTransport(max_message_bytes=limit))
         finally:
             # From here on SIGTERM is meant for a process that does not end: it is not held back.
+            self._task = None
+            with contextlib.suppress(ValueError):
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            # One that came just before is heard of by the loop in one of its next turns.
+            for _ in range(LAST_TURNS):
+                await asyncio.sleep(0)
             _forget_signal(loop)
             if self.stopped:
                 self._wait_for_threads()
