@@ -56,13 +56,16 @@ def _compared(
         for side in sides:
             assert side.read_line() == b"ready\n"
         # Each asks for as long as the other.
-        ratio = max(1, round(_rate(ours, 640, in_flight) / _rate(official, 640, in_flight)))
-        calls = settings.calls(192 * 4)
+        run_s = settings.calls(300) / 1000
+        our_calls, their_calls = (
+            in_flight * max(1, round(_rate(side, 128, in_flight) * run_s / in_flight))
+            for side in sides
+        )
         return compare(
             name,
             "calls/CPU s",
-            lambda: _rate(ours, calls * ratio, in_flight),
-            lambda: _rate(official, calls, in_flight),
+            lambda: _rate(ours, our_calls, in_flight),
+            lambda: _rate(official, their_calls, in_flight),
             repetitions=settings.repetitions(15),
             goal=goal,
         )

@@ -38,7 +38,8 @@ async def main(mode: str, way: str, *words: str) -> None:
     async with Client(target, mode=mode) as client:
 
         async def call() -> str:
-            return (await client.call_tool("add", ARGUMENTS)).content[0].text
+            (block,) = (await client.call_tool("add", ARGUMENTS)).content
+            return str(block.text)
 
         await answer_orders(call)
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
+from typing import Any
 
 from bench.programs.asks import ARGUMENTS, answer_orders
-from mcp_gen import Client, Server, text_of
+from mcp_gen import Client, Server
 
 
 def server() -> Server:
@@ -21,7 +22,9 @@ async def main(revision: str, way: str, *words: str) -> None:
         session = await client.connect(target, revision=revision)
 
         async def call() -> str:
-            return text_of(await session.call_tool("add", ARGUMENTS))
+            block: Any
+            (block,) = (await session.call_tool("add", ARGUMENTS)).content
+            return str(block.text)
 
         await answer_orders(call)
 

@@ -147,10 +147,14 @@ def is_plain(value: Any) -> bool:
     if kind in _ATOMS:
         return True
     if kind is dict:
-        return all(one.__class__ in _ATOMS or is_plain(one) for one in value.values())
-    if kind is list:
-        return all(one.__class__ in _ATOMS or is_plain(one) for one in value)
-    return False
+        value = value.values()
+    elif kind is not list:
+        return False
+    # A loop: a generator would take as long to make as most arguments to look at.
+    for one in value:
+        if one.__class__ not in _ATOMS and not is_plain(one):
+            return False
+    return True
 
 
 @cache
