@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from pathlib import Path
 
 from bench.child import ROOT
 
@@ -32,9 +31,11 @@ def python() -> str:
     found, done = place / "bin" / "python", place / "installed"
     if not done.exists():
         shutil.rmtree(place, ignore_errors=True)
-        _run(sys.executable, "-m", "venv", str(place))
-        _run(str(found), "-m", "pip", "install", "--quiet", requirement())
-        Path(done).touch()
+        _run(sys.executable, "-m", "venv", "--without-pip", str(place))
+        _run(
+            sys.executable, "-m", "pip", "--python", str(found), "install", *_QUIETLY, requirement()
+        )
+        done.touch()
     return str(found)
 
 

@@ -1,32 +1,30 @@
-"""Our client, asking what it is told to: `REVISION memory`, `... stdio COMMAND`, `... http URL`."""
+"""Our client, asking as it is told to: `REVISION URL COMMAND`, where servers are."""
 
 import asyncio
 import sys
+from functools import partial
 from typing import Any
 
 from bench.programs.asks import ARGUMENTS, answer_orders
-from mcp_gen import Client, Server
+from bench.programs.ours import server
+from mcp_gen import Client, ClientSession
 
 
-def server() -> Server:
-    """The one in memory."""
-    from bench.programs.ours import server
-
-    return server
-
-
-async def main(revision: str, way: str, *words: str) -> None:
-    """Connect, then do as told."""
-    target = {"memory": server, "stdio": lambda: list(words), "http": lambda: words[0]}[way]()
+async def main(revision: str, url: str, *command: str) -> None:
+    """Connect every way, then do as told."""
+    targets = {"memory": server, "stdio": list(command), "http": url}
     async with Client("bench", "1.0.0") as client:
-        session = await client.connect(target, revision=revision)
+        sessions = {
+            way: await client.connect(target, revision=revision) for way, target in targets.items()
+        }
+        await answer_orders({way: partial(call, session) for way, session in sessions.items()})
 
-        async def call() -> str:
-            block: Any
-            (block,) = (await session.call_tool("add", ARGUMENTS)).content
-            return str(block.text)
 
-        await answer_orders(call)
+async def call(session: ClientSession) -> str:
+    """One call, and what came of it."""
+    block: Any
+    (block,) = (await session.call_tool("add", ARGUMENTS)).content
+    return str(block.text)
 
 
 if __name__ == "__main__":
