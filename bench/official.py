@@ -32,9 +32,8 @@ def python() -> str:
     if not done.exists():
         shutil.rmtree(place, ignore_errors=True)
         _run(sys.executable, "-m", "venv", "--without-pip", str(place))
-        _run(
-            sys.executable, "-m", "pip", "--python", str(found), "install", *_QUIETLY, requirement()
-        )
+        install = ("install", "--quiet", "--disable-pip-version-check", requirement())
+        _run(sys.executable, "-m", "pip", "--python", str(found), *install)
         done.touch()
     return str(found)
 
