@@ -14,6 +14,8 @@ from mcp_gen.core.errors import (
     HttpError,
     InvalidParams,
     McpError,
+    McpGenError,
+    MethodNotFound,
     ProtocolError,
     RequestTimeout,
     SessionLost,
@@ -124,7 +126,7 @@ class Negotiation:
             except (McpError, ProtocolError):
                 raise odd from None
         except RequestTimeout:
-            pass  # a server that waits for a handshake may well say nothing before it
+            return await self._after_silence(opener)
         except HttpError as error:
             if error.error is not None:
                 return await self._refused(opener, error.error)
@@ -137,6 +139,26 @@ class Negotiation:
             await self._hang_up()
             opener = await self._call()
         return await self._shake_hands(opener)
+
+    async def _after_silence(self, opener: Opener) -> ClientSession:
+        """A server that waits for a handshake may say nothing before it; or it was only slow."""
+        try:
+            return await self._shake_hands(opener)
+        except (McpError, HttpError) as error:
+            refused = error
+        refusal = refused if isinstance(refused, McpError) else refused.error
+        if refusal is None or self._older:
+            raise refused
+        named = _mutual(refusal)
+        if named is not None:
+            return await opener.open(named)
+        if refusal.code not in (MethodNotFound.code, InvalidParams.code):
+            raise refused
+        # Perhaps it knows no handshake: by now it is there to say what it knows.
+        try:
+            return await opener.open(per_request()[-1], timeout_s=self._probe_timeout_s)
+        except McpGenError:
+            raise refused from None
 
     async def _refused(self, opener: Opener, error: McpError) -> ClientSession:
         named = _mutual(error)

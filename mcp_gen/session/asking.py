@@ -150,11 +150,8 @@ def is_plain(value: Any) -> bool:
         value = value.values()
     elif kind is not list:
         return False
-    # A loop: a generator would take as long to make as most arguments to look at.
-    for one in value:
-        if one.__class__ not in _ATOMS and not is_plain(one):
-            return False
-    return True
+    # No generator: it would take longer to make than most arguments to look at.
+    return _ATOMS.issuperset(map(type, value)) or all(map(is_plain, value))
 
 
 @cache

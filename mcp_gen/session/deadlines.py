@@ -17,6 +17,7 @@ MIN_LENGTH = 64
 _Wait: TypeAlias = "tuple[float, asyncio.Future[Any], str]"
 """When it is due, what waits, and the method. Plain, because each request makes one."""
 
+
 class _Row:
     """The waits of one length, which are due in the order in which they began."""
 
