@@ -169,7 +169,16 @@ class Negotiation:
         if error.code in (codes.header_mismatch, codes.missing_required_client_capability):
             # Only who speaks it refuses so.
             raise error
-        return await self._shake_hands(opener)
+        try:
+            return await self._shake_hands(opener)
+        except McpError as no_handshake:
+            offered = _offered(error)
+            if not offered:
+                raise
+            raise ProtocolError(
+                f"no revision in common: the server speaks {', '.join(map(str, offered))}; "
+                f"this client knows {', '.join(mcp_wire.REVISIONS)}"
+            ) from no_handshake
 
     async def _shake_hands(self, opener: Opener, pinned: str | None = None) -> ClientSession:
         """Open with a handshake, on the older transport where the newer one is refused."""
@@ -214,8 +223,12 @@ def _says_who(error: HttpError) -> bool:
 
 def _mutual(error: McpError) -> str | None:
     """The newest revision that a server's refusal lists and we speak; None if it lists none."""
+    offered = _offered(error)
+    return next((one for one in reversed(mcp_wire.REVISIONS) if listed(one, offered)), None)
+
+
+def _offered(error: McpError) -> list[Any]:
+    """What a server's refusal lists."""
     data: Any = error.data if error.data.__class__ is dict else {}
     offered: Any = data.get("supported")
-    if offered.__class__ is not list:
-        return None
-    return next((one for one in reversed(mcp_wire.REVISIONS) if listed(one, offered)), None)
+    return offered if offered.__class__ is list else []
