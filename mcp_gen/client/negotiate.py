@@ -188,6 +188,8 @@ class Negotiation:
         except HttpError as error:
             if self._reach.dial_older is None or _says_who(error) or error.status >= 500:
                 raise
+            if error.error is not None and _mutual(error.error) is not None:
+                raise  # it speaks what it lists, and that it does here
             refused = error
         await self._hang_up()
         try:

@@ -724,6 +724,32 @@ async def test_an_error_that_only_the_newest_revision_has_is_no_reason_for_a_han
         assert (caught.value.code, len(web.got)) == (code, 1)
 
 
+@pytest.mark.parametrize("addressed", [True, False], ids=["with its id", "without an id"])
+async def test_a_server_that_starts_slowly_is_asked_again_where_it_refuses_the_handshake(
+    addressed: bool,
+) -> None:
+    script = speaks(PER_REQUEST, is_silent)
+    data = {"supported": [PER_REQUEST], "requested": HANDSHAKE}
+
+    async def slow(got: Got, line: Line) -> None:
+        if got.asks == "initialize" and addressed:
+            await line.error(got, 400, -32022, data)
+        elif got.asks == "initialize":
+            error = {"code": -32022, "message": "no", "data": data}
+            await line.answer(
+                400, msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
+            )
+        elif len(web.asked("server/discover")) == 1:
+            await line.silence()
+        else:
+            await script(got, line)
+
+    async with scripted_web(slow) as web, Client("test") as client:
+        async with asyncio.timeout(BOUND_S):
+            session = await client.connect(web.url, probe_timeout_s=0.1)
+        assert session.revision == PER_REQUEST
+
+
 async def test_a_server_that_refuses_the_first_question_is_asked_once_more() -> None:
     script = speaks(PER_REQUEST, is_silent)
     refused: list[Got] = []
