@@ -691,9 +691,11 @@ async def fails(got: Got, line: Line) -> None:
 async def test_a_server_is_asked_for_a_handshake_if_its_answer_to_the_question_is(
     does: Answers,
 ) -> None:
+    quiet = does in (is_silent, is_silent_after_the_head)
     async with scripted_web(older(does)) as web, Client("test") as client:
         async with asyncio.timeout(BOUND_S):
-            session = await client.connect(web.url, probe_timeout_s=0.1)
+            # Enough for the question to be on its way, on a busy machine too.
+            session = await client.connect(web.url, probe_timeout_s=0.3 if quiet else 2 * BOUND_S)
         assert session.revision == HANDSHAKE
         await client.connect(web.url)
         assert len(web.asked("server/discover")) == 1
@@ -739,7 +741,7 @@ async def test_a_server_that_starts_slowly_is_asked_again_where_it_refuses_the_h
             await line.answer(
                 400, msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
             )
-        elif len(web.asked("server/discover")) == 1:
+        elif not web.asked("initialize"):
             await line.silence()
         else:
             await script(got, line)
