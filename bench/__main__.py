@@ -22,6 +22,7 @@ GROUPS = {
     "memory": "what HTTP sessions and streams weigh, and what is left of them",
     "codec": "decoding and encoding generated types",
     "hooks": "what hooks cost, used and unused",
+    "client": "our client against the official one, in memory, over stdio and HTTP",
     "imports": "import times, memory, start of a server",
     "tools": "servers with 10 000 tools: start, and a call among them",
 }

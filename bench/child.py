@@ -33,10 +33,12 @@ def environment() -> dict[str, str]:
 class Child:
     """A Python module of this package, running."""
 
-    def __init__(self, module: str, *arguments: str, tuned: bool = False) -> None:
+    def __init__(
+        self, module: str, *arguments: str, tuned: bool = False, python: str = sys.executable
+    ) -> None:
         self.name = " ".join((module, *arguments))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"bench.programs.{module}", *arguments],
+            [python, "-m", f"bench.programs.{module}", *arguments],
             cwd=ROOT,
             env={**environment(), **(_TUNED if tuned else {})},
             stdin=subprocess.PIPE,

@@ -52,7 +52,7 @@ def rows(settings: Settings) -> Iterator[Row]:
         repetitions=settings.repetitions(6),
         goal=at_most(1),
     )
-    for statement in ("import mcp_gen", "from mcp_gen import Server"):
+    for statement in ("import mcp_gen", "from mcp_gen import Server", "from mcp_gen import Client"):
         yield compare(
             statement,
             "ms",

@@ -5,11 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
-__all__ = ["Goal", "Row", "Settings", "at_least", "at_most", "compare", "cost_ns", "row_of"]
+__all__ = [
+    "Goal",
+    "Row",
+    "Settings",
+    "at_least",
+    "at_most",
+    "compare",
+    "cost_ns",
+    "in_turn",
+    "row_of",
+]
+
+T = TypeVar("T")
 
 
 class Settings(NamedTuple):
@@ -90,6 +102,11 @@ def compare(
     repetitions: int,
     goal: Goal | None,
 ) -> Row:
+    """Measure both sides as `in_turn` does, and make a row of it."""
+    return row_of(name, unit, in_turn(ours, bare, repetitions), goal)
+
+
+def in_turn(ours: Callable[[], T], bare: Callable[[], T], repetitions: int) -> list[tuple[T, T]]:
     """Measure both sides in turn, so that a busy machine is as busy for the one as for the other.
 
     Each ratio is that of two neighbours in time, of which once the one comes first and once the
@@ -103,7 +120,7 @@ def compare(
         else:
             theirs = bare()
             pairs.append((ours(), theirs))
-    return row_of(name, unit, pairs[1:], goal)
+    return pairs[1:]
 
 
 def row_of(name: str, unit: str, pairs: Sequence[tuple[float, float]], goal: Goal | None) -> Row:

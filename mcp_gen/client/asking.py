@@ -22,8 +22,6 @@ from mcp_gen.session.asking import Asking
 from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from mcp_gen.client.cache import ResponseCache
     from mcp_gen.client.identity import Identity
     from mcp_gen.client.session import ClientSession
@@ -98,11 +96,18 @@ class ClientAsking(Asking):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
         # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
-        plain = self._is_plain(method)
-        send: Callable[..., Awaitable[R]] = self._send if plain else super().request
+        plain = not self._outbound.points.get(method.name) and not self._cache.keeps(method)
         for number in range(self._identity.settings.max_rounds + 1):
             try:
-                result = await send(method, params, timeout_s=timeout_s, progress=progress)
+                if plain:
+                    raw = await self._outlet.request(
+                        method, params, timeout_s=timeout_s, progress=progress
+                    )
+                    result = self._read(method, raw)
+                else:
+                    result = await super().request(
+                        method, params, timeout_s=timeout_s, progress=progress
+                    )
             except McpError as error:
                 await self._visit_first(error)
                 continue
@@ -113,20 +118,6 @@ class ClientAsking(Asking):
             params = await self._answered(method, params, result, number)
         times = self._identity.settings.max_rounds
         raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
-
-    def _is_plain(self, method: Method[Any, Any]) -> bool:
-        return not self._outbound.points.get(method.name) and not self._cache.keeps(method)
-
-    async def _send(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout_s: float | None,
-        progress: OnProgress | None,
-    ) -> R:
-        raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
-        return self._read(method, raw)
 
     async def _exchange(
         self,

@@ -14,6 +14,8 @@ from mcp_gen.core.errors import (
     HttpError,
     InvalidParams,
     McpError,
+    McpGenError,
+    MethodNotFound,
     ProtocolError,
     RequestTimeout,
     SessionLost,
@@ -124,7 +126,7 @@ class Negotiation:
             except (McpError, ProtocolError):
                 raise odd from None
         except RequestTimeout:
-            pass  # a server that waits for a handshake may well say nothing before it
+            return await self._after_silence(opener)
         except HttpError as error:
             if error.error is not None:
                 return await self._refused(opener, error.error)
@@ -138,6 +140,26 @@ class Negotiation:
             opener = await self._call()
         return await self._shake_hands(opener)
 
+    async def _after_silence(self, opener: Opener) -> ClientSession:
+        """A server that waits for a handshake may say nothing before it; or it was only slow."""
+        try:
+            return await self._shake_hands(opener)
+        except (McpError, HttpError) as error:
+            refused = error
+        refusal = refused if isinstance(refused, McpError) else refused.error
+        if refusal is None or self._older:
+            raise refused
+        named = _mutual(refusal)
+        if named is not None:
+            return await opener.open(named)
+        if refusal.code not in (MethodNotFound.code, InvalidParams.code):
+            raise refused
+        # Perhaps it knows no handshake: by now it is there to say what it knows.
+        try:
+            return await opener.open(per_request()[-1], timeout_s=self._probe_timeout_s)
+        except McpGenError:
+            raise refused from None
+
     async def _refused(self, opener: Opener, error: McpError) -> ClientSession:
         named = _mutual(error)
         if named is not None:
@@ -147,7 +169,16 @@ class Negotiation:
         if error.code in (codes.header_mismatch, codes.missing_required_client_capability):
             # Only who speaks it refuses so.
             raise error
-        return await self._shake_hands(opener)
+        try:
+            return await self._shake_hands(opener)
+        except McpError as no_handshake:
+            offered = _offered(error)
+            if not offered:
+                raise
+            raise ProtocolError(
+                f"no revision in common: the server speaks {', '.join(map(str, offered))}; "
+                f"this client knows {', '.join(mcp_wire.REVISIONS)}"
+            ) from no_handshake
 
     async def _shake_hands(self, opener: Opener, pinned: str | None = None) -> ClientSession:
         """Open with a handshake, on the older transport where the newer one is refused."""
@@ -157,6 +188,8 @@ class Negotiation:
         except HttpError as error:
             if self._reach.dial_older is None or _says_who(error) or error.status >= 500:
                 raise
+            if error.error is not None and _mutual(error.error) is not None:
+                raise  # it speaks what it lists, and that it does here
             refused = error
         await self._hang_up()
         try:
@@ -192,8 +225,12 @@ def _says_who(error: HttpError) -> bool:
 
 def _mutual(error: McpError) -> str | None:
     """The newest revision that a server's refusal lists and we speak; None if it lists none."""
+    offered = _offered(error)
+    return next((one for one in reversed(mcp_wire.REVISIONS) if listed(one, offered)), None)
+
+
+def _offered(error: McpError) -> list[Any]:
+    """What a server's refusal lists."""
     data: Any = error.data if error.data.__class__ is dict else {}
     offered: Any = data.get("supported")
-    if offered.__class__ is not list:
-        return None
-    return next((one for one in reversed(mcp_wire.REVISIONS) if listed(one, offered)), None)
+    return offered if offered.__class__ is list else []

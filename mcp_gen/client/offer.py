@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_gen.core.errors import UrlElicitation, UsageError
@@ -142,6 +141,8 @@ def as_root(root: RootLike) -> latest.Root:
     elif isinstance(root, str) and "://" in root:
         found = latest.Root(uri=root)
     else:
+        from pathlib import Path
+
         path = Path(root).absolute()
         found = latest.Root(uri=path.as_uri(), name=path.name or None)
     if not found.uri.startswith("file://"):

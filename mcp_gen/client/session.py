@@ -263,7 +263,7 @@ class ClientSession(AtRevision, ServerCaller):
             return await self._calls.call_tool(
                 name,
                 arguments=arguments,
-                meta=self._with_identity(meta),
+                meta=self._meta if meta is None else self._with_identity(meta),
                 timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
                 progress=progress,
             )

@@ -5,7 +5,6 @@ A server in this process is told by what it can do: a client does not know serve
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -73,7 +72,7 @@ def reach(
     if isinstance(target, Reach):
         return target
     if isinstance(target, str | Sequence):
-        return _by_command(shlex.split(target) if isinstance(target, str) else list(target))
+        return _by_command(_words(target) if isinstance(target, str) else list(target))
     if isinstance(target, Serves):
         return Reach(lambda: _in_memory(target, background), restarts=True)
     return Reach(lambda: target)
@@ -94,6 +93,12 @@ def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> R
         restarts=True,
         key=key,
     )
+
+
+def _words(line: str) -> list[str]:
+    import shlex
+
+    return shlex.split(line)
 
 
 def _by_command(words: list[str]) -> Reach:

@@ -154,12 +154,12 @@ class Connection(Generic[W]):
         return Requested(frame.id, frame.method, frame.params, batch)
 
     def _answer(self, frame: Envelope, batch: Batch | None) -> Event:
-        known = isinstance(frame.id, int | str) and frame.id in self._waiters
-        if not known or not isinstance(frame.id, int | str):
+        id = frame.id
+        if id is UNSET or id is None or id not in self._waiters:
             # An answer is never answered, or two confused peers would talk for ever.
-            error = InvalidRequest(f"an answer to no open request: id {frame.id!r}")
+            error = InvalidRequest(f"an answer to no open request: id {id!r}")
             return Refused(error, None, batch)
-        waiter = self._waiters.pop(frame.id)
+        waiter = self._waiters.pop(id)
         if frame.error:
             return Failed(waiter, envelope.read_error(frame.error))
         return Answered(waiter, frame.result)

@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_gen.core.transport import Duplex
     from mcp_gen.server.context import Context
     from mcp_gen.session.server import ServerSession
@@ -49,6 +50,9 @@ class ServesSockets(ABC):
             UsageError: somebody listens there, or something else is there.
             LifespanError: the server's lifespan did not start.
         """
+        # Only now: most servers have no sockets, and importing it takes milliseconds.
+        from pathlib import Path
+
         with _bound(Path(path)) as bound:
             async with self._accepting(partial(asyncio.start_unix_server, sock=bound)) as listener:
                 yield listener

@@ -147,10 +147,11 @@ def is_plain(value: Any) -> bool:
     if kind in _ATOMS:
         return True
     if kind is dict:
-        return all(one.__class__ in _ATOMS or is_plain(one) for one in value.values())
-    if kind is list:
-        return all(one.__class__ in _ATOMS or is_plain(one) for one in value)
-    return False
+        value = value.values()
+    elif kind is not list:
+        return False
+    # No generator: it would take longer to make than most arguments to look at.
+    return _ATOMS.issuperset(map(type, value)) or all(map(is_plain, value))
 
 
 @cache

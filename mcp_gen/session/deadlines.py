@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from mcp_gen.core.errors import RequestTimeout
 
@@ -14,10 +14,8 @@ MIN_LENGTH = 64
 """How many waits of one length may have ended before any are looked for."""
 
 
-class _Wait(NamedTuple):
-    due: float
-    waiter: asyncio.Future[Any]
-    method: str
+_Wait: TypeAlias = "tuple[float, asyncio.Future[Any], str]"
+"""When it is due, what waits, and the method. Plain, because each request makes one."""
 
 
 class _Row:
@@ -49,14 +47,14 @@ class Deadlines:
         if row is None:
             row = self._rows[timeout_s] = _Row()
         waits = row.waits
-        while waits and waits[0].waiter.done():
+        while waits and waits[0][1].done():
             waits.popleft()
         if len(waits) >= row.limit:
             # One that takes long stands in front of many that have ended.
-            waits = row.waits = deque(wait for wait in waits if not wait.waiter.done())
+            waits = row.waits = deque(wait for wait in waits if not wait[1].done())
             row.limit = max(MIN_LENGTH, 2 * len(waits))
         due = self._loop.time() + timeout_s
-        waits.append(_Wait(due, waiter, method))
+        waits.append((due, waiter, method))
         if row.timer is None:
             row.timer = self._loop.call_at(due, self._ring, timeout_s, row)
 
@@ -70,13 +68,13 @@ class Deadlines:
     def _ring(self, timeout_s: float, row: _Row) -> None:
         now = self._loop.time()
         while row.waits:
-            first = row.waits[0]
-            if not first.waiter.done():
-                if first.due > now:
-                    row.timer = self._loop.call_at(first.due, self._ring, timeout_s, row)
+            due, waiter, method = row.waits[0]
+            if not waiter.done():
+                if due > now:
+                    row.timer = self._loop.call_at(due, self._ring, timeout_s, row)
                     return
-                error = RequestTimeout(f"{first.method}: no answer in {timeout_s:g} s")
-                first.waiter.set_exception(error)
+                error = RequestTimeout(f"{method}: no answer in {timeout_s:g} s")
+                waiter.set_exception(error)
             row.waits.popleft()
         row.timer = None
         del self._rows[timeout_s]

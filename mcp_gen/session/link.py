@@ -18,7 +18,7 @@ from mcp_gen.session.deadlines import Deadlines
 from mcp_gen.session.patience import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
@@ -75,14 +75,14 @@ class Link(ABC):
 
     # --- asking and telling the peer ---
 
-    async def request(
+    def request(
         self,
         method: Method[P, R],
         params: P,
         *,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-    ) -> Raw:
+    ) -> Coroutine[Any, Any, Raw]:
         """Send a request and return its result undecoded.
 
         Where progress is reported the time begins anew with each report, up to `max_wait_s`.
@@ -93,7 +93,7 @@ class Link(ABC):
             SessionLost: the connection ended first.
         """
         way = self._way(method, params)
-        return await self.request_via(way, method, params, timeout_s, progress)
+        return self.request_via(way, method, params, timeout_s, progress)
 
     async def request_via(
         self,

@@ -13,6 +13,8 @@ from mcp_gen.core.errors import SessionLost, TransportError
 from mcp_gen.core.groups import leaves
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from msgspec import Raw
 
     from mcp_gen.core.envelope import RequestId
@@ -46,14 +48,14 @@ class Outlet(Protocol):
         """Send a notification; what has been sent so in one turn of the loop goes out together."""
         ...
 
-    async def request(
+    def request(
         self,
         method: Method[P, R],
         params: P,
         *,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-    ) -> Raw:
+    ) -> Coroutine[Any, Any, Raw]:
         """Send a request and return its result undecoded; see `Link.request`."""
         ...
 

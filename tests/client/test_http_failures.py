@@ -691,9 +691,11 @@ async def fails(got: Got, line: Line) -> None:
 async def test_a_server_is_asked_for_a_handshake_if_its_answer_to_the_question_is(
     does: Answers,
 ) -> None:
+    quiet = does in (is_silent, is_silent_after_the_head)
     async with scripted_web(older(does)) as web, Client("test") as client:
         async with asyncio.timeout(BOUND_S):
-            session = await client.connect(web.url, probe_timeout_s=0.1)
+            # Enough for the question to be on its way, on a busy machine too.
+            session = await client.connect(web.url, probe_timeout_s=0.3 if quiet else 2 * BOUND_S)
         assert session.revision == HANDSHAKE
         await client.connect(web.url)
         assert len(web.asked("server/discover")) == 1
@@ -722,6 +724,32 @@ async def test_an_error_that_only_the_newest_revision_has_is_no_reason_for_a_han
         with pytest.raises(McpError) as caught:
             await client.connect(web.url)
         assert (caught.value.code, len(web.got)) == (code, 1)
+
+
+@pytest.mark.parametrize("addressed", [True, False], ids=["with its id", "without an id"])
+async def test_a_server_that_starts_slowly_is_asked_again_where_it_refuses_the_handshake(
+    addressed: bool,
+) -> None:
+    script = speaks(PER_REQUEST, is_silent)
+    data = {"supported": [PER_REQUEST], "requested": HANDSHAKE}
+
+    async def slow(got: Got, line: Line) -> None:
+        if got.asks == "initialize" and addressed:
+            await line.error(got, 400, -32022, data)
+        elif got.asks == "initialize":
+            error = {"code": -32022, "message": "no", "data": data}
+            await line.answer(
+                400, msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
+            )
+        elif not web.asked("initialize"):
+            await line.silence()
+        else:
+            await script(got, line)
+
+    async with scripted_web(slow) as web, Client("test") as client:
+        async with asyncio.timeout(BOUND_S):
+            session = await client.connect(web.url, probe_timeout_s=0.1)
+        assert session.revision == PER_REQUEST
 
 
 async def test_a_server_that_refuses_the_first_question_is_asked_once_more() -> None:

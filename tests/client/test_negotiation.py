@@ -153,6 +153,66 @@ async def test_a_silent_server_is_asked_for_a_handshake(revision: str) -> None:
         assert session.revision == revision
 
 
+REFUSED_HANDSHAKES = {
+    "lists what it speaks": {"code": -32022, "message": "no", "data": {"supported": [PER_REQUEST]}},
+    "does not know it": {"code": MethodNotFound.code, "message": "Method not found"},
+    "wants other params": {"code": InvalidParams.code, "message": "`_meta` is missing"},
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSED_HANDSHAKES.values(), ids=REFUSED_HANDSHAKES)
+async def test_a_server_that_only_starts_slowly_is_asked_again_where_its_refusal_of_a_handshake(
+    refusal: dict[str, Any],
+) -> None:
+    recorded = Recorded(slow_to_start(refusal))
+    async with Client("test") as client:
+        session = await client.connect(recorded, probe_timeout_s=0.02)
+    assert session.revision == PER_REQUEST
+    assert len(recorded.asked("server/discover")) == 2
+
+
+async def test_a_handshake_at_a_revision_that_a_refusal_of_one_lists_follows_silence() -> None:
+    older = Scripted(ALL[0])
+    whole = older.replies["initialize"]
+    data = {"supported": [ALL[0]], "requested": HANDSHAKE}
+    refusal = {"error": {"code": InvalidParams.code, "message": "no", "data": data}}
+
+    def reply(params: Any) -> Any:
+        return whole(params) if params["protocolVersion"] == ALL[0] else refusal
+
+    older.on("initialize", reply)
+    async with connected(older, probe_timeout_s=0.02) as (session, _):
+        assert session.revision == ALL[0]
+
+
+async def test_a_refusal_of_the_handshake_that_is_about_something_else_is_raised() -> None:
+    server = Recorded(slow_to_start({"code": -32000, "message": "not today"}))
+    async with Client("test") as client:
+        with pytest.raises(McpError, match="not today"):
+            await client.connect(server, probe_timeout_s=0.02)
+    assert len(server.asked("server/discover")) == 1
+
+
+async def test_a_refusal_of_the_handshake_is_raised_where_there_is_no_other_way() -> None:
+    server = Scripted(HANDSHAKE).on("initialize", {"error": {"code": -32602, "message": "not you"}})
+    async with Client("test") as client:
+        with pytest.raises(McpError, match="not you"):
+            await client.connect(server, probe_timeout_s=0.02)
+
+
+def slow_to_start(refusal: dict[str, Any]) -> Scripted:
+    """A server without handshakes that says nothing to the first question."""
+    server = Scripted(PER_REQUEST).on("initialize", {"error": refusal})
+    later, asked = server.replies["server/discover"], 0
+
+    def reply(params: Any) -> dict[str, Any] | None:
+        nonlocal asked
+        asked += 1
+        return later(params) if asked > 1 else None
+
+    return server.on("server/discover", reply)
+
+
 async def test_the_question_is_not_cancelled_when_the_server_stays_silent() -> None:
     async with connected(Scripted(HANDSHAKE), probe_timeout_s=0.01) as (_, recorded):
         assert recorded.asked("notifications/cancelled") == []

@@ -1,0 +1,42 @@
+"""The official SDK in an environment of its own, so that its pins are nobody else's."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from functools import cache
+
+from bench.child import ROOT
+
+__all__ = ["python", "requirement"]
+
+LIMIT_S = 300.0
+_PLACE = ROOT / ".nox" / "official"
+"""Where `nox` keeps its environments, too."""
+
+
+def requirement() -> str:
+    """The release that we are compared with, as the tests with peers have it."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    (found,) = (one for one in groups["peers"] if one.startswith("mcp=="))
+    return str(found)
+
+
+@cache
+def python() -> str:
+    """The interpreter that has it; the environment is made the first time."""
+    place = _PLACE / f"{requirement()}-py{sys.version_info[0]}.{sys.version_info[1]}"
+    found, done = place / "bin" / "python", place / "installed"
+    if not done.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        _run(sys.executable, "-m", "venv", "--without-pip", str(place))
+        install = ("install", "--quiet", "--disable-pip-version-check", requirement())
+        _run(sys.executable, "-m", "pip", "--python", str(found), *install)
+        done.touch()
+    return str(found)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL)

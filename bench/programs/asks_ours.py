@@ -1,0 +1,31 @@
+"""Our client, asking as it is told to: `REVISION URL COMMAND`, where servers are."""
+
+import asyncio
+import sys
+from functools import partial
+from typing import Any
+
+from bench.programs.asks import ARGUMENTS, answer_orders
+from bench.programs.ours import server
+from mcp_gen import Client, ClientSession
+
+
+async def main(revision: str, url: str, *command: str) -> None:
+    """Connect every way, then do as told."""
+    targets = {"memory": server, "stdio": list(command), "http": url}
+    async with Client("bench", "1.0.0") as client:
+        sessions = {
+            way: await client.connect(target, revision=revision) for way, target in targets.items()
+        }
+        await answer_orders({way: partial(call, session) for way, session in sessions.items()})
+
+
+async def call(session: ClientSession) -> str:
+    """One call, and what came of it."""
+    block: Any
+    (block,) = (await session.call_tool("add", ARGUMENTS)).content
+    return str(block.text)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
