@@ -42,7 +42,9 @@ def requirement(*ids: str) -> Callable[[F], F]:
         if row is None:
             raise LookupError(f"requirement {id!r}: no row of tests/requirements has this id")
         if not row.for_tests:
-            raise LookupError(f"requirement {id!r} binds no server, or its row says it has no test")
+            raise LookupError(
+                f"requirement {id!r} binds no server and no client, or its row says it has no test"
+            )
     mark: Callable[[F], F] = pytest.mark.requirement(*ids)
     return mark
 
