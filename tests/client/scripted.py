@@ -73,6 +73,11 @@ class Scripted:
             result = {"resultType": "complete", **result}
         return {"result": result}
 
+    async def left(self) -> None:
+        """Wait until the client has hung up."""
+        async with asyncio.timeout(WAIT_S):
+            await self._ended.wait()
+
     async def serve(self, transport: Duplex) -> None:
         self._transport = transport
         await transport.start(self)

@@ -20,6 +20,7 @@ from tests.support.web import Got, Line, Web, scripted_web
 __all__ = ["Serves", "posted"]
 
 EVENTS = "text/event-stream"
+POSTS = "/post"
 
 
 class Serves(Protocol):
@@ -72,6 +73,8 @@ class _Posted:
             await self._stream(line)
         elif got.method != "POST":
             await line.answer(200)
+        elif self._paired and got.path != POSTS:
+            await line.answer(405)
         elif "id" not in got.json or "method" not in got.json:
             self._receiver.receive(got.body)
             await line.answer(202)
@@ -85,7 +88,7 @@ class _Posted:
         stream = _Stream()
         await line.head(200, EVENTS)
         if self._paired:
-            await line.raw(b"event: endpoint\ndata: /post\n\n")
+            await line.raw(f"event: endpoint\ndata: {POSTS}\n\n".encode())
         self._listening.append(stream)
         await stream.write(line)
 

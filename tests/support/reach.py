@@ -42,11 +42,18 @@ class Reached:
     client: Client
     target: Any
     sent_bytes: Callable[[], list[bytes]]
+    kept: _Kept | None = None
     sessions: list[ClientSession] = field(default_factory=list)
 
     @property
     def session(self) -> ClientSession:
         return self.sessions[0]
+
+    @property
+    def connections(self) -> int:
+        """How often the client has connected, over memory and pipes."""
+        assert self.kept
+        return self.kept.connections
 
     @property
     def sent(self) -> list[Any]:
@@ -110,7 +117,7 @@ class Reach:
 @asynccontextmanager
 async def _memory(server: Serves, revision: str) -> AsyncIterator[Reached]:
     recorded = _Kept(server)
-    yield Reached(Client("test", "1.0.0"), recorded, lambda: recorded.sent)
+    yield Reached(Client("test", "1.0.0"), recorded, lambda: recorded.sent, recorded)
 
 
 @asynccontextmanager
@@ -129,7 +136,7 @@ async def _stdio(server: Serves, revision: str) -> AsyncIterator[Reached]:
         listening = await asyncio.start_unix_server(serve, path)
         try:
             command = [sys.executable, "-IS", RELAY, path]
-            yield Reached(Client("test", "1.0.0"), command, lambda: recorded.sent)
+            yield Reached(Client("test", "1.0.0"), command, lambda: recorded.sent, recorded)
         finally:
             listening.close()
             async with asyncio.timeout(30):
@@ -146,8 +153,12 @@ async def _http(server: Serves, revision: str) -> AsyncIterator[Reached]:
     )
     async with far as web:
         url = f"{web.origin}/sse" if paired else web.url
-        bodies = lambda: [one.body for one in web.got if one.body]  # noqa: E731
-        yield Reached(Client("test", "1.0.0"), url, bodies)
+
+        def sent() -> list[bytes]:
+            # What is posted to the address of a stream only asks whether it takes messages.
+            return [one.body for one in web.got if one.body and one.path != "/sse"]
+
+        yield Reached(Client("test", "1.0.0"), url, sent)
 
 
 class _Kept(Recorded):
@@ -156,6 +167,7 @@ class _Kept(Recorded):
     def __init__(self, server: Serves) -> None:
         super().__init__(server)
         self._before: list[bytes] = []
+        self.connections = 0
 
     @property
     def sent(self) -> list[bytes]:
@@ -164,6 +176,7 @@ class _Kept(Recorded):
 
     async def serve(self, transport: Any) -> None:
         self._before = self.sent
+        self.connections += 1
         await super().serve(transport)
 
 
