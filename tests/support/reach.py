@@ -139,7 +139,7 @@ async def _stdio(server: Serves, revision: str) -> AsyncIterator[Reached]:
             yield Reached(Client("test", "1.0.0"), command, lambda: recorded.sent, recorded)
         finally:
             listening.close()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(10):
                 await asyncio.gather(*tasks)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Change, Client, McpGenError, SessionLost
+from mcp_gen.core.transport import Duplex
 from tests.client.scripted import Scripted
 from tests.client.spec.far import DONE, far, in_a_call, listed, tool, whole
 from tests.support.reach import Reach, Reached
@@ -360,10 +361,8 @@ async def test_the_client_sees_what_the_server_will_tell_of(reach: Reach) -> Non
         reach(listening(reach, "toolsListChanged")) as reached,
         reached.session.watch(tools=True, prompts=True) as changes,
     ):
-        assert (changes.granted.tools_list_changed, changes.granted.prompts_list_changed) == (
-            True,
-            None,
-        )
+        told = changes.honoured
+        assert (told.tools_list_changed, told.prompts_list_changed) == (True, None)
 
 
 @requirement("subscriptions:client:correlated")
@@ -381,12 +380,24 @@ async def test_what_belongs_to_another_subscription_is_not_heard(reach: Reach) -
         assert await anext(changes) == Change("tools")
 
 
-@requirement("subscriptions:client:again")
+class Lives:
+    """A server that begins anew with each connection."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self.now = far(reach)
+
+    async def serve(self, transport: Duplex) -> None:
+        self.now = listening(self._reach, "toolsListChanged")
+        await self.now.serve(transport)
+
+
+@requirement("subscriptions:client:again", "stdio:client:restarts")
 async def test_a_new_connection_is_asked_anew_to_tell_of_changes(reach: Reach) -> None:
-    server = listening(reach, "toolsListChanged")
+    server = Lives(reach)
     async with reach(server) as reached:
         async with reached.session.watch(tools=True) as changes:
-            await server.hang_up()
+            await server.now.hang_up()
             with pytest.raises(SessionLost):
                 await anext(changes)
         async with reached.session.watch(tools=True):
