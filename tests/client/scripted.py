@@ -91,6 +91,7 @@ class Scripted:
     async def hang_up(self) -> None:
         assert self._transport is not None
         await self._transport.close()
+        self._ended.set()
 
     async def next(self, method: str | None) -> Any:
         """The next message of this method (None: an answer); those before it are passed over."""
