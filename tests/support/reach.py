@@ -28,7 +28,7 @@ from mcp_gen.transports.streams import StreamTransport
 from mcp_wire.profile import Profile
 from tests.client.scripted import Recorded
 from tests.support.posted import Serves, posted
-from tests.support.web import serving
+from tests.support.web import Web, serving
 
 __all__ = ["Reach", "Reached"]
 
@@ -43,11 +43,18 @@ class Reached:
     target: Any
     sent_bytes: Callable[[], list[bytes]]
     kept: _Kept | None = None
+    at: Web | None = None
     sessions: list[ClientSession] = field(default_factory=list)
 
     @property
     def session(self) -> ClientSession:
         return self.sessions[0]
+
+    @property
+    def web(self) -> Web:
+        """What has come over HTTP."""
+        assert self.at
+        return self.at
 
     @property
     def connections(self) -> int:
@@ -158,7 +165,7 @@ async def _http(server: Serves, revision: str) -> AsyncIterator[Reached]:
             # What is posted to the address of a stream only asks whether it takes messages.
             return [one.body for one in web.got if one.body and one.path != "/sse"]
 
-        yield Reached(Client("test", "1.0.0"), url, sent)
+        yield Reached(Client("test", "1.0.0"), url, sent, at=web)
 
 
 class _Kept(Recorded):
