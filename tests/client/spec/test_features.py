@@ -48,18 +48,6 @@ async def test_a_result_of_the_wrong_shape_is_an_error(reach: Reach, wrong: Any)
             await reached.session.call_tool("t")
 
 
-@requirement("tools:client:annotations")
-async def test_what_a_tool_says_of_itself_does_not_repeat_a_call(reach: Reach) -> None:
-    says = tool(annotations={"idempotentHint": True, "readOnlyHint": True})
-    server = far(reach, {"tools/list": listed(reach, tools=[says])})
-    async with reach(server, restart=False) as reached:
-        await reached.session.list_tools()
-        call = asyncio.create_task(reached.session.call_tool("t", timeout_s=0.05))
-        with pytest.raises(McpGenError):
-            await call
-        assert len(reached.asked("tools/call")) == 1
-
-
 def promising(reach: Reach, schema: Any, data: Any = None) -> Scripted:
     """A server whose tool promises data of a schema, and returns this."""
     return far(
