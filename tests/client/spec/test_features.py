@@ -403,8 +403,9 @@ async def test_a_new_connection_is_asked_anew_to_tell_of_changes(reach: Reach) -
 @pytest.mark.parametrize("method", ["ping", "roots/list", "sampling/createMessage"])
 async def test_a_client_sends_no_answer(reach: Reach, method: str) -> None:
     assert mcp_wire.profile(reach.revision).asks_client == "input_required"
-    server = far(reach)
+    server = far(reach, {"tools/list": listed(reach, tools=[])})
     async with reach(server, Client("test", roots=["file:///a"])) as reached:
         async with in_a_call(reached, server):
             server.send(id="q", method=method)
+        await reached.session.list_tools()  # what was sent before has come
         assert reached.answers() == []
