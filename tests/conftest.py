@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import watch
 from tests.support.loop import run_clean
-from tests.support.requirement import cells, revisions_of
+from tests.support.requirement import cells, reaches, revisions_of
 
 watch.install()
 
@@ -50,6 +50,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ids = _marked(metafunc, "requirement")
     if "connect" in metafunc.fixturenames:
         metafunc.parametrize("connect", cells(ids, _marked(metafunc, "not_over")), ids=str)
+    elif "reach" in metafunc.fixturenames:
+        metafunc.parametrize("reach", reaches(ids, _marked(metafunc, "not_over")), ids=str)
     elif ids and "revision" in metafunc.fixturenames:
         revisions, given = revisions_of(ids), _given(metafunc, "revision")
         if given is None:

@@ -323,6 +323,8 @@ class ClientSession(AtRevision, ServerCaller):
         self, wanted: latest.SubscriptionFilter, opened: Callable[[RequestId], None]
     ) -> None:
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
+        if self._link.is_lost:
+            await self._restart(self._link)
         outlet = self._link.listening(opened)
         asking = ClientAsking(
             self._link, self.profile, self._results_at, self, self._identity, self.cache, outlet

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from mcp_gen.core.connection import Event, Noticed, Requested
+    from mcp_gen.core.connection import Batch, Event, Noticed, Requested
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.notices import Act
@@ -301,13 +301,25 @@ class ClientLink(Link):
         route = self.routes.get(event.method)
         # What a server may ask only inside of a result has a route too.
         if route is None or not route.method.from_server:
-            error = MethodNotFound(f"this client does not offer `{event.method}`")
-            self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
+            self._refuse(event)
             return
         if self.on_odd is not None and self.profile is not None:
             self._look_over(event.method, event.params, self.profile)
         run = self._run(route, event)
         self._connection.in_flight[event.id] = self.loop.create_task(run)
+
+    def _refuse(self, event: Requested) -> None:
+        """The server asks what it may not, or what this client does not offer."""
+        _log.warning("the server asks for `%s`, which is not offered", event.method)
+        self._odd(event.method, "$.method", "not for a server to ask this client")
+        error = MethodNotFound(f"this client does not offer `{event.method}`")
+        self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
+
+    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
+        # Where servers ask inside of results, clients send no answers at all:
+        # https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
+        if self.profile is None or self.profile.asks_client == "server_request":
+            super()._send(answer, batch)
 
     async def _run(self, route: Route[Any], event: Requested) -> None:
         answer: bytes | None = None

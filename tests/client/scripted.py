@@ -73,6 +73,11 @@ class Scripted:
             result = {"resultType": "complete", **result}
         return {"result": result}
 
+    async def left(self) -> None:
+        """Wait until the client has hung up."""
+        async with asyncio.timeout(WAIT_S):
+            await self._ended.wait()
+
     async def serve(self, transport: Duplex) -> None:
         self._transport = transport
         await transport.start(self)
@@ -86,6 +91,7 @@ class Scripted:
     async def hang_up(self) -> None:
         assert self._transport is not None
         await self._transport.close()
+        self._ended.set()
 
     async def next(self, method: str | None) -> Any:
         """The next message of this method (None: an answer); those before it are passed over."""

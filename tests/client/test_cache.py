@@ -12,6 +12,7 @@ from mcp_gen.client.cache import ResponseCache
 from mcp_gen.types import ListToolsResult, ReadResourceResult
 from tests.client.using import using
 from tests.support.frames import ALL, PER_REQUEST
+from tests.support.requirement import requirement
 from tests.support.scripted import Scripted, opening
 
 HINTING = [one for one in ALL if mcp_wire.profile(one).cache_hints]
@@ -173,6 +174,7 @@ def kept(cache: ResponseCache, cursor: str | None = None, **meta: Any) -> Any:
     return cache.get(slot)
 
 
+@requirement("caching:client:positive", "caching:client:expired")
 def test_a_result_is_good_for_its_time_and_not_longer() -> None:
     clock = Clock()
     cache = clock.cache()
@@ -198,6 +200,7 @@ def test_what_a_request_says_of_itself_makes_no_difference() -> None:
     assert kept(cache, "another") is None
 
 
+@requirement("caching:client:contexts")
 def test_private_results_are_for_whom_they_were_asked() -> None:
     clock = Clock()
     cache = clock.cache()

@@ -15,6 +15,7 @@ from mcp_gen import CacheHints, Client, Context, RequestTimeout, Server, Session
 from mcp_gen.client.session import ClientSession
 from tests.client.scripted import client_violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, STREAMABLE, every_revision
+from tests.support.requirement import requirement
 from tests.support.talker import soon
 from tests.support.web import Web, serving
 
@@ -120,6 +121,7 @@ async def test_progress_arrives_before_the_result(revision: str) -> None:
         assert seen == [1, 2]
 
 
+@requirement("http:client:cancels")
 @every_revision
 async def test_a_call_that_is_cancelled_is_cancelled_at_the_server(revision: str) -> None:
     tools = Tools()
@@ -190,6 +192,7 @@ async def test_the_server_is_ready_before_it_is_asked_anything(revision: str) ->
         assert said == ["initialize", "notifications/initialized", "tools/list"]
 
 
+@requirement("http:client:session:deleted")
 @with_sessions
 async def test_a_session_is_ended_at_the_server(revision: str) -> None:
     async with connected(revision) as (session, web):
@@ -215,6 +218,7 @@ async def test_a_stream_is_opened_for_what_belongs_to_no_request(revision: str) 
         await soon(changed)
 
 
+@requirement("http:client:names-encoded")
 @pytest.mark.parametrize("name", ["grüße", " a", "=?base64?YQ==?=", "tab\there"])
 async def test_a_name_that_no_header_can_hold_is_encoded(name: str) -> None:
     async with connected(PER_REQUEST) as (session, web):
@@ -282,6 +286,7 @@ async def test_a_user_in_the_url_is_named_in_a_header() -> None:
         assert "@" not in web.got[0].headers["host"]
 
 
+@requirement("caching:client:contexts")
 @pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
 async def test_what_was_kept_for_one_user_is_not_given_to_another(kind: str) -> None:
     user = "Ann"
@@ -319,6 +324,7 @@ async def test_a_client_that_is_given_sends_everything_and_stays_open(revision: 
 # --- sessions that end, and streams that break ---
 
 
+@requirement("http:client:polls")
 @pytest.mark.parametrize("revision", [one for one in ALL if mcp_wire.profile(one).polls_streams])
 async def test_a_client_comes_back_for_an_answer_when_the_server_hangs_up(revision: str) -> None:
     async with connected(revision) as (session, web):
@@ -327,6 +333,7 @@ async def test_a_client_comes_back_for_an_answer_when_the_server_hangs_up(revisi
         assert "last-event-id" in web.by("GET")[-1].headers
 
 
+@requirement("http:client:session:anew")
 @with_sessions
 async def test_a_session_that_the_server_has_ended_begins_anew(revision: str) -> None:
     async with connected(revision) as (session, web):
@@ -382,6 +389,7 @@ async def test_what_a_server_speaks_is_remembered() -> None:
         assert len(web.asked("initialize")) == 2
 
 
+@requirement("lifecycle:client:versions:remembered")
 async def test_what_is_remembered_is_forgotten_when_it_is_wrong() -> None:
     async with Client("test") as client:
         async with serving(Tools(PER_REQUEST).app()) as web:
@@ -416,6 +424,11 @@ async def said(ctx: Any, arguments: Any) -> str:
 REGION = {"type": "string", "x-mcp-header": "Region"}
 
 
+@requirement(
+    "http:client:param-headers",
+    "http:client:param-headers:omitted",
+    "http:client:param-headers:encoded",
+)
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
@@ -424,6 +437,7 @@ REGION = {"type": "string", "x-mcp-header": "Region"}
         ({"region": "süd"}, "=?base64?c8O8ZA==?="),
         ({"region": " eu"}, "=?base64?IGV1?="),
         ({"region": "=?base64?"}, "=?base64?"),
+        ({"region": "=?base64?eA==?="}, "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
         ({"region": None}, None),
         ({}, None),
     ],
@@ -443,6 +457,7 @@ async def test_headers_repeat_the_arguments_that_a_schema_marks(
         assert "mcp-param-other" not in headers
 
 
+@requirement("http:client:param-headers")
 @pytest.mark.parametrize(
     ("kind", "value", "wanted"),
     [("boolean", True, "true"), ("boolean", False, "false"), ("integer", 42, "42")],
@@ -460,6 +475,7 @@ async def test_other_kinds_of_arguments_are_written_as_json_writes_them(
         assert web.asked("tools/call")[0].headers["mcp-param-it"] == wanted
 
 
+@requirement("http:client:param-headers:again")
 async def test_a_tool_whose_schema_is_not_known_yet_is_looked_up_when_it_refuses() -> None:
     tools = Tools()
     tools.server.add_tool(marked("where", region=REGION), said)

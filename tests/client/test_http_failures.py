@@ -30,6 +30,7 @@ from mcp_gen.transports.http_client import HttpTransport
 from mcp_gen.transports.sse_client import SseTransport
 from tests.client.scripted import opening
 from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST
+from tests.support.requirement import requirement
 from tests.support.talker import soon
 from tests.support.web import Got, Line, Web, scripted_web
 
@@ -339,6 +340,7 @@ async def test_a_redirect_within_an_origin_is_followed() -> None:
         assert (await session.call_tool("t")).content[0].text == "/other/"
 
 
+@requirement("base:client:batches")
 @pytest.mark.parametrize("revision", BATCHING)
 async def test_an_answer_in_an_array_is_read_where_the_revision_has_arrays(revision: str) -> None:
     note = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
@@ -374,7 +376,8 @@ async def test_a_stream_that_stays_open_behind_the_answer_keeps_nobody_waiting()
         assert (await session.call_tool("t")).content[0].text == "ok"
 
 
-async def test_a_stream_that_breaks_is_taken_up_where_it_broke() -> None:
+@requirement("http:client:resumes", "http:client:retry")
+async def test_a_stream_that_breaks_is_taken_up_where_it_broke(revision: str) -> None:
     asked: list[Got] = []
     waited: list[float] = []
     loop = asyncio.get_running_loop()
@@ -396,7 +399,7 @@ async def test_a_stream_that_breaks_is_taken_up_where_it_broke() -> None:
         else:
             await line.raw(data(result(asked[0]), id="three"))
 
-    async with session_with(speaks(HANDSHAKE, breaks, resumes), HANDSHAKE) as (session, web):
+    async with session_with(speaks(revision, breaks, resumes), revision) as (session, web):
         assert (await session.call_tool("t")).content[0].text == "ok"
         gets = [one for one in web.by("GET") if "last-event-id" in one.headers]
         assert [one.headers["last-event-id"] for one in gets] == ["one", "two"]
@@ -435,6 +438,7 @@ async def test_a_stream_that_always_breaks_is_given_up(monkeypatch: pytest.Monke
                 await session.call_tool("t")
 
 
+@requirement("http:client:asked-anew")
 async def test_no_stream_is_taken_up_where_the_revision_has_no_such_thing() -> None:
     async def breaks(got: Got, line: Line) -> None:
         await line.head(200, EVENTS)
@@ -542,6 +546,7 @@ async def test_a_server_that_ends_every_session_is_not_asked_for_ever() -> None:
         assert len(web.asked("initialize")) == 2
 
 
+@requirement("http:client:asked-anew")
 async def test_a_read_is_made_again_where_its_stream_broke() -> None:
     script = speaks(PER_REQUEST, is_silent)
     asked: list[Got] = []
@@ -701,6 +706,7 @@ async def test_a_server_is_asked_for_a_handshake_if_its_answer_to_the_question_i
         assert len(web.asked("server/discover")) == 1
 
 
+@requirement("http:client:refusals")
 @pytest.mark.parametrize(
     ("does", "kind"), [(asks_who, HttpError), (sends_it_elsewhere, TransportError)]
 )
@@ -713,6 +719,7 @@ async def test_a_server_is_not_asked_again_if_its_answer_to_the_question_is(
         assert len(web.got) == 1
 
 
+@requirement("http:client:refusals")
 @pytest.mark.parametrize("code", [-32020, -32021])
 async def test_an_error_that_only_the_newest_revision_has_is_no_reason_for_a_handshake(
     code: int,
@@ -752,6 +759,7 @@ async def test_a_server_that_starts_slowly_is_asked_again_where_it_refuses_the_h
         assert session.revision == PER_REQUEST
 
 
+@requirement("http:client:refusals")
 async def test_a_server_that_refuses_the_first_question_is_asked_once_more() -> None:
     script = speaks(PER_REQUEST, is_silent)
     refused: list[Got] = []

@@ -26,6 +26,7 @@ from mcp_gen.core.transport import Duplex
 from mcp_gen.types import ElicitResult, Tool
 from tests.client.managing import AT_ONCE, Wire, managing, named_server
 from tests.support.frames import PER_REQUEST, every_revision
+from tests.support.requirement import requirement
 
 REFUSED = TransportError("not today")
 
@@ -60,6 +61,7 @@ def two(**options: Any) -> dict[str, Any]:
 # --- names and calls ---
 
 
+@requirement("tools:client:names:many-servers")
 @every_revision
 async def test_tools_of_all_servers_are_listed_and_called_by_name(revision: str) -> None:
     async with managing(two(revisions=(revision,))) as (manager, _):
@@ -365,6 +367,7 @@ async def test_a_server_that_cannot_be_reached_when_it_is_added_says_so_in_its_s
     assert (status.state, status.error) == ("failed", REFUSED)
 
 
+@requirement("tools:client:names:many-servers")
 async def test_two_servers_of_one_part_get_names_of_their_own() -> None:
     servers = {"a b": named_server("first"), "a_b": named_server("second")}
     async with managing(servers) as (manager, _):

@@ -14,6 +14,7 @@ from mcp_gen.core.transport import Duplex
 from tests.client.scripted import Scripted
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
+from tests.support.requirement import requirement
 
 HINTING = [one for one in ALL if "annotations" in mcp_wire.types(one).Tool.__struct_fields__]
 DIES = "dies"
@@ -80,6 +81,7 @@ async def test_a_read_is_made_again_once(revision: str) -> None:
     assert server.begun == 2
 
 
+@requirement("tools:client:annotations")
 @every_revision
 async def test_a_call_is_not_made_again(revision: str) -> None:
     server = Lives(revision, {"tools/call": DIES}, {"tools/list": tools(True), "tools/call": DONE})
@@ -99,6 +101,7 @@ async def test_a_call_is_made_again_if_the_caller_and_the_tool_allow_it(revision
         assert (await session.call_tool("t", retry=True)).content[0].text == "done"
 
 
+@requirement("tools:client:annotations")
 @every_revision
 @pytest.mark.parametrize("idempotent", [None, False])
 async def test_a_call_of_a_tool_that_does_not_allow_it_is_not_made_again(
@@ -195,6 +198,7 @@ server.run("stdio")
 """
 
 
+@requirement("stdio:client:restarts")
 async def test_a_command_that_exits_ends_the_call_with_its_status_and_is_started_again() -> None:
     command = [sys.executable, "-c", SERVER]
     async with using(Client("c"), command, PER_REQUEST) as session:

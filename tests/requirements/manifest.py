@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -43,16 +44,16 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
     """One demand, in our words.
 
-    `applies` says whom it binds: an author is who writes a server with this library, and does what
-    no library can do. `unmet` says why a demand on the server is not met, `untested` why no test
-    could show that it is.
+    `applies` says whom it binds. An author is who writes a server with this library, a host who
+    writes an application with its client: they do what no library can do. `unmet` says why a demand
+    on our server or client is not met, `untested` why no test could show that it is.
     """
 
     id: str
     level: Literal["must", "should"]
     says: str
     at: tuple[Place, ...]
-    applies: Literal["server", "author", "client", "other"] = "server"
+    applies: Literal["server", "author", "client", "host", "other"] = "server"
     transport: Literal["any", "stdio", "http"] = "any"
     unmet: str = ""
     untested: str = ""
@@ -63,9 +64,14 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(sorted({revision for place in self.at for revision in place.revisions}))
 
     @property
+    def binds_us(self) -> bool:
+        """Whether it binds what this library is: its server or its client."""
+        return self.applies in {"server", "client"}
+
+    @property
     def for_tests(self) -> bool:
         """Whether a test can show that it is met."""
-        return self.applies == "server" and not (self.unmet or self.untested)
+        return self.binds_us and not (self.unmet or self.untested)
 
     @property
     def due(self) -> bool:
@@ -124,10 +130,10 @@ def pending() -> frozenset[str]:
     return frozenset(msgspec.toml.decode(data, type=_Pending).pending)
 
 
-def words_by_page() -> Counter[tuple[str, str]]:
-    """How many MUST and SHOULD of each page, by revision and path, the rows stand for."""
+def words_by_page(of: Iterable[Requirement]) -> Counter[tuple[str, str]]:
+    """How many MUST and SHOULD of each page, by revision and path, some rows stand for."""
     found: Counter[tuple[str, str]] = Counter()
-    for row in rows():
+    for row in of:
         for place in row.at:
             for revision in place.revisions:
                 found[revision, place.page] += place.words

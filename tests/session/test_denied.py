@@ -15,6 +15,7 @@ from tests.support.frames import every_revision
 from tests.support.raw import talking
 
 ALL = mcp_wire.REVISIONS
+IN_RESULTS = "input_required"
 FOREIGN = ["no/such/method", "", "Tools/List", "tools/list/", "__init__", "offers"]
 
 
@@ -26,7 +27,11 @@ def lacked(revision: str, *, side: str) -> list[str]:
 
 
 def each_lacked(side: str) -> Any:
-    found = [(revision, name) for revision in ALL for name in lacked(revision, side=side)]
+    # Where servers ask inside of results, clients send no answers at all.
+    answering = [
+        one for one in ALL if side == "server" or mcp_wire.profile(one).asks_client != IN_RESULTS
+    ]
+    found = [(revision, name) for revision in answering for name in lacked(revision, side=side)]
     return pytest.mark.parametrize(("revision", "method"), found)
 
 

@@ -12,10 +12,12 @@ import pytest
 import mcp_wire
 from tests.requirements.manifest import Requirement, requirements
 from tests.support.connect import Connect
+from tests.support.reach import Reach
 
-__all__ = ["Named", "cells", "named_in", "not_over", "requirement", "revisions_of"]
+__all__ = ["Named", "cells", "named_in", "not_over", "reaches", "requirement", "revisions_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
 
 TRANSPORTS = ("memory", "stdio", "http")
 
@@ -32,7 +34,8 @@ def requirement(*ids: str) -> Callable[[F], F]:
     """Marks a test as one of these requirements.
 
     A test that takes `connect` runs over every transport and at every revision that all of them
-    apply to; one that takes `revision` instead, at every revision that one of them applies to.
+    apply to; one that takes `revision` instead, at every revision that one of them applies to. So
+    does one that takes `reach`, and over every transport that one of them applies to.
 
     Raises:
         LookupError: there is no such requirement, or none that a test could show.
@@ -42,7 +45,9 @@ def requirement(*ids: str) -> Callable[[F], F]:
         if row is None:
             raise LookupError(f"requirement {id!r}: no row of tests/requirements has this id")
         if not row.for_tests:
-            raise LookupError(f"requirement {id!r} binds no server, or its row says it has no test")
+            raise LookupError(
+                f"requirement {id!r} binds no server and no client, or its row says it has no test"
+            )
     mark: Callable[[F], F] = pytest.mark.requirement(*ids)
     return mark
 
@@ -65,16 +70,33 @@ def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
     rows = [requirements()[id] for id in ids]
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
     found = [Connect(over, one) for over in _transports(rows) for one in revisions]
-    for cell in without:
-        if not any(str(one).startswith(cell) for one in found):
-            raise LookupError(f"not over {cell!r}: expected one of {', '.join(map(str, found))}")
-    return [one for one in found if not str(one).startswith(without)]
+    return _left(found, without)
+
+
+def reaches(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Reach]:
+    """Where a test of what these requirements demand of clients runs.
+
+    Raises:
+        LookupError: it would not run there anyway.
+    """
+    rows = [requirements()[id] for id in ids]
+    any_way = any(row.transport == "any" for row in rows)
+    ways = TRANSPORTS if any_way else _transports(rows)
+    found = [Reach(over, one) for over in ways for one in revisions_of(ids)]
+    return _left(found, without)
 
 
 def revisions_of(ids: tuple[str, ...]) -> list[str]:
     """Every revision that one of these requirements stands in."""
     rows = [requirements()[id] for id in ids]
     return [one for one in mcp_wire.REVISIONS if any(one in row.revisions for row in rows)]
+
+
+def _left(found: list[C], without: tuple[str, ...]) -> list[C]:
+    for cell in without:
+        if not any(str(one).startswith(cell) for one in found):
+            raise LookupError(f"not over {cell!r}: expected one of {', '.join(map(str, found))}")
+    return [one for one in found if not str(one).startswith(without)]
 
 
 def _transports(rows: list[Requirement]) -> tuple[str, ...]:

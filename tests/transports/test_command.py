@@ -17,6 +17,7 @@ from mcp_gen.compat.recording import RecordingTransport
 from mcp_gen.transports import command
 from mcp_gen.transports.command import CommandTransport
 from tests.support.frames import HANDSHAKE, each_lifecycle, server_violations
+from tests.support.requirement import requirement
 
 WAIT_S = 30.0
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart_server.py"
@@ -274,6 +275,7 @@ async def test_sending_to_a_command_that_has_ended_does_nothing() -> None:
 # --- being ended ---
 
 
+@requirement("lifecycle:client:shutdown")
 async def test_a_command_that_ends_with_its_stdin_gets_no_signal() -> None:
     async with running(python(POLITE)) as (transport, started):
         await transport.close()
@@ -288,6 +290,7 @@ async def test_what_was_sent_is_read_before_stdin_ends() -> None:
         assert started.log() == "read 1\nread 2\nend of stdin\n"
 
 
+@requirement("lifecycle:client:shutdown")
 async def test_a_command_that_ignores_the_end_of_its_stdin_gets_sigterm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -297,6 +300,7 @@ async def test_a_command_that_ignores_the_end_of_its_stdin_gets_sigterm(
         assert started.log() == "SIGTERM\n"
 
 
+@requirement("lifecycle:client:shutdown")
 async def test_a_command_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     ignoring_stdin(monkeypatch)
     async with running(python(IGNORES_SIGTERM)) as (transport, started):
