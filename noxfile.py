@@ -73,12 +73,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Sessions in memory for 30 s, HTTP for 10 minutes: no answer lost, nothing left over.
+    """Sessions for 30 s, HTTP for 10 minutes, a manager for 1: no answer lost, nothing left over.
 
     `-- http --seconds 30` runs one of them, or for a shorter time.
     """
     install(session, "test", project=True)
-    for words in [session.posargs] if session.posargs else [["memory"], ["http"]]:
+    for words in [session.posargs] if session.posargs else [["memory"], ["http"], ["manager"]]:
         session.run("python", "-m", "tests.soak", *words)
 
 

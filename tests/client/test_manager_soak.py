@@ -1,10 +1,10 @@
-"""The soak of a manager in short: `python -m tests.manager_soak` is the long one."""
+"""The soak of a manager in short: `python -m tests.soak manager` is the long one."""
 
 from __future__ import annotations
 
 import time
 
-from tests.manager_soak import Size, soak
+from tests.soak.manager import Size, soak
 
 
 async def test_many_servers_at_once_give_no_wrong_answer_while_some_fail_and_one_restarts() -> None:

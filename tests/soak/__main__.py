@@ -1,4 +1,4 @@
-"""`python -m tests.soak [memory|http] --seconds N`: see `nox -s soak`."""
+"""`python -m tests.soak [memory|http|manager] --seconds N`: see `nox -s soak`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from contextlib import nullcontext
 
 from rich.console import Console
 
-from tests.soak import http, memory
+from tests.soak import http, manager, memory
 
 LINE_EVERY_S = 10.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("kind", nargs="?", choices=["memory", "http"], default="memory")
-    parser.add_argument("--seconds", type=float, help="how long; 30 in memory, 600 over HTTP")
+    parser.add_argument("kind", nargs="?", choices=["memory", "http", "manager"], default="memory")
+    parser.add_argument("--seconds", type=float, help="how long; 30, over HTTP 600, manager 60")
     parser.add_argument("--sessions", type=int, default=200, help="at once, in memory")
     parser.add_argument("--clients", type=int, default=32, help="at once, over HTTP")
-    parser.add_argument("--seed", type=int, help="what chance is made of, over HTTP")
+    parser.add_argument("--seed", type=int, help="what chance is made of")
     parser.add_argument("--json", action="store_true", help="print the report for a script")
     asked = parser.parse_args()
     if asked.kind == "memory":
         return memory.run(asked.seconds or 30.0, asked.sessions, as_json=asked.json)
     seed = random.randrange(10**6) if asked.seed is None else asked.seed
+    if asked.kind == "manager":
+        return manager.run(asked.seconds or 60.0, seed, as_json=asked.json)
     return over_http(http.Plan.of(seed, asked.seconds or 600.0, asked.clients), as_json=asked.json)
 
 

@@ -1,6 +1,6 @@
 """A manager over 20 servers for a while: no answer may be wrong, and no error unforeseen.
 
-`python -m tests.manager_soak --seconds 60 [--seed N] [--json]`. Servers of every revision in
+`python -m tests.soak manager --seconds 60 [--seed N] [--json]`. Servers of every revision in
 memory, behind commands, and over HTTP; one that has other tools all the time; one that is killed
 every second; and three that fail, each in its own way: it ends at once, it never answers, nobody is
 there.
@@ -8,7 +8,6 @@ there.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import gc
@@ -106,7 +105,7 @@ def a_server(name: str, revisions: tuple[str, ...] = mcp_wire.REVISIONS) -> Serv
 
 def command(name: str, revision: str) -> ServerConfig:
     code = (
-        "import sys; from tests.manager_soak import a_server; "
+        "import sys; from tests.soak.manager import a_server; "
         "a_server(sys.argv[1], (sys.argv[2],)).run('stdio')"
     )
     return ServerConfig(command=sys.executable, args=["-c", code, name, revision])
@@ -347,32 +346,23 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, help="what chance is made of")
-    parser.add_argument("--json", action="store_true", help="print the report for a script")
-    asked = parser.parse_args()
-    seed = random.randrange(10**6) if asked.seed is None else asked.seed
-    print(f"{asked.seconds:g} s, --seed {seed}", file=sys.stderr)
+def run(seconds: float, seed: int, *, as_json: bool) -> int:
+    """Run the soak, and print what came of it; 1 if something is wrong."""
+    print(f"{seconds:g} s, --seed {seed}", file=sys.stderr)
     end: list[float] = []
 
     def goes_on() -> bool:
         # Counted from when all servers have been tried.
         if not end:
-            end.append(time.monotonic() + asked.seconds)
+            end.append(time.monotonic() + seconds)
         return time.monotonic() < end[0]
 
     report = asyncio.run(soak(goes_on, Size(), seed, sample_s=10.0, tell=_tell))
     for wrong in report.wrong[:20]:
         print(f"wrong: {wrong}", file=sys.stderr)
-    if asked.json:
+    if as_json:
         print(json.dumps(vars(report)))
     else:
         print(report.line())
         print("good" if not report.wrong else f"{len(report.wrong)} wrong")
     return bool(report.wrong)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
