@@ -35,19 +35,21 @@ def errors_that_are_kept() -> list[BaseException]:
 @every_revision
 @pytest.mark.usefixtures("silent")
 async def test_nothing_is_kept_of_a_message_that_was_refused(revision: str, caplog: Any) -> None:
+    before = errors_that_are_kept()
     async with talking(Talker().server, revision) as client:
         client.send(*MALFORMED)
         await client.ask(client.speaker.call("after", "echo", text="a"))
-        assert errors_that_are_kept() == []
+        assert [one for one in errors_that_are_kept() if one not in before] == []
 
 
 @with_sessions
 @pytest.mark.usefixtures("silent")
 async def test_nothing_is_kept_of_a_message_that_was_refused_in_a_session(revision: str) -> None:
+    before = errors_that_are_kept()
     async with surfing(Talker().server.asgi(), revision) as client:
         for message in MALFORMED:
             await request(client.app, message, client.session)
-        assert errors_that_are_kept() == []
+        assert [one for one in errors_that_are_kept() if one not in before] == []
 
 
 class Store(MemoryEventStore):
