@@ -98,7 +98,8 @@ class Encoded(Struct, gc=False):
     json: Raw
 
 
-class Call(Struct, Generic[C], gc=False, eq=False):
+# Seen by the collector: a POST whose client has gone holds its calls, and they hold the POST.
+class Call(Struct, Generic[C], eq=False):
     """One request, ready to be run, and how far it is."""
 
     id: RequestId
