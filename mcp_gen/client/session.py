@@ -274,16 +274,14 @@ class ClientSession(AtRevision, ServerCaller):
             "input_responses": input_responses,
             "request_state": request_state,
         }
+        method = ServerCaller.call_tool.__name__
+        ask = partial(self._ask, method, fields, meta=meta, timeout_s=timeout_s, progress=progress)
         try:
-            result = await self._ask(
-                "call_tool", fields, meta=meta, timeout_s=timeout_s, progress=progress
-            )
+            result = await ask()
         except SessionLost:
             if not retry or self.restart is None or not await self._is_idempotent(name):
                 raise
-            result = await self._ask(
-                "call_tool", fields, meta=meta, timeout_s=timeout_s, progress=progress
-            )
+            result = await ask()
         return result if returns is None else await self._returns.read(name, result, returns)
 
     async def _is_idempotent(self, name: str) -> bool:
@@ -332,7 +330,7 @@ class ClientSession(AtRevision, ServerCaller):
         requests = import_module(f"{self.profile.module}.requests")
         once = AtRevision(self.profile, requests.ToServer(asking), self._meta)
         await once._ask(
-            "subscriptions_listen",
+            ServerCaller.subscriptions_listen.__name__,
             {"notifications": wanted},
             meta=None,
             timeout_s=None,

@@ -54,7 +54,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
     async def read(
         self,
         max_bytes: int,
-        timeout: float | None = None,  # noqa: ASYNC109
+        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
     ) -> bytes:
         """What has come, once something has; nothing at the end."""
         if self._unsent:
@@ -64,7 +64,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
     async def write(
         self,
         buffer: bytes,
-        timeout: float | None = None,  # noqa: ASYNC109
+        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
     ) -> None:
         """Queue, or send where it is much."""
         self._unsent.append(buffer)
@@ -89,7 +89,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109
+        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
     ) -> httpcore2.AsyncNetworkStream:
         """The same connection, encrypted.
 

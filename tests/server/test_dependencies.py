@@ -387,6 +387,10 @@ async def given_up(server: Server, stages: Stages, revision: str) -> None:
         assert not stages.closed.is_set()
         stages.go_on.set()
         await stages.closed.wait()
+    # It is a thread that says so: whoever waits for this thread hears of its end a little later.
+    waiting = asyncio.all_tasks() - {asyncio.current_task()}
+    if waiting:
+        await asyncio.wait(waiting, timeout=WAIT_S)
 
 
 @each_lifecycle

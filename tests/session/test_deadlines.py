@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 from mcp_gen.core.errors import RequestTimeout
@@ -24,11 +25,7 @@ class Clock:
         self.timers.append(timer)
         self.timers.sort(key=lambda one: one[0])
 
-        class Handle:
-            def cancel(handle) -> None:  # noqa: N805
-                self.timers.remove(timer)
-
-        return Handle()
+        return SimpleNamespace(cancel=lambda: self.timers.remove(timer))
 
     def pass_until(self, now: float) -> None:
         while self.timers and self.timers[0][0] <= now:

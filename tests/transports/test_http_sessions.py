@@ -382,6 +382,7 @@ async def test_who_could_make_room_is_not_looked_for_each_time() -> None:
     assert (await request(app, OLD.initialize(7))).status == 503
     silent_for(talker.server, 100)
     assert (await request(app, OLD.initialize(7))).status == 503
+    # As after the second in which nobody is looked for, which is not waited for here.
     app._exchange._sessions._full_until_s = 0  # type: ignore[attr-defined]
     other = await begin(app, OLD)
     assert (await request(app, OLD.request(1, "ping"), session)).status == 404
