@@ -73,28 +73,19 @@ def _run_http(
         print(f"{name}: {url}", file=sys.stderr)
 
     if reload:
+        from mcp_gen.cli.reloading import serve_reloaded
+
         announce(url_at(host, port, "/mcp"))
-        _serve_reloaded(target, host, port)
+        os.environ[TARGET] = target
+        serve_reloaded(f"{__name__}:{reloaded_app.__name__}", folder_of(target), host, port)
     else:
         run_http(server.asgi(), host, port, listening=announce)
 
 
-def _serve_reloaded(target: str, host: str, port: int) -> None:
-    """Watch, and serve in a process that is started anew: uvicorn knows how."""
-    import uvicorn
-
-    os.environ[TARGET] = target
-    uvicorn.run(
-        f"{__name__}:{reloaded_app.__name__}",
-        factory=True,
-        host=host,
-        port=port,
-        log_level="warning",
-        reload=True,
-        reload_dirs=[str(folder_of(target))],
-    )
-
-
 def reloaded_app() -> Any:
     """The ASGI app of the target, in a process that is started anew when code changes."""
-    return load(os.environ[TARGET]).asgi()
+    try:
+        return load(os.environ[TARGET]).asgi()
+    except McpGenError as error:
+        print(f"mcp-gen run: {error}; started anew when that changes", file=sys.stderr)
+        raise SystemExit(1) from None

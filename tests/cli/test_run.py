@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -271,18 +272,47 @@ def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
         ends(process)
 
 
-def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:
+@contextmanager
+def reloaded(path: Path) -> Iterator[tuple[int, Child]]:
+    """A server that is started anew when its code changes, and its port."""
     port = free_port()
-    path = write("one.py", ONE)
     with started(mcp_gen("run", path, "--http", "--reload", "--port", str(port))) as process:
-        assert asked(port) == "red"
-        path.write_text(ONE.replace('"red"', '"green"'))
-        # Within the resolution of the file's time, two versions would look alike.
-        os.utime(path, (time.time() + 5, time.time() + 5))
-        deadline = time.monotonic() + WAIT_S
-        while asked(port) != "green":
-            assert time.monotonic() < deadline
+        yield port, process
         ends(process)
+
+
+def says_at_last(port: int, color: str) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while (last := asked(port)) != color:
+        assert time.monotonic() < deadline, f"still {last}"
+        time.sleep(0.05)
+
+
+def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:
+    path = write("one.py", ONE)
+    with reloaded(path) as (port, _):
+        says_at_last(port, "red")
+        path.write_text(ONE.replace("red", "green"))
+        says_at_last(port, "green")
+
+
+def test_an_older_copy_of_a_file_counts_as_a_change(write: Write) -> None:
+    path, copy = write("one.py", ONE), write("copy.txt", ONE.replace("red", "tan"))
+    os.utime(copy, (1e9, 1e9))
+    with reloaded(path) as (port, _):
+        says_at_last(port, "red")
+        copy.replace(path)
+        says_at_last(port, "tan")
+
+
+def test_code_that_cannot_be_loaded_is_waited_for(write: Write) -> None:
+    path = write("one.py", ONE)
+    with reloaded(path) as (port, process):
+        says_at_last(port, "red")
+        path.write_text("server = (")
+        process.says("'(' was never closed")
+        path.write_text(ONE.replace("red", "green"))
+        says_at_last(port, "green")
 
 
 def test_the_speaker_of_the_tests_has_a_handshake() -> None:
