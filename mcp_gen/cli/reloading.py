@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from socket import socket
 from typing import TypeAlias
@@ -30,10 +31,16 @@ class Reloader(BaseReload):
     """
 
     def __init__(
-        self, config: uvicorn.Config, target: Callable[[list[socket] | None], None], bound: socket
+        self,
+        config: uvicorn.Config,
+        target: Callable[[list[socket] | None], None],
+        bound: socket,
+        folder: Path,
     ) -> None:
         super().__init__(config, target, [bound])
         self.reloader_name = "mcp-gen"
+        self._folder = folder
+        self._seen: Seen = {}
         self._seen = self._look()
 
     def should_restart(self) -> list[Path] | None:
@@ -46,13 +53,13 @@ class Reloader(BaseReload):
 
     def _look(self) -> Seen:
         seen: Seen = {}
-        for folder in self.config.reload_dirs:
-            for path in folder.rglob("*.py"):
-                try:
+        try:
+            for path in self._folder.rglob("*.py"):
+                with suppress(FileNotFoundError):
                     found = path.stat()
-                except OSError:  # gone again
-                    continue
-                seen[path] = found.st_mtime_ns, found.st_size
+                    seen[path] = found.st_mtime_ns, found.st_size
+        except OSError:  # a folder that went while it was read: the next look will tell
+            return self._seen
         return seen
 
 
@@ -68,4 +75,4 @@ def serve_reloaded(app: str, folder: Path, host: str, port: int) -> None:
         reload_dirs=[str(folder)],
         timeout_graceful_shutdown=GRACE_S,
     )
-    Reloader(config, uvicorn.Server(config).run, config.bind_socket()).run()
+    Reloader(config, uvicorn.Server(config).run, config.bind_socket(), folder).run()

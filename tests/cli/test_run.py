@@ -281,38 +281,39 @@ def reloaded(path: Path) -> Iterator[tuple[int, Child]]:
         ends(process)
 
 
-def says_at_last(port: int, color: str) -> None:
+def says_at_last(server: tuple[int, Child], color: str) -> None:
+    port, process = server
     deadline = time.monotonic() + WAIT_S
     while (last := asked(port)) != color:
-        assert time.monotonic() < deadline, f"still {last}"
+        assert time.monotonic() < deadline, f"still {last}; {process.heard()}"
         time.sleep(0.05)
 
 
 def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:
     path = write("one.py", ONE)
-    with reloaded(path) as (port, _):
-        says_at_last(port, "red")
+    with reloaded(path) as server:
+        says_at_last(server, "red")
         path.write_text(ONE.replace("red", "green"))
-        says_at_last(port, "green")
+        says_at_last(server, "green")
 
 
 def test_an_older_copy_of_a_file_counts_as_a_change(write: Write) -> None:
     path, copy = write("one.py", ONE), write("copy.txt", ONE.replace("red", "tan"))
     os.utime(copy, (1e9, 1e9))
-    with reloaded(path) as (port, _):
-        says_at_last(port, "red")
+    with reloaded(path) as server:
+        says_at_last(server, "red")
         copy.replace(path)
-        says_at_last(port, "tan")
+        says_at_last(server, "tan")
 
 
 def test_code_that_cannot_be_loaded_is_waited_for(write: Write) -> None:
     path = write("one.py", ONE)
-    with reloaded(path) as (port, process):
-        says_at_last(port, "red")
+    with reloaded(path) as server:
+        says_at_last(server, "red")
         path.write_text("server = (")
-        process.says("'(' was never closed")
+        server[1].says("'(' was never closed")
         path.write_text(ONE.replace("red", "green"))
-        says_at_last(port, "green")
+        says_at_last(server, "green")
 
 
 def test_the_speaker_of_the_tests_has_a_handshake() -> None:

@@ -105,6 +105,12 @@ class Child:
         while text not in self.stderr:
             self.stderr += self._errors.get(timeout=WAIT_S).decode()
 
+    def heard(self) -> str:
+        """What the server has written to stderr so far."""
+        while not self._errors.empty():
+            self.stderr += self._errors.get_nowait().decode()
+        return self.stderr
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
@@ -116,8 +122,7 @@ class Child:
         status = self.process.wait(WAIT_S)
         for thread in self._threads:
             thread.join(WAIT_S)
-        while not self._errors.empty():
-            self.stderr += self._errors.get_nowait().decode()
+        self.heard()
         return status
 
 
