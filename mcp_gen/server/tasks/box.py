@@ -61,7 +61,8 @@ class TaskBox:
 
     def call(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
-        return self.protocol(ctx.profile).call(ctx, params)
+        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params)
+        return answer
 
     def protocol(self, profile: Profile) -> Any:
         """How tasks are spoken of at a revision."""

@@ -215,8 +215,11 @@ def _cursor_to(task: StoredTask) -> str:
 
 def _place_of(cursor: str) -> _Place:
     try:
-        return _places.decode(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
+        place: _Place = _places.decode(
+            base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
+        )
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise InvalidParams(
             "task list: expected a cursor from this list's last page - at `$.cursor`"
         ) from None
+    return place
