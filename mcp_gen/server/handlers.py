@@ -42,7 +42,7 @@ class Handlers(
         ctx.caller.agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
-            capabilities=project(self.server.capabilities(), profile.revision).value,
+            capabilities=project(self.server.capabilities(profile), profile.revision).value,
             server_info=project(self.server.info, profile.revision).value,
             instructions=self.server.instructions,
         )
@@ -56,7 +56,7 @@ class Handlers(
         """server/discover"""
         return latest.DiscoverResult(
             supported_versions=list(self.server.kernel.per_request),
-            capabilities=self.server.capabilities(),
+            capabilities=self.server.capabilities(ctx.profile),
             instructions=self.server.instructions,
             **self.server.hints.of("discover").fields(),
         )
