@@ -6,12 +6,23 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
-from mcp_gen.server.topics import LISTS, Topic, is_watched, send, updated
+from mcp_gen.core.extensions import filter_of
+from mcp_gen.server.topics import (
+    LISTS,
+    Also,
+    Topic,
+    also_of,
+    fields_of,
+    is_watched,
+    send,
+    updated,
+)
 from mcp_gen.session.peer import asking
 from mcp_wire import encode, latest
 
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.outlet import Outlet
     from mcp_wire import common
+    from mcp_wire.extension import Extension
     from mcp_wire.method import Method
 
 __all__ = ["Listeners"]
@@ -30,7 +42,7 @@ class _Listener:
 
     __slots__ = ("_loop", "_tag", "_woken", "ctx", "ended", "topics", "waiting")
 
-    def __init__(self, ctx: Context, topics: tuple[Topic, ...]) -> None:
+    def __init__(self, ctx: Context, topics: tuple[Topic | Also, ...]) -> None:
         self.ctx = ctx
         self.topics = topics
         self.waiting: list[tuple[Method[Any, None], Raw]] | None = None
@@ -76,15 +88,20 @@ class Listeners:
     def __init__(self, kernel: Kernel[Any]) -> None:
         self._kernel = kernel
         # Dicts for their order: whoever came first is told first.
-        self._by_topic: dict[Topic, dict[_Listener, None]] = {}
+        self._by_topic: dict[Topic | Also, dict[_Listener, None]] = {}
         self._by_outlet: dict[Outlet, tuple[_Listener, ...]] = {}
+        self.agreements: dict[Extension, Callable[[Context, Any], Awaitable[Any]]] = {}
+        """What decides how much of an extension's part of a filter is granted: else all of it."""
 
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> latest.SubscriptionsListenResult:
         """Acknowledge, then tell of changes until the request is cancelled or ended."""
         granted = self._granted(params.notifications)
-        listener = _Listener(ctx, tuple(_topics(granted)))
+        topics: list[Topic | Also] = list(_topics(granted))
+        if self._kernel.extensions:
+            granted = await self._with_agreed(ctx, params.notifications, granted, topics)
+        listener = _Listener(ctx, tuple(topics))
         profile, outlet = ctx.profile, ctx.caller.outlet
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
@@ -129,6 +146,32 @@ class Listeners:
         }
         return type(wanted)(**fields)
 
+    async def _with_agreed(
+        self, ctx: Context, wanted: Any, granted: Any, topics: list[Topic | Also]
+    ) -> Any:
+        """The same with what is granted of that which extensions add, and its topics.
+
+        Raises:
+            MissingCapability: the client wants some of it, and has not declared its extension.
+        """
+        fields: dict[str, Any] = {}
+        for extension in self._kernel.extensions.at(ctx.profile):
+            found = fields_of(wanted, extension.wanted)
+            if not found:
+                continue
+            ctx.require(extension)
+            asked = extension.wanted(**found)
+            agree = self.agreements.get(extension)
+            agreed = asked if agree is None else await agree(ctx, asked)
+            fields |= fields_of(agreed, extension.agreed)
+        topics += also_of(fields)
+        rows, acknowledged = self._kernel.extensions.rows(ctx.profile), ctx.profile.acknowledged
+        row = rows.get(acknowledged.name) if acknowledged else None
+        if row is None:
+            return granted
+        kind = filter_of(row)
+        return kind(**fields_of(granted, kind), **fields)
+
     def _add(self, listener: _Listener, outlet: Outlet) -> None:
         self._kernel.loops.add(asyncio.get_running_loop())
         self._by_outlet[outlet] = (*self._by_outlet.get(outlet, ()), listener)
@@ -149,12 +192,30 @@ class Listeners:
             method = topic.notification(listener.ctx.profile)
             if method is None or not listener.hears(loop):
                 continue
-            params = listener.params(shared)
-            if is_watched(self._kernel, method):
-                listener.waiting = [*(listener.waiting or ()), (method, params)]
-                listener.wake()
+            self._pass(listener, method, listener.params(shared))
+
+    def _pass(self, listener: _Listener, method: Method[Any, None], params: Raw) -> None:
+        if is_watched(self._kernel, method):
+            listener.waiting = [*(listener.waiting or ()), (method, params)]
+            listener.wake()
+        else:
+            send(listener.ctx.caller.outlet, method, params)
+
+    def tell_also(
+        self, topic: Also, method: Method[Any, None], params: Any, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """Send those on a loop a notification who listen to a topic of an extension."""
+        meta: dict[str, Any] = params.meta or {}
+        shared = b"" if meta else encode(replace(params, meta=None))[1:]
+        behind = b"," + shared if len(shared) > 1 else shared
+        for listener in list(self._by_topic.get(topic, ())):
+            if not listener.hears(loop):
+                continue
+            if meta:
+                raw = Raw(encode(replace(params, meta={**meta, **listener.meta})))
             else:
-                send(listener.ctx.caller.outlet, method, params)
+                raw = listener.params(behind)
+            self._pass(listener, method, raw)
 
     def end(self, outlet: Outlet | None = None) -> None:
         """End the requests of one connection, or all of them, in good order; on any thread."""

@@ -83,7 +83,9 @@ class LiveRounds(Rounds):
             fields = {name: getattr(params, name) for name in names}
         if timeout_s is None and question.role != "list_roots":
             timeout_s = ANSWER_TIMEOUT_S
-        call = getattr(SessionClient(ctx.profile, asking), question.role)
+        call = getattr(
+            SessionClient(ctx.profile, asking, ctx.server.kernel.extensions), question.role
+        )
         sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._sent.add(sent)
         try:
