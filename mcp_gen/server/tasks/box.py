@@ -61,8 +61,7 @@ class TaskBox:
         self._protocols: dict[str, Any] = {}
         self._busy: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
-        self._watched = WatchedTasks(self)
-        server.notify.listeners.also = self._watched.granted
+        self.watched = WatchedTasks(self)
         self._expiry = Expiry(self.now, self.expire)
 
     # --- what is spoken ---
@@ -113,7 +112,7 @@ class TaskBox:
             session=None if session is None else session.id,
         )
         task = RunningTask(self, record, session)
-        task.told = lambda: self._watched.tell(task)
+        task.told = lambda: self.watched.tell(task)
         return task
 
     async def make(self, task: RunningTask) -> None:
