@@ -130,8 +130,9 @@ class Listeners:
     async def _tell_first(self, listener: _Listener) -> None:
         """Tell what has happened before anybody listened, where that is known."""
         for topic in listener.topics:
-            find = self.first.get(topic.field) if isinstance(topic, Also) else None
-            said = await find(topic.value) if find else None
+            if not isinstance(topic, Also) or topic.field not in self.first:
+                continue
+            said = await self.first[topic.field](topic.value)
             if said is not None:
                 method, params = said
                 self._pass(listener, method, listener.params(_shared(params)))

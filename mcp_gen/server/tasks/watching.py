@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WatchedTasks"]
 
-_FIELD: str
-(_FIELD,) = EXTENSION.wanted.__struct_fields__
+_FIELD: str = EXTENSION.wanted.__struct_fields__[0]
+"""Under which clients name the tasks that they want to hear of."""
 _METHOD = methods.NOTIFICATIONS_TASKS
 
 
@@ -34,7 +34,8 @@ class WatchedTasks:
 
     async def granted(self, ctx: Context, wanted: Any) -> list[str] | None:
         """Of the tasks that a client wants to hear of, those that it may ask for."""
-        ids: Sequence[str] = dict.fromkeys(getattr(wanted, _FIELD) or ())
+        asked: Sequence[str] = getattr(wanted, _FIELD) or ()
+        ids = dict.fromkeys(asked)
         return [id for id in ids if await self._is_known(ctx, id)] or None
 
     async def _is_known(self, ctx: Context, id: str) -> bool:
