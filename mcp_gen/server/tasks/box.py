@@ -128,7 +128,13 @@ class TaskBox:
             McpError: there are too many.
         """
         record = task.record
-        if not await self.store.add(record, self.now()):
+        try:
+            kept = await self.store.add(record, self.now())
+        except BaseException:
+            # It may have been kept, and nobody will ever ask for it.
+            self.soon(self.store.forget(record.id))
+            raise
+        if not kept:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
         if record.expires_at is not None:
