@@ -133,10 +133,11 @@ class _Reader:
         )
         normalized = normalize(merged, self._overlay)
         names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
+        self._check_stated(stated, {n: normalized.definitions[n] for n in names})
         for name in names & normalized.definitions.keys():
             _without_required_meta(normalized.definitions[name])
         whole = self._narrowed(build(merged, normalized, self._overlay, stated), names)
-        self._check_methods(whole, stated)
+        self._check_methods(whole)
         own_model = replace(
             whole,
             structs={n: one for n, one in whole.structs.items() if n in names},
@@ -234,9 +235,18 @@ class _Reader:
 
     # --- checks ---
 
-    def _check_methods(self, whole: ir.Revision, stated: dict[str, ir.Direction]) -> None:
-        for wire in stated.keys() - {method.wire for method in whole.methods}:
+    def _check_stated(self, stated: Collection[str], own: Object) -> None:
+        """Every message has a row, and every row a message."""
+        found: set[str] = set()
+        for schema in own.values():
+            wire = schema.get("properties", {}).get("method", {}).get("const")
+            found |= {wire} if wire else set[str]()
+        for wire in sorted(found - set(stated)):
+            raise self._stop(f'`{wire}`: who sends it? add [methods."{wire}"] with `direction`')
+        for wire in sorted(set(stated) - found):
             raise self._stop(f'[methods."{wire}"]: the schema has no such message')
+
+    def _check_methods(self, whole: ir.Revision) -> None:
         for method in whole.methods:
             if method.kind == "request" and method.direction != "client_to_server":
                 raise self._stop(
