@@ -168,13 +168,6 @@ class ExtensionHandlers(Handlers[Context]):
         await self._box.cancel(ctx, params.task_id)
         return CancelTaskResult()
 
-    async def agree(
-        self, ctx: Context, wanted: types.TaskSubscriptionNotifications
-    ) -> types.TaskSubscriptionAcknowledgedNotifications:
-        """Of the tasks that a client wants to hear of, those that it may ask for."""
-        found = await self._box.watched.granted(ctx, wanted)
-        return types.TaskSubscriptionAcknowledgedNotifications(task_ids=found)
-
 
 class UntilTask:
     """The outlet of a handler: that of its request, until this is answered with a task.
