@@ -139,10 +139,16 @@ class BlockingContext:
         return worker.wait(call)
 
     def elicit(
-        self, message: str, form: type[T], *, key: str | None = None, timeout_s: float | None = None
+        self,
+        message: str,
+        form: type[T],
+        *,
+        key: str | None = None,
+        timeout_s: float | None = None,
+        task: bool = False,
     ) -> Answer[T]:
         """See `Context.elicit`."""
-        return self._wait(self._ctx.elicit(message, form, key=key, timeout_s=timeout_s))
+        return self._wait(self._ctx.elicit(message, form, key=key, timeout_s=timeout_s, task=task))
 
     def elicit_url(
         self,
@@ -235,6 +241,11 @@ class BlockingContext:
     ) -> None:
         """See `Context.report_progress`."""
         self._wait(self._ctx.report_progress(progress, total, message))
+
+    def report(self, message: str) -> None:
+        """See `RunningTask.report`; nothing happens where the handler does not run as a task."""
+        if self._ctx.task is not None:
+            self._wait(self._ctx.task.report(message))
 
     def log(self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None) -> None:
         """See `Context.log`."""

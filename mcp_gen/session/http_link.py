@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import McpGenError
+    from mcp_gen.core.extensions import Extensions
     from mcp_gen.core.transport import Duplex, Lines, Posts
     from mcp_gen.session.link import Waiter, Way
     from mcp_wire.method import Method, Route
@@ -57,11 +58,16 @@ class HttpLink(ClientLink):
         self._http.speak(profile, agreed=False)
         self._mirror = Mirror(profile)
 
-    def agree(self, profile: Profile, routes: Callable[[], Mapping[str, Route[Any]]]) -> None:
+    def agree(
+        self,
+        profile: Profile,
+        routes: Callable[[], Mapping[str, Route[Any]]],
+        extensions: Extensions | None = None,
+    ) -> None:
         """Settle the revision; see `ClientLink.agree`."""
-        super().agree(profile, routes)
+        super().agree(profile, routes, extensions)
         self._http.speak(profile, agreed=True)
-        self._mirror = Mirror(profile)
+        self._mirror = Mirror(profile, extensions.name_params(profile) if extensions else {})
 
     async def opened(self, session: Any) -> None:
         """The session is open: hear what the server has to say."""
@@ -104,12 +110,14 @@ class HttpLink(ClientLink):
         else:
             super()._ask(way, id, waiter, message)
 
-    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId, way: Way) -> None:
+    async def _tell_cancelled(
+        self, method: Method[Any, Any], id: RequestId, way: Way, asked: Any
+    ) -> None:
         if isinstance(way, _Posting):
             way.drop()
         if self.profile is not None and self.profile.stream_drop_cancels:
             return
-        await super()._tell_cancelled(method, id, self._http)
+        await super()._tell_cancelled(method, id, self._http, asked)
 
     async def _begin_again(self, begun: int, lost: SessionExpired) -> None:
         if self.begin_again is None or _settling.get():
