@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.hints import CacheHints
     from mcp_gen.server.messages import assistant, user
     from mcp_gen.server.server import Server
+    from mcp_gen.server.tasks.options import Tasks
 
 __all__ = [
     "Accepted",
@@ -96,6 +97,7 @@ __all__ = [
     "TaskCancelled",
     "TaskGone",
     "TaskState",
+    "Tasks",
     "ToolError",
     "ToolTask",
     "TransportError",
@@ -135,6 +137,7 @@ _HOMES = {
     "ServerConfig": "mcp_gen.client.manager_config",
     "Structured": "mcp_gen.server.content",
     "TaskState": "mcp_gen.client.task_state",
+    "Tasks": "mcp_gen.server.tasks.options",
     "ToolTask": "mcp_gen.client.tool_task",
     "Watch": "mcp_gen.client.watching",
     "assistant": "mcp_gen.server.messages",
