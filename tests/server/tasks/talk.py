@@ -65,9 +65,7 @@ class Conversation:
 
     async def came(self, method: str) -> Any:
         """The next message of a kind."""
-        return await self.client.take(
-            lambda frame: frame.get("method") == method
-        )
+        return await self.client.take(lambda frame: frame.get("method") == method)
 
 
 @asynccontextmanager
