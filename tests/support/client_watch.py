@@ -14,6 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Sender
+from tests.support.extended import extended
 from tests.support.published import published
 
 __all__ = ["ClientWatch"]
@@ -96,7 +97,7 @@ class ClientWatch:
 
 
 def _checker(revision: str) -> FrameChecker:
-    return FrameChecker(mcp_wire.profile(revision))
+    return FrameChecker(extended(revision))
 
 
 def _key(frame: dict[str, Any]) -> bytes:

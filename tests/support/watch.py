@@ -31,6 +31,7 @@ from mcp_gen.session.http_streams import Stream
 from mcp_gen.session.outlet import ReplyOutlet
 from mcp_gen.session.server import ServerSession
 from tests.support.client_watch import ClientWatch
+from tests.support.extended import extended
 from tests.support.published import published
 
 __all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
@@ -129,7 +130,7 @@ class Watch:
         if asked.method == "initialize" and "result" in frame:
             self._agree(frame["result"])
         revision = asked.revision or self.spoken
-        known = asked.method in mcp_wire.profile(revision).methods
+        known = asked.method in extended(revision).methods
         if known or "error" in frame:
             checker = _checker(revision)
             checker.check(asked.frame, "client")
@@ -155,7 +156,7 @@ class Watch:
 
 
 def _checker(revision: str) -> FrameChecker:
-    return FrameChecker(mcp_wire.profile(revision))
+    return FrameChecker(extended(revision))
 
 
 def _named(frame: Any) -> str | None:
