@@ -48,10 +48,7 @@ class Published:
         known = self._methods.get(method)
         kinds = known.results if known else ()
         names = [getattr(kind, "__name__", "") for kind in kinds]
-        kind = result.get("resultType") if isinstance(result, dict) else None
-        if kind not in (None, "complete", "input_required"):
-            return []  # an extension's: the schema of the revision does not know it
-        asks = kind == "input_required"
+        asks = isinstance(result, dict) and result.get("resultType") == "input_required"
         return self._any_of(
             # Results are open: a list would be a valid request for input.
             [n for n in names if n in self._definitions and (n == "InputRequiredResult") == asks],

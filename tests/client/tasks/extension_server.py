@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import mcp_wire
 from mcp_gen import Client, ClientSession
 from mcp_gen.compat.closed import FrameChecker
 from mcp_gen.compat.recording import Frame
+from mcp_gen.core.extensions import Extensions
 from mcp_wire.extensions.tasks import EXTENSION
 from tests.client.scripted import Recorded, Scripted
 from tests.client.tasks.core_server import text
-from tests.support.extended import extended
 
 __all__ = ["ASKS", "REVISION", "ExtensionServer", "session_with", "violations"]
 
@@ -81,7 +82,7 @@ class ExtensionServer(Scripted):
 
 def violations(frames: list[Frame]) -> list[str]:
     """What is wrong with a conversation that knows of the extension."""
-    checker = FrameChecker(extended(REVISION))
+    checker = FrameChecker(mcp_wire.profile(REVISION), Extensions([EXTENSION]))
     return [
         f"{frame.sender}: {found}"
         for frame in frames
