@@ -28,6 +28,8 @@ from mcp_wire.callers import ServerCaller
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
 
+    from msgspec import Raw
+
     from mcp_gen.client.identity import Identity
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import UrlElicitation
@@ -121,6 +123,7 @@ class ClientSession(ToolCalls):
         self._requests: Any = import_module(f"{profile.module}.requests").ToServer
         AtRevision.__init__(self, profile, self._requests(self._asking), meta)
         self._as_spoken = self._beginning = None
+        link.on_late = self._late if self._asking.unasked else None
         self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
@@ -420,6 +423,12 @@ class ClientSession(ToolCalls):
             self._tasks.hear(params)
         for watch in list(self.watches):
             watch.hear(news, params)
+
+    def _late(self, method: Method[Any, Any], result: Raw) -> None:
+        """An answer came when nobody waited for it any more: it may have begun something."""
+        begun = self._asking.task_in(result)
+        if begun is not None and not self._link.is_lost:
+            self._tasks.leave(begun)
 
     def _lose(self, error: SessionLost) -> None:
         self._tasks.lost()
