@@ -159,6 +159,18 @@ async def test_what_comes_of_it_may_not_be_another_task() -> None:
             await session.call_tool("work", {})
 
 
+async def test_what_a_server_tells_of_a_task_by_itself_is_heard() -> None:
+    server = ExtensionServer(poll_ms=60_000)
+    async with session_with(server) as session:
+        calling = asyncio.create_task(session.call_tool("work", {}))
+        await server.next("tools/call")
+        await session.list_tools()
+        over = server.task("completed", result=text("told"))
+        server.send(method="notifications/tasks", params=over)
+        assert text_of(await calling) == "told"
+    assert server.sent("tasks/get") == []
+
+
 # --- questions ---
 
 
