@@ -376,6 +376,7 @@ class ClientSession(ToolCalls):
         self.opening = opening
         self.cache.clear()
         self._returns.forget()
+        self._tasks.forget()
         # Of what was said before it knows nothing.
         await self._repeat_log_level()
         await self.subscriptions.renew()

@@ -171,6 +171,20 @@ async def test_what_a_server_tells_of_a_task_by_itself_is_heard() -> None:
     assert server.sent("tasks/get") == []
 
 
+@pytest.mark.parametrize("tag", [{}, {"resultType": "complete"}])
+async def test_a_good_result_is_good_for_strict_clients_too(tag: dict[str, Any]) -> None:
+    done = {"status": "completed", "result": {**text("done"), **tag}}
+    async with session_with(ExtensionServer(done), checks="strict") as session:
+        assert text_of(await session.call_tool("work", {})) == "done"
+
+
+async def test_what_a_result_may_not_have_is_an_error_for_strict_clients() -> None:
+    done = {"status": "completed", "result": text("done", mood="fine")}
+    async with session_with(ExtensionServer(done), checks="strict") as session:
+        with pytest.raises(ProtocolError, match="mood"):
+            await session.call_tool("work", {})
+
+
 # --- questions ---
 
 
