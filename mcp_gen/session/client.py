@@ -53,6 +53,7 @@ _NEWS = (
     "resource_updated",
     "acknowledged",
     "elicitation_complete",
+    "task_status",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 
@@ -134,6 +135,10 @@ class ClientLink(Link):
             (profile.progress, self._report),
             *news,
         )
+
+    def act_on(self, method: Method[Any, Any], act: Callable[[Any], None]) -> None:
+        """Call this, too, with the params of an extension's notification."""
+        self._acts = (*self._acts, (method, act))
 
     def attempt(self, profile: Profile) -> None:
         """What is sent until something is agreed on is of this revision."""
