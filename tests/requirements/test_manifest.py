@@ -77,8 +77,8 @@ def test_a_demand_links_to_the_text_that_was_counted() -> None:
     of_extensions = [place for row in rows() for place in row.at if place.extension]
     links = {place.link(text) for place in of_extensions for text in place.texts}
     (tasks,) = pages().extensions.values()
-    begin = f"https://github.com/{tasks.repository}/blob/{tasks.commit}/specification/draft/tasks.md#"
-    assert {link.partition("#")[0] + "#" for link in links} == {begin}
+    page = f"{tasks.repository}/blob/{tasks.commit}/specification/draft/tasks.md"
+    assert {link.partition("#")[0] for link in links} == {f"https://github.com/{page}"}
 
 
 def test_an_id_is_there_once() -> None:
