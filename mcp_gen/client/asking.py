@@ -57,6 +57,8 @@ class ClientAsking(Asking):
         identity: Identity,
         cache: ResponseCache,
         outlet: Outlet | None = None,
+        *,
+        waits: bool = True,
     ) -> None:
         read_at = select([spoken.revision, results_at])[-1]
         reader = mcp_wire.profile(read_at)
@@ -71,8 +73,9 @@ class ClientAsking(Asking):
         """The kind of result in which a server asks back; None where it has other ways."""
         if spoken.asks_client == "input_required":
             self._asks_back = mcp_wire.types(read_at).InputRequiredResult
-        self._task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
+        self.task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
         """The kind of result in which a server begins a task; None where there are none."""
+        self._waits = waits
 
     async def request(
         self,
@@ -111,7 +114,7 @@ class ClientAsking(Asking):
             except McpError as error:
                 await self._visit_first(error)
                 continue
-            if type(result) is self._task_made:
+            if type(result) is self.task_made:
                 return self._begun(method, params, result)
             if type(result) is not self._asks_back:
                 return result if self._restated is None else self._restate(result)
@@ -141,6 +144,15 @@ class ClientAsking(Asking):
         self._cache.put(slot, result)
         return result
 
+    def result_in(self, method: Method[Any, R], plain: Any) -> R:
+        """A result of this method that came inside of something else, as plain JSON.
+
+        Raises:
+            InvalidParams: it is none; the message ends in the path.
+        """
+        result = self._read(method, msgspec.Raw(mcp_wire.encode(plain)))
+        return result if self._restated is None else self._restate(result)
+
     def _restate(self, result: R) -> R:
         restated: R = project(result, self._restated or "").value
         return restated
@@ -161,7 +173,7 @@ class ClientAsking(Asking):
         try:
             result = super()._read(method, raw)
         except InvalidParams:
-            if self._task_made not in method.results:
+            if self.task_made not in method.results:
                 raise
             begun = self._task_in(raw)
             if begun is None:
@@ -174,7 +186,7 @@ class ClientAsking(Asking):
     def _task_in(self, raw: msgspec.Raw) -> Any:
         """The result in which a server begins a task; None if it is something else."""
         try:
-            return mcp_wire.decode(self._task_made, raw)
+            return mcp_wire.decode(self.task_made, raw)
         except msgspec.ValidationError:
             return None
 

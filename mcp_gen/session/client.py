@@ -52,6 +52,7 @@ _NEWS = (
     "resource_updated",
     "acknowledged",
     "elicitation_complete",
+    "task_status",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -15,6 +16,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
 from mcp_gen.session.deadlines import Deadlines
+from mcp_gen.session.lasting import Lasting
 from mcp_gen.session.patience import Patience
 
 if TYPE_CHECKING:
@@ -132,7 +134,10 @@ class Link(ABC):
             raise
         finally:
             if progress is not None:
-                self._reports.pop(id, None)
+                if isinstance(progress, Lasting):
+                    progress.release = partial(self._reports.pop, id, None)
+                else:
+                    self._reports.pop(id, None)
                 self._patience.pop(id, None)
             if timer:
                 timer.cancel()
