@@ -7,12 +7,16 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Raw, Struct
 
-__all__ = ["MemoryTaskStore", "StoredTask", "TaskStatus", "TaskStore"]
+__all__ = ["FINAL", "NOTHING", "MemoryTaskStore", "StoredTask", "TaskStatus", "TaskStore"]
 
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 FINAL = frozenset({"completed", "failed", "cancelled"})
 """Once a task stands there, nothing changes any more."""
+
+
+NOTHING = Raw(b"null")
+"""Where there is no result, or no error."""
 
 
 class StoredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,11 +38,11 @@ class StoredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it may be forgotten, whatever has become of it; None: never."""
     revision: str
     """The revision that its result is written at."""
-    result: Raw | None = None
-    """What the request is answered with, as JSON; None until there is something."""
+    result: Raw = NOTHING
+    """What the request is answered with, as JSON."""
     is_error: bool = False
     """Whether the result says that the tool failed."""
-    error: Raw | None = None
+    error: Raw = NOTHING
     """The JSON-RPC error that the request is answered with instead."""
     questions: dict[str, Raw] = {}
     """What the client is asked and has not answered, by key, where it polls for that."""

@@ -48,7 +48,11 @@ class TaskBox:
     def __init__(self, server: Server, options: Tasks) -> None:
         self.server = server
         self.options = options
-        self.store: TaskStore = options.store or MemoryTaskStore(max_tasks=options.max_tasks)
+        # Not `or`: an empty store is false.
+        store = options.store
+        self.store: TaskStore = (
+            MemoryTaskStore(max_tasks=options.max_tasks) if store is None else store
+        )
         self.now = options.clock or time.time
         self.running: dict[str, RunningTask] = {}
         """Those whose handlers run in this process."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.project import project
+from mcp_gen.core.task_store import NOTHING
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tasks.contexts import context_in
 from mcp_gen.server.tasks.outlet import RelatedOutlet
@@ -116,10 +117,10 @@ class CoreTasks:
         return self._payload(task)
 
     def _payload(self, task: StoredTask) -> dict[str, Any]:
-        if task.error is not None:
+        if task.error != NOTHING:
             told: dict[str, Any] = msgspec.json.decode(task.error)
             raise McpError(told["code"], told["message"], told.get("data"))
-        if task.result is None:
+        if task.result == NOTHING:
             raise McpError(ProtocolError.code, "the task was cancelled")
         result = result_at(task, self._profile)
         return {**result, "_meta": {**result.get("_meta", {}), **self._related(task.id)}}
@@ -192,7 +193,6 @@ def with_support(tool: Any, support: str, profile: Profile) -> Any:
 
 def result_at(task: StoredTask, profile: Profile) -> dict[str, Any]:
     """The result of a task that has one, as JSON of a revision."""
-    assert task.result is not None
     result: dict[str, Any]
     written = mcp_wire.profile(task.revision)
     if written is profile or written.call_tool is None:

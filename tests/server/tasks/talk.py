@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from itertools import repeat
 from typing import Any
 
 import mcp_wire
@@ -65,9 +66,7 @@ class Conversation:
 
     async def came(self, method: str) -> Any:
         """The next message of a kind."""
-        return await self.client.take(
-            lambda frame: frame.get("method") == method
-        )
+        return await self.client.take(lambda frame: frame.get("method") == method)
 
 
 @asynccontextmanager
@@ -99,8 +98,10 @@ def related(id: str) -> dict[str, Any]:
     return {str(key): {"taskId": id}}
 
 
-async def until(claim: Any) -> None:
+async def until(claim: Callable[[], Any]) -> None:
     """Let the loop go on until something is true."""
     async with asyncio.timeout(WAIT_S):
-        while not claim():
+        for _ in repeat(None):
+            if claim():
+                return
             await asyncio.sleep(0)
