@@ -277,8 +277,9 @@ async def request(app: AsgiApp, *given: Any, **named: Any) -> Reply:
 def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
     """The headers that repeat what a message says, where its revision has them."""
     profile, frame = speaker.profile, msgspec.json.decode(message)
+    params = frame.get("params", {})
     names = (profile.version_header, profile.method_header, profile.name_header)
-    values = (speaker.revision, frame.get("method"), frame.get("params", {}).get("name"))
+    values = (speaker.revision, frame.get("method"), params.get("name", params.get("taskId")))
     return {name: value for name, value in zip(names, values, strict=True) if name and value}
 
 

@@ -1,0 +1,64 @@
+"""What a client does with tasks: it begins them, fetches what becomes of them, or never comes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.soak.act import Act
+from tests.soak.peers import Peer, Wrong, expect, text
+from tests.soak.wire import WAIT_S
+
+__all__ = ["TASK_ACTS"]
+
+LONG_MS = 60_000
+KEPT_MS, LEFT_MS = 10_000, 100
+"""How long tasks are to be kept that are asked for, and those that are not."""
+
+
+async def await_a_task(peer: Peer) -> None:
+    """Wait for the result where there is one to wait for; else look until there is one."""
+    word = f"w{peer.rng.random()}"
+    id = await _begun(peer, peer.rng.choice((0, 1, 20, 60)), word)
+    if peer.profile.tasks == "core" and peer.rng.random() < 0.7:
+        found = await peer.result("tasks/result", taskId=id)
+    else:
+        found = await _seen(peer, id)
+    expect(text(found) == word, f"expected {word!r}, got {found}")
+
+
+async def cancel_a_task(peer: Peer) -> None:
+    id = await _begun(peer, LONG_MS, "never")
+    await peer.result("tasks/cancel", taskId=id)
+    found = await peer.result("tasks/get", taskId=id)
+    expect(found["status"] == "cancelled", f"it is not cancelled: {found}")
+
+
+async def leave_a_task(peer: Peer) -> None:
+    """Its time passes, whether it has ended by then or not."""
+    await _begun(peer, peer.rng.choice((0, 20, LONG_MS)), "left", ttl_ms=LEFT_MS)
+
+
+async def _begun(peer: Peer, ms: int, word: str, ttl_ms: int = KEPT_MS) -> str:
+    params: dict[str, Any] = {"name": "job", "arguments": {"ms": ms, "text": word}}
+    if peer.profile.tasks == "core":
+        made = (await peer.result("tools/call", **params, task={"ttl": ttl_ms}))["task"]
+    else:
+        made = await peer.result("tools/call", **params)
+        expect(made["resultType"] == "task", f"it is no task: {made}")
+    return str(made["taskId"])
+
+
+async def _seen(peer: Peer, id: str) -> Any:
+    async with asyncio.timeout(WAIT_S):
+        while (found := await peer.result("tasks/get", taskId=id))["status"] == "working":
+            await asyncio.sleep(0.01)
+    if found["status"] != "completed":
+        raise Wrong(f"it has not completed: {found}")
+    return found.get("result") or await peer.result("tasks/result", taskId=id)
+
+
+TASK_ACTS = tuple(
+    Act(does, 2, lambda profile: profile.tasks == "core")
+    for does in (await_a_task, cancel_a_task, leave_a_task)
+)
