@@ -37,7 +37,10 @@ class Client(Offers):
     Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
     user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
     may work on, or what gives them. What is not given is not declared; see the decorators of the
-    same names. `experimental` and `extensions` are declared as they are, by name.
+    same names. `experimental` and `extensions` are declared as they are, by name. With `tasks`
+    servers of 2026-07-28 may answer calls of tools with tasks, which the calls then wait for, and
+    servers of 2025-11-25 may ask for answers of `sampling` and `elicitation` as tasks of this
+    client. Calls of tools that run as tasks at 2025-11-25 need none of it.
 
     A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
     all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
@@ -60,6 +63,7 @@ class Client(Offers):
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | None = None,
+        tasks: bool = False,
         timeout_s: float = 60.0,
         max_timeout_s: float = 3600.0,
         max_pages: int = 1000,
@@ -78,6 +82,7 @@ class Client(Offers):
                 roots=roots,
                 experimental=experimental,
                 extensions=extensions,
+                tasks=tasks,
             )
         )
         self._info = latest.Implementation(name=name, version=version, title=title)

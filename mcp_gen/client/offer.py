@@ -6,6 +6,9 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
+
+import mcp_wire
 from mcp_gen.core.errors import UrlElicitation, UsageError
 from mcp_gen.core.project import project
 from mcp_wire import latest
@@ -58,7 +61,10 @@ class Offer:
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | None = None,
+        tasks: bool = False,
     ) -> None:
+        self.tasks = tasks
+        """Whether calls and answers may go on as tasks, where both sides have to say so."""
         self.sampling = sampling
         self.sampling_tools = False
         """Whether the model may be given tools."""
@@ -96,7 +102,15 @@ class Offer:
             sampling=self._sampling_capability(profile),
             elicitation=self._elicitation_capability(profile),
         )
-        return project(known, profile.revision).value
+        declared = project(known, profile.revision).value
+        if not self.answers_later(profile):
+            return declared
+        return msgspec.structs.replace(declared, tasks=self._tasks_capability(profile))
+
+    def answers_later(self, profile: Profile) -> bool:
+        """Whether servers may ask for answers that come later, as tasks of this client."""
+        asked = self.sampling is not None or self.elicits(profile)
+        return self.tasks and asked and profile.tasks == "core"
 
     def elicits(self, profile: Profile) -> bool:
         """Whether the user can be asked at a revision."""
@@ -126,6 +140,16 @@ class Offer:
             form=None if self.elicitation is None else {},
             url=None if self.elicitation_url is None else {},
         )
+
+    def _tasks_capability(self, profile: Profile) -> Any:
+        types: Any = mcp_wire.types(profile.revision)
+        requests = types.ClientTaskRequests(
+            sampling=types.SamplingTaskRequests(create_message={}) if self.sampling else None,
+            elicitation=(
+                types.ElicitationTaskRequests(create={}) if self.elicits(profile) else None
+            ),
+        )
+        return types.ClientTasksCapability(list={}, cancel={}, requests=requests)
 
 
 def as_root(root: RootLike) -> latest.Root:

@@ -10,10 +10,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.client.results import text_of
 from mcp_gen.client.task_state import seen
 from mcp_gen.client.task_way import NoTasks, TaskWay
 from mcp_gen.client.tool_task import ToolTask
-from mcp_gen.core.errors import McpGenError, SessionLost, TaskGone
+from mcp_gen.core.errors import McpError, McpGenError, MethodNotFound, SessionLost, TaskGone
 from mcp_gen.session.lasting import Lasting
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mcp_gen.client.session import ClientSession
     from mcp_gen.client.settings import Settings
     from mcp_gen.client.task_state import Seen
-    from mcp_gen.core.errors import McpError
     from mcp_wire.callers import OnProgress
 
 __all__ = ["Tasks"]
@@ -133,6 +133,13 @@ class Tasks:
             return False
         self.only.add(tool)
         return True
+
+    async def refused(self, tool: str, result: Any) -> bool:
+        """The same, of a result that says so: many servers make one of each error of a call."""
+        code = MethodNotFound.code
+        if str(code) not in text_of(result):
+            return False
+        return await self.required(tool, McpError(code, "in a result"))
 
     # --- waiting ---
 

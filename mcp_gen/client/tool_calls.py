@@ -131,7 +131,7 @@ class ToolCalls(AtRevision, ServerCaller):
         if not unusual and name and is_plain(arguments):
             # As every revision takes it: nothing to look up, nothing to restate.
             try:
-                return await self._calls.call_tool(
+                result = await self._calls.call_tool(
                     name,
                     arguments=arguments,
                     meta=self._meta if meta is None else self._with_identity(meta),
@@ -141,6 +141,9 @@ class ToolCalls(AtRevision, ServerCaller):
             except McpError as error:
                 if not await self._tasks.required(name, error):
                     raise
+            else:
+                if not result.is_error or not await self._tasks.refused(name, result):
+                    return result
         fields: dict[str, Any] = {
             "name": name,
             "arguments": arguments,
@@ -166,10 +169,13 @@ class ToolCalls(AtRevision, ServerCaller):
         name: str = fields["name"]
         if not task and name not in self._tasks.only:
             try:
-                return await self._ask(ServerCaller.call_tool.__name__, fields, **options)
+                result = await self._ask(ServerCaller.call_tool.__name__, fields, **options)
             except McpError as error:
                 if not await self._tasks.required(name, error):
                     raise
+            else:
+                if not result.is_error or not await self._tasks.refused(name, result):
+                    return result
         return await self._tasks.call(fields, task or True, **options)
 
     async def _is_idempotent(self, name: str) -> bool:

@@ -41,12 +41,17 @@ class CoreServer(Scripted):
         self.outcome = outcome
         self.support = support
         self.poll_ms = poll_ms
-        self.status = "working"
         if declares is None:
             declares = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
         opening: Any = self.replies["initialize"](None)
         opening["result"]["capabilities"] = {"tools": {}, "tasks": declares}
-        self.on("initialize", opening)
+        self.declared: dict[str, Any] = {}
+
+        def begin(params: Any) -> Any:
+            self.declared = params["capabilities"]
+            return opening
+
+        self.on("initialize", begin)
         self.on("ping", {"result": {}})
         self.on("tools/list", self._list)
         self.on("tools/call", self._call)
@@ -56,7 +61,6 @@ class CoreServer(Scripted):
 
     def task(self, status: str, **more: Any) -> dict[str, Any]:
         """The task where it stands."""
-        self.status = status
         made = {"taskId": "t1", "status": status, "createdAt": NOW, "lastUpdatedAt": NOW}
         poll = {} if self.poll_ms is None else {"pollInterval": self.poll_ms}
         return {**made, "ttl": None, **poll, **more}

@@ -41,6 +41,25 @@ async def test_a_tool_that_runs_as_a_task_only_is_called_so_and_awaited() -> Non
     assert len(server.sent("tasks/get")) == 3
 
 
+async def test_a_refusal_that_comes_as_a_result_is_understood() -> None:
+    refused = text("MCP error -32601: only as a task", isError=True)
+    server = CoreServer()
+    ask = server.replies["tools/call"]
+    server.on("tools/call", lambda asks: ask(asks) if "task" in asks else {"result": refused})
+    async with connected(server, revision=REVISION) as (session, _):
+        result = await session.call_tool("work", {})
+    assert text_of(result) == "done"
+
+
+async def test_a_result_that_only_looks_like_a_refusal_is_the_result() -> None:
+    failed = text("error -32601 in a log file", isError=True)
+    server = CoreServer(support="optional").on("tools/call", {"result": failed})
+    async with connected(server, revision=REVISION) as (session, _):
+        result = await session.call_tool("work", {})
+    assert result.is_error
+    assert len(server.sent("tools/call")) == 1
+
+
 async def test_a_tool_that_once_turned_out_to_need_a_task_is_asked_for_one_at_once() -> None:
     server = CoreServer()
     async with connected(server, revision=REVISION) as (session, _):
@@ -168,7 +187,7 @@ async def test_a_task_that_the_server_called_off_is_told_apart() -> None:
 async def test_a_task_that_the_server_forgot_is_told_apart() -> None:
     server = CoreServer().on("tasks/get", {"error": {"code": -32602, "message": "expired"}})
     async with connected(server, revision=REVISION) as (session, _):
-        with pytest.raises(TaskGone, match="'t1' .*expired"):
+        with pytest.raises(TaskGone, match=r"'t1' .*expired"):
             await session.call_tool("work", {})
 
 
@@ -238,12 +257,14 @@ async def test_a_server_that_says_nothing_of_its_task_is_given_up_and_told_so() 
     assert server.sent("tasks/cancel") == [{"taskId": "t1"}]
 
 
-async def test_a_task_may_take_longer_than_each_request_but_not_longer_than_the_client_has() -> None:
+async def test_a_task_may_take_longer_than_each_request_but_not_longer_than_the_client_has() -> (
+    None
+):
     server = CoreServer(*["working"] * 1000)
     recorded = Recorded(server)
     async with Client("c", max_timeout_s=0.2) as client:
         session = await client.connect(recorded, revision=REVISION)
-        with pytest.raises(RequestTimeout, match="'t1' was not over in 0.2 s"):
+        with pytest.raises(RequestTimeout, match=r"'t1' was not over in 0\.2 s"):
             await session.call_tool("work", {}, task=True, timeout_s=0.1)
         await session.ping()
     assert len(server.sent("tasks/get")) > 1
@@ -275,7 +296,7 @@ async def test_a_thousand_tasks_are_awaited_at_once() -> None:
 async def test_where_there_are_no_tasks_a_call_is_made_as_it_is() -> None:
     server: Any = CoreServer(support=None)
     server.revision = "2025-06-18"
-    opening = server.replies["initialize"](None)["result"]
+    opening = server.replies["initialize"]({"capabilities": {}})["result"]
     opening["protocolVersion"], opening["capabilities"] = "2025-06-18", {"tools": {}}
     server.on("initialize", {"result": opening})
     async with connected(server, revision="2025-06-18") as (session, _):

@@ -110,7 +110,7 @@ async def test_nobody_asks_once_nobody_waits() -> None:
             break
         await session.ping()
         asked = len(server.sent("tasks/get"))
-        with pytest.raises(RequestTimeout, match="'t1' was not over in 0.01 s"):
+        with pytest.raises(RequestTimeout, match=r"'t1' was not over in 0\.01 s"):
             await task.result(timeout_s=0.01)
         again = len(server.sent("tasks/get"))
     assert (asked, again) == (0, 0)
@@ -124,7 +124,8 @@ async def test_a_task_is_called_off() -> None:
         state = await task.cancel()
         with pytest.raises(TaskCancelled, match="'t1' was cancelled"):
             await task.result()
-    assert state is not None and state.status == "cancelled"
+    assert state == task.state
+    assert task.status == "cancelled"
     assert server.sent("tasks/cancel") == [{"taskId": "t1"}]
 
 
@@ -136,7 +137,8 @@ async def test_a_task_that_ended_meanwhile_is_not_called_off_any_more() -> None:
         state = await task.cancel()
         await task.cancel()
         result = await task.result()
-    assert state is not None and state.status == "completed"
+    assert state == task.state
+    assert task.status == "completed"
     assert text_of(result) == "done"
     assert len(server.sent("tasks/cancel")) == 1
 

@@ -1,0 +1,3 @@
+"""Tasks of real servers, over the transports, with every frame checked."""
+
+from __future__ import annotations
