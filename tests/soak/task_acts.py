@@ -51,8 +51,10 @@ async def _begun(peer: Peer, ms: int, word: str, ttl_ms: int = KEPT_MS) -> str:
 
 async def _seen(peer: Peer, id: str) -> Any:
     async with asyncio.timeout(WAIT_S):
-        while (found := await peer.result("tasks/get", taskId=id))["status"] == "working":
+        found = await peer.result("tasks/get", taskId=id)
+        while found["status"] == "working":
             await asyncio.sleep(0.01)
+            found = await peer.result("tasks/get", taskId=id)
     if found["status"] != "completed":
         raise Wrong(f"it has not completed: {found}")
     return found.get("result") or await peer.result("tasks/result", taskId=id)

@@ -1,15 +1,17 @@
-"""Tasks of 2025-11-25 that a client asks for, as the specification wants them."""
+"""Tasks of 2025-11-25 that a client asks for, or runs, as the specification wants them."""
 
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
 
-from mcp_gen import Client, TaskCancelled, text_of
+from mcp_gen import Client, ClientSession, InvalidParams, TaskCancelled, text_of
+from mcp_gen.types import CreateMessageResult, TextContent
 from tests.client.tasks.core_server import DONE, CoreServer
+from tests.support.asked import WAIT_S
 from tests.support.reach import Reach, Reached
 from tests.support.requirement import requirement
 
@@ -20,7 +22,11 @@ FORM: dict[str, Any] = {
     "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
     "_meta": {RELATED: {"taskId": "t1"}},
 }
-ADA = {"action": "accept", "content": {"name": "Ada"}}
+SAMPLING = "sampling/createMessage"
+SAMPLE: dict[str, Any] = {"messages": [], "maxTokens": 9}
+NUMBERS = count()
+ADA = {"action": "accept", "content": {"name": "Ada"}, "_meta": FORM["_meta"]}
+"""What the client answers: it names the task that asks."""
 
 
 def able() -> Client:
@@ -96,7 +102,7 @@ async def test_a_task_is_not_asked_for_more_often_than_it_says(reach: Reach) -> 
     assert len(told) == 4
 
 
-@requirement("tasks:client:input")
+@requirement("tasks:client:input", "tasks:client:related")
 async def test_what_a_task_asks_is_answered_where_its_result_is_asked_for(reach: Reach) -> None:
     server = CoreServer("input_required").on("tasks/result", lambda params: None)
     async with reach(server, able()) as reached:
@@ -166,3 +172,92 @@ async def test_who_no_longer_waits_for_a_call_cancels_its_task(reach: Reach) -> 
             await call
         await server.next("tasks/cancel")
         assert reached.asked("notifications/cancelled") == []
+
+
+# --- tasks of the client ---
+
+
+class Model:
+    """A model that answers when it is let go, and says if it was stopped meanwhile."""
+
+    def __init__(self) -> None:
+        self.released, self.stopped = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, session: ClientSession, params: Any) -> CreateMessageResult:
+        try:
+            await self.released.wait()
+        except asyncio.CancelledError:
+            self.stopped.set()
+            raise
+        said = TextContent(text="hello")
+        return CreateMessageResult(role="assistant", content=said, model="m")
+
+
+async def ask(server: CoreServer, method: str, **params: Any) -> Any:
+    """The answer of a client to a question of its server's."""
+    id = f"{method} {next(NUMBERS)}"
+    server.send(id=id, method=method, params=params)
+    while (answer := await server.next(None))["id"] != id:
+        pass
+    return answer
+
+
+@requirement("tasks:client:receives:declared")
+async def test_a_client_says_what_it_takes_tasks_for(reach: Reach) -> None:
+    client = Client("test", sampling=Model(), elicitation=lambda session, params: {}, tasks=True)
+    async with reach(CoreServer(), client) as reached:
+        (opening,) = reached.asked("initialize")
+    declared = opening["params"]["capabilities"]["tasks"]
+    asked = {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}}
+    assert declared["requests"] == asked
+
+
+@requirement("tasks:client:receives:created")
+async def test_a_question_that_is_a_task_is_answered_later(reach: Reach) -> None:
+    server, model = CoreServer(), Model()
+    async with reach(server, Client("test", sampling=model, tasks=True)):
+        made = (await ask(server, SAMPLING, **SAMPLE, task={"ttl": 60_000}))["result"]
+        task = made["task"]
+        assert made.keys() <= {"task", "_meta"}
+        assert (task["status"], task["ttl"]) == ("working", 60_000)
+        assert (await ask(server, "tasks/get", taskId=task["taskId"]))["result"] == task
+        server.send(id="later", method="tasks/result", params={"taskId": task["taskId"]})
+        model.released.set()
+        while (answer := await server.next(None))["id"] != "later":
+            pass
+    assert answer["result"]["content"]["text"] == "hello"
+    assert answer["result"]["_meta"] == {RELATED: {"taskId": task["taskId"]}}
+
+
+@requirement("tasks:client:receives:ignored")
+async def test_a_client_without_tasks_passes_over_that_a_question_is_to_be_one(
+    reach: Reach,
+) -> None:
+    server = CoreServer()
+    async with reach(server, able()):
+        answer = await ask(server, "elicitation/create", **FORM, task={"ttl": 1000})
+    assert answer["result"] == ADA
+
+
+@requirement("tasks:client:receives:errors")
+async def test_a_client_says_that_a_task_is_unknown(reach: Reach) -> None:
+    server = CoreServer()
+    async with reach(server, Client("test", sampling=Model(), tasks=True)):
+        asked = ("tasks/get", "tasks/result", "tasks/cancel")
+        answers = [await ask(server, method, taskId="nobody") for method in asked]
+    assert [one["error"]["code"] for one in answers] == [InvalidParams.code] * 3
+
+
+@requirement("tasks:client:receives:cancel")
+async def test_a_task_of_the_client_that_is_cancelled_is_stopped(reach: Reach) -> None:
+    server, model = CoreServer(), Model()
+    async with reach(server, Client("test", sampling=model, tasks=True)):
+        made = (await ask(server, SAMPLING, **SAMPLE, task={}))["result"]
+        about = {"taskId": made["task"]["taskId"]}
+        cancelled = (await ask(server, "tasks/cancel", **about))["result"]
+        async with asyncio.timeout(WAIT_S):
+            await model.stopped.wait()
+        again = (await ask(server, "tasks/cancel", **about))["error"]
+        assert cancelled["status"] == "cancelled"
+        assert (await ask(server, "tasks/get", **about))["result"]["status"] == "cancelled"
+    assert again["code"] == InvalidParams.code
