@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp_gen.client.session import ClientSession
+    from mcp_wire import common
     from mcp_wire.profile import Profile
 
 __all__ = ["OwnTasks"]
@@ -48,7 +49,6 @@ class OwnTasks:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._types: Any = mcp_wire.types(profile.revision)
-        self._clock = lambda: time.time()
         self._store = MemoryTaskStore(max_tasks=MAX_TASKS)
         self._running: dict[str, asyncio.Task[Any] | None] = {}
         self._ended: dict[str, asyncio.Event] = {}
@@ -61,7 +61,7 @@ class OwnTasks:
         Raises:
             McpError: there are too many.
         """
-        now = self._clock()
+        now = time.time()
         kept_s = TTL_S if ttl_ms is None or ttl_ms <= 0 else min(ttl_ms / 1000, MAX_TTL_S)
         task = StoredTask(
             id=secrets.token_urlsafe(24),
@@ -97,7 +97,7 @@ class OwnTasks:
         await self._tell(session, task.id)
 
     async def _keep(self, task: StoredTask, handler: asyncio.Future[Any]) -> None:
-        changed = replace(task, updated_at=self._clock())
+        changed = replace(task, updated_at=time.time())
         error = handler.exception()
         if error is None:
             answer = mcp_wire.encode(project(handler.result(), task.revision).value)
@@ -121,9 +121,11 @@ class OwnTasks:
 
     # --- what has become of it ---
 
-    async def get(self, id: str) -> Any:
+    async def get(self, id: str) -> common.GetTaskResult:
         """Where it stands. Raises InvalidParams if there is none."""
-        return self._types.GetTaskResult(**self._fields(await self._find(id)))
+        task = await self._find(id)
+        told: common.GetTaskResult = self._types.GetTaskResult(**self._fields(task))
+        return told
 
     async def outcome(self, id: str) -> dict[str, Any]:
         """What the request is answered with, once there is something; raises its error."""
@@ -141,30 +143,33 @@ class OwnTasks:
         key = self._profile.related_task_key or ""
         return {**result, "_meta": {**result.get("_meta", {}), key: related}}
 
-    async def all(self, cursor: str | None) -> Any:
+    async def all(self, cursor: str | None) -> common.ListTasksResult:
         """Those that are kept: never more than one page. Raises InvalidParams for another page."""
         if cursor is not None:
             raise InvalidParams("tasks: there is no such page - at `$.cursor`")
-        now = self._clock()
+        now = time.time()
         found = await self._store.page(None, _HERE, None, MAX_TASKS)
         tasks = [self._types.Task(**self._fields(one)) for one in found if not _expired(one, now)]
-        return self._types.ListTasksResult(tasks=tasks)
+        page: common.ListTasksResult = self._types.ListTasksResult(tasks=tasks)
+        return page
 
-    async def cancel(self, id: str) -> Any:
+    async def cancel(self, id: str) -> common.CancelTaskResult:
         """End it. Raises InvalidParams if there is none, or it has ended."""
         task = await self._find(id)
-        now = self._clock()
+        now = time.time()
         if not await self._store.save(replace(task, status="cancelled", updated_at=now)):
             raise InvalidParams(f"the task is over already: {task.status} - at `$.taskId`")
         handler = self._running.get(id)
         self._over(id)
         if handler is not None:
             handler.cancel()
-        return self._types.CancelTaskResult(**self._fields(await self._find(id)))
+        task = await self._find(id)
+        told: common.CancelTaskResult = self._types.CancelTaskResult(**self._fields(task))
+        return told
 
     async def _find(self, id: str) -> StoredTask:
         task = await self._store.load(id)
-        if task is not None and _expired(task, self._clock()):
+        if task is not None and _expired(task, time.time()):
             await self._store.forget(id)
             handler = self._running.get(id)
             self._over(id)

@@ -61,7 +61,8 @@ class TaskAnswers(Answers):
         self, ctx: ClientSession, params: common.RequestParams | common.ListRootsRequestParams
     ) -> common.ListRootsResult:
         """roots/list, see `Answers`."""
-        return self._related(params, await super().list_roots(ctx, params))
+        roots: common.ListRootsResult = self._related(params, await super().list_roots(ctx, params))
+        return roots
 
     async def _answered(
         self, ctx: ClientSession, params: Any, handler: Callable[[Any, Any], Awaitable[Any]]

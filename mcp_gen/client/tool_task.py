@@ -261,11 +261,11 @@ class ToolTask:
 
         Raises what the server could not be asked for.
         """
-        if self._error is not None:
-            raise self._error
-        await asyncio.wait({self._stirred()})
-        if self._error is not None and not self.done:
-            raise self._error
+        if self._error is None:
+            await asyncio.wait({self._stirred()})
+        error: Exception | None = self._error
+        if error is not None and not self.done:
+            raise error
 
     def _stirred(self) -> asyncio.Future[None]:
         if self._news is None or self._news.done():

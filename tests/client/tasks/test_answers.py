@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -236,7 +237,7 @@ async def test_there_are_not_more_tasks_than_are_kept(monkeypatch: pytest.Monkey
 async def test_a_task_is_gone_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model()
     now = 1000.0
-    monkeypatch.setattr(own_tasks.time, "time", lambda: now)
+    monkeypatch.setattr("mcp_gen.client.own_tasks.time", SimpleNamespace(time=lambda: now))
     async with asking(sampling=model, tasks=True) as server:
         id = await server.begin(ttl=2000)
         await server.status(id)

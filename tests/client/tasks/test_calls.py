@@ -139,7 +139,7 @@ async def test_a_task_that_nobody_asked_for_is_a_protocol_error() -> None:
 async def test_the_result_comes_with_the_types_that_were_asked_for() -> None:
     server = CoreServer()
     async with connected(server, revision=REVISION, results="2025-06-18") as (session, _):
-        result = await session.call_tool("work", {})
+        result: Any = await session.call_tool("work", {})
     assert type(result) is v2025_06_18.CallToolResult
 
 
