@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import msgspec
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.raw_tool import RawHandler
     from mcp_gen.server.server import Server
     from mcp_wire import common, latest
+    from mcp_wire.extension import Extension
 
 __all__ = ["OffersTools", "ToolBox", "ToolHandlers", "made_tool"]
 
@@ -54,6 +55,8 @@ class ToolBox:
         """Whether hooks see the results: then these are of the newest types, at every revision."""
         self.takes_tasks: Callable[[], None] | None = None
         """Called with the first tool that runs as a task, before it is added."""
+        self.arms: Mapping[type[Any], Extension] = {}
+        """What calls may also be answered with, by extensions that clients must have declared."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 
@@ -105,6 +108,8 @@ class ToolBox:
             return _bad_arguments(ctx, tool, given, error)
         try:
             made = await tool.call(ctx, arguments)
+            if self.arms and made.__class__ in self.arms:
+                ctx.require(self.arms[made.__class__])
             for_hooks = self.for_hooks
             return tool.output.result(
                 made,
