@@ -39,10 +39,10 @@ class Client(Offers):
     user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
     may work on, or what gives them. What is not given is not declared; see the decorators of the
     same names. `experimental` is declared as it is, by name. `extensions` are the EXTENSIONs of
-    generated packages, each alone or with its settings; or, by name, what is only declared. With `tasks`
-    servers of 2026-07-28 may answer calls of tools with tasks, which the calls then wait for, and
-    servers of 2025-11-25 may ask for answers of `sampling` and `elicitation` as tasks of this
-    client. Calls of tools that run as tasks at 2025-11-25 need none of it.
+    generated packages, each alone or with its settings; or, by name, what is only declared. With
+    `tasks` servers of 2026-07-28 may answer calls of tools with tasks, which the calls then wait
+    for, and servers of 2025-11-25 may ask for answers of `sampling` and `elicitation` as tasks of
+    this client. Calls of tools that run as tasks at 2025-11-25 need none of it.
 
     A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
     all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.

@@ -81,6 +81,8 @@ class Offer:
             self.named = extensions
         elif extensions is not None:
             self.extensions = Extensions(extensions)
+        self.has_tasks = self._with_tasks()
+        """Whether servers may answer calls with tasks of their own accord."""
         self.list_roots: Callable[[ClientSession], Any] | None = None
         self.roots: dict[str, latest.Root] | None = None
         """The roots by URI; None if the client tells of none, or has a function that gives them."""
@@ -88,6 +90,15 @@ class Offer:
             self.list_roots = roots
         elif roots is not None:
             self.roots = {root.uri: root for root in map(as_root, roots)}
+
+    def _with_tasks(self) -> bool:
+        if not self.tasks and not self.extensions:
+            return False
+        from mcp_wire.extensions.tasks import EXTENSION
+
+        if self.tasks and EXTENSION not in self.extensions:
+            self.extensions.add(EXTENSION)
+        return EXTENSION in self.extensions
 
     @property
     def has_roots(self) -> bool:

@@ -89,7 +89,7 @@ class ClientSession(ToolCalls):
         """The watches that are open."""
         self._log_level: str | None = identity.settings.log_level
         self._visits = Visits()
-        self._tasks = Tasks(self, identity.settings)
+        self._tasks = Tasks(self, identity.settings, declared=identity.offer.has_tasks)
         self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
 
     def bind(
@@ -120,7 +120,7 @@ class ClientSession(ToolCalls):
         self._asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
         self._requests: Any = import_module(f"{profile.module}.requests").ToServer
         AtRevision.__init__(self, profile, self._requests(self._asking), meta)
-        self._as_spoken: Any = None
+        self._as_spoken = self._beginning = None
         self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening

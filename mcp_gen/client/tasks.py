@@ -36,8 +36,9 @@ _log = logging.getLogger("mcp_gen.client")
 class Tasks:
     """Begins tasks, and waits for them. One for each session, whatever connections it has."""
 
-    def __init__(self, session: ClientSession, settings: Settings) -> None:
+    def __init__(self, session: ClientSession, settings: Settings, *, declared: bool) -> None:
         self._session = session
+        self._declared = declared
         self._settings = settings
         self._way: TaskWay | None = None
         self._followed: dict[str, set[ToolTask]] = {}
@@ -71,6 +72,12 @@ class Tasks:
             from mcp_gen.client.task_core import CoreTasks
 
             return CoreTasks(self._session, self._settings.max_pages)
+        if profile.tasks == "extension":
+            if not self._declared:
+                return NoTasks("make the client with `tasks=True`, so that servers may begin tasks")
+            from mcp_gen.client.task_extension import ExtensionTasks
+
+            return ExtensionTasks(self._session)
         return NoTasks(f"{profile.revision} has no tasks")
 
     # --- beginning ---
@@ -97,7 +104,7 @@ class Tasks:
                 {**fields, "task": task}, meta=meta, timeout_s=timeout_s, progress=progress
             )
             if is_task:
-                begun = self._begun(result, name, timeout_s, reports)
+                begun = self.begun(result, name, timeout_s, reports)
         finally:
             self._starting -= 1
             if not self._starting:
@@ -106,9 +113,10 @@ class Tasks:
                 reports.release()
         return begun or ToolTask(self, None, tool=name, result=result)
 
-    def _begun(
-        self, result: Any, tool: str | None, timeout_s: float | None, reports: Lasting | None
+    def begun(
+        self, result: Any, tool: str, timeout_s: float | None, reports: Lasting | None = None
     ) -> ToolTask:
+        """The task that a call was answered with."""
         state = seen(getattr(result, "task", result))
         state = self._early.pop(state.state.id, state)
         if timeout_s is None:

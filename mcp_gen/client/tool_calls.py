@@ -11,7 +11,7 @@ from mcp_gen.session.asking import AtRevision, is_plain
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 
     from mcp_gen.client.asking import ClientAsking
     from mcp_gen.client.returns import Returns
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.client import ClientLink
     from mcp_wire import common, latest
     from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
 
 __all__ = ["ToolCalls"]
 
@@ -40,6 +41,8 @@ class ToolCalls(AtRevision, ServerCaller):
     """The generated calls of the revision that is spoken."""
     _as_spoken: Any
     """The same, for results of its own types; None until they are needed."""
+    _beginning: ClientAsking | None
+    """What sends calls that may become tasks; None until it is needed."""
 
     @abstractmethod
     async def _restart(self, lost: ClientLink) -> None:
@@ -244,7 +247,9 @@ class ToolCalls(AtRevision, ServerCaller):
         """What a tool call is answered with, and whether that is a task that was begun."""
         if self._link.is_lost:
             await self._restart(self._link)
-        asking = self._new_asking(self._results_at, waits=False)
+        asking = self._beginning
+        if asking is None:
+            asking = self._beginning = self._new_asking(self._results_at, waits=False)
         once = AtRevision(self.profile, self._requests(asking), self._meta)
         once.default_timeout_s = self.default_timeout_s
         name = ServerCaller.call_tool.__name__
@@ -272,11 +277,23 @@ class ToolCalls(AtRevision, ServerCaller):
             self._as_spoken = self._requests(self._new_asking(self.revision))
         return await call(self._as_spoken)
 
+    async def finish_call(self, tool: str, begun: Any, timeout_s: float | None) -> Any:
+        """What comes of the task that a call was answered with."""
+        return await self._tasks.finished(self._tasks.begun(begun, tool, timeout_s), timeout_s)
+
+    async def answers(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+        """What the program answers to what a task asks, by key."""
+        return await self._asking.answers(self._calls_tool, questions)
+
     def tool_result(self, plain: Any) -> Any:
         """What a tool returned, from plain JSON: with the types of this session's results."""
-        calls = self.profile.call_tool
-        assert calls is not None
-        return self._asking.result_in(calls, plain)
+        return self._asking.result_in(self._calls_tool, plain)
+
+    @property
+    def _calls_tool(self) -> Method[Any, Any]:
+        method = self.profile.call_tool
+        assert method is not None
+        return method
 
     def run(self, what: Coroutine[Any, Any, None]) -> None:
         """Let something run that nobody waits for, until the connection ends."""

@@ -58,7 +58,9 @@ class ToolTask:
         self.tool = tool
         """The tool that was called, where that is known."""
         self.answers: dict[str, Any] = {}
-        """What the server has been answered, by key: nobody is asked twice."""
+        """What was answered to the server's questions, by key: nobody is asked twice."""
+        self.told: set[str] = set()
+        """The keys of the questions whose answers the server has."""
         self._tasks = tasks
         self._seen = seen
         self._result = result

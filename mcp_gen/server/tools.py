@@ -53,10 +53,10 @@ class ToolBox:
         )
         self.for_hooks = False
         """Whether hooks see the results: then these are of the newest types, at every revision."""
-        self.takes_tasks: Callable[[], None] | None = None
-        """Called with the first tool that runs as a task, before it is added."""
         self.arms: Mapping[type[Any], Extension] = {}
         """What calls may also be answered with, by extensions that clients must have declared."""
+        self.takes_tasks: Callable[[], None] | None = None
+        """Called with the first tool that runs as a task, before it is added."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 

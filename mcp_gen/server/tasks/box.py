@@ -268,7 +268,7 @@ class PlainCalls:
 _PROTOCOLS: dict[str, Any] = {
     "none": PlainCalls,
     "core": CoreTasks,
-    "extension": PlainCalls,
+    "extension": ExtensionTasks,
 }
 
 
