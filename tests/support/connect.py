@@ -101,13 +101,16 @@ async def _conversing(
 @asynccontextmanager
 async def _memory(make: Make, log: list[str], revision: str) -> AsyncIterator[Duplex]:
     ours, theirs = memory_pair()
-    serving = asyncio.get_running_loop().create_task(make().serve(theirs))
+    server = make()
+    serving = asyncio.get_running_loop().create_task(server.serve(theirs))
     try:
         yield ours
     finally:
         await ours.close()
         async with asyncio.timeout(WAIT_S):
             await serving
+            # What its tools left running is for other connections, of which there are none.
+            await server.aclose()
 
 
 def _stdio(make: Make, log: list[str], revision: str) -> AbstractAsyncContextManager[Duplex]:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mcp_gen import Accepted, Context, McpError, Server, ToolError
+from mcp_gen import Accepted, Context, McpError, Server, Tasks, ToolError
 from tests.support.asked import WAIT_S, Asked
 from tests.support.conversation import Conversation
 
@@ -49,8 +49,8 @@ class Size:
 
 
 def working(**options: Any) -> Server:
-    """One whose tools can be tasks, must be, or cannot."""
-    server = Server("working", "1.0.0", **options)
+    """One whose tools can be tasks, must be (`only_…`), or cannot."""
+    server = Server("working", "1.0.0", tasks=Tasks(grace_s=0), **options)
     released, stopped = asyncio.Event(), asyncio.Event()
 
     @server.tool
@@ -58,25 +58,21 @@ def working(**options: Any) -> Server:
         """Return a text, never as a task."""
         return text
 
-    @server.tool(task="optional")
     async def echo(text: str) -> str:
         """Return a text."""
         return text
 
-    @server.tool(task="required")
-    async def only(text: str) -> str:
-        """Return a text, always as a task."""
-        return text
-
-    @server.tool(task="optional")
     async def fail(reason: str) -> str:
         """Fail in a way that a model can read."""
         raise ToolError(reason)
 
-    @server.tool(task="optional")
     async def refuse() -> str:
         """Answer with an error of the protocol."""
         raise McpError(-1, "not today", {"until": "tomorrow"})
+
+    for tool in (echo, fail, refuse):
+        server.add_tool(tool, task="optional")
+        server.add_tool(tool, name=f"only_{tool.__name__}", task="required")
 
     @server.tool(task="optional")
     async def hold(ctx: Context) -> str:

@@ -51,7 +51,7 @@ async def test_a_server_says_what_it_takes_tasks_for(connect: Connect) -> None:
     assert declared["cancel"] == {}
     takes = {tool["name"]: tool.get("execution", {}).get("taskSupport") for tool in tools}
     assert takes["echo"] == "optional"
-    assert takes["only"] == "required"
+    assert takes["only_echo"] == "required"
     assert takes["plain"] in {None, "forbidden"}
 
 
@@ -72,7 +72,7 @@ async def test_a_tool_is_called_in_the_way_that_it_takes(connect: Connect) -> No
         with pytest.raises(Refused) as as_a_task:
             await begun(client, "plain", text="a").result()
         with pytest.raises(Refused) as plainly:
-            await client.call("only", text="a")
+            await client.call("only_echo", text="a")
         assert await client.text("echo", text="a") == "a"
     assert [as_a_task.value.code, plainly.value.code] == [NOT_FOUND, NOT_FOUND]
 

@@ -37,7 +37,7 @@ def about_tasks(revision: str) -> dict[str, dict[str, Any]]:
     return {"tasks/get": {}, "tasks/update": {"inputResponses": {}}, "tasks/cancel": {}}
 
 
-@requirement("tasks:owner")
+@requirement("tasks:owner", "tasks-extension:owner")
 async def test_what_is_of_another_principal_does_not_exist(revision: str) -> None:
     async with visited(revision) as visit, visit(principal="ann") as ann:
         id = (await start(ann, "hold"))["taskId"]
@@ -53,7 +53,7 @@ async def test_what_is_of_another_principal_does_not_exist(revision: str) -> Non
         assert (await state(ann, id))["status"] == "working"
 
 
-@requirement("tasks:owner", "tasks:list:all")
+@requirement("tasks:owner", "tasks:list:all", "tasks-extension:owner")
 async def test_a_task_goes_on_for_its_principal_when_the_connection_has_ended(
     revision: str,
 ) -> None:
