@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcp_gen import Accepted, Context, McpError, Server, Tasks, ToolError
+from mcp_gen.types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 from tests.support.asked import WAIT_S, Asked
 from tests.support.conversation import Conversation
 
@@ -127,6 +128,21 @@ def working(**options: Any) -> Server:
         first = await ctx.elicit("Which colour?", Choice)
         second = await ctx.elicit("Which colour?", Choice)
         return f"{_said(first)} {_said(second)}"
+
+    @server.tool(task="required")
+    async def ask_first(ctx: Context) -> Any:
+        """Ask before there is a task, in the plain style, and return what was answered."""
+        if ctx.input_responses is None:
+            schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+            form = ElicitRequestFormParams(message="Which colour?", requested_schema=schema)
+            return InputRequiredResult(input_requests={"first": ElicitRequest(params=form)})
+        answer: Any = ctx.input_responses["first"]
+        return str(answer.content["colour"])
+
+    @server.tool
+    async def choose_later(ctx: Context) -> str:
+        """Ask the user, who may answer as a task of the client's."""
+        return _said(await ctx.elicit("Which colour?", Choice, task=True))
 
     return server
 

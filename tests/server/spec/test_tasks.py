@@ -23,7 +23,7 @@ from tests.server.spec.tasks import (
     state,
     working,
 )
-from tests.support.asked import Refused
+from tests.support.asked import Answer, Refused
 from tests.support.connect import Connect
 from tests.support.conversation import Conversation
 from tests.support.requirement import requirement
@@ -31,6 +31,7 @@ from tests.support.requirement import requirement
 INVALID_PARAMS = InvalidParams.code
 NOT_FOUND = -32601
 STATUS = "notifications/tasks/status"
+RESULT = "tasks/result"
 ABOUT = ("tasks/get", "tasks/result", "tasks/cancel")
 
 
@@ -330,3 +331,39 @@ async def test_a_task_is_kept_for_its_time_which_has_a_limit(connect: Connect) -
         await forgotten(client, short)
         listed = (await client.request("tasks/list"))["tasks"]
         assert [task["taskId"] for task in listed] == [endless["taskId"]]
+
+
+# --- servers that ask for tasks ---
+
+
+@requirement("tasks:asking:declared")
+async def test_a_client_that_has_not_declared_it_is_asked_for_no_task(connect: Connect) -> None:
+    cannot: list[dict[str, Any]] = [
+        {"elicitation": {}},
+        {"elicitation": {}, "tasks": {"list": {}, "cancel": {}}},
+        {"elicitation": {}, "tasks": {"requests": {"sampling": {"createMessage": {}}}}},
+    ]
+    for capabilities in cannot:
+        answers: dict[str, Answer] = {ASK: lambda params: RED}
+        async with connect(working, answers=answers, capabilities=capabilities) as client:
+            assert await client.text("choose_later") == "red"
+        ((_, params),) = client.questions
+        assert "task" not in params
+
+
+@requirement("tasks:asking:result", "tasks:asking:declared")
+async def test_a_question_that_became_a_task_is_answered_by_its_result(connect: Connect) -> None:
+    capabilities = {"elicitation": {}, "tasks": {"requests": {"elicitation": {"create": {}}}}}
+    at = "2030-01-01T00:00:00Z"
+    task = {"taskId": "c1", "createdAt": at, "lastUpdatedAt": at, "ttl": None, "pollInterval": 1}
+    statuses = iter(["working", "completed"])
+    answers: dict[str, Answer] = {
+        ASK: lambda params: {"task": {**task, "status": "working"}},
+        "tasks/get": lambda params: {**task, "status": next(statuses)},
+        "tasks/result": lambda params: {**BLUE, "_meta": {RELATED: {"taskId": "c1"}}},
+    }
+    async with connect(working, answers=answers, capabilities=capabilities) as client:
+        assert await client.text("choose_later") == "blue"
+    assert [method for method, _ in client.questions] == [ASK, "tasks/get", "tasks/get", RESULT]
+    assert "task" in client.questions[0][1]
+    assert all(params["taskId"] == "c1" for _, params in client.questions[1:])

@@ -238,6 +238,20 @@ async def test_a_key_is_used_once_and_answers_to_others_count_for_nothing(
         assert await state(client, id) == ended
 
 
+@requirement("tasks-extension:rounds-first")
+async def test_what_is_asked_before_there_is_a_task_is_asked_in_rounds(connect: Connect) -> None:
+    async with knowing(connect, {ASK: lambda params: RED}) as client:
+        params = {"name": "ask_first", "arguments": {}}
+        asks = await client.begin("tools/call", params).result()
+        assert asks["resultType"] == "input_required"
+        assert "taskId" not in asks
+        made = await client.request("tools/call", {**params, **await client.answers_to(asks)})
+        assert made["resultType"] == "task"
+        assert made.keys().isdisjoint({"inputRequests", "requestState"})
+        ended = await arrives(client, made["taskId"], "completed")
+    assert ended["result"]["content"][0]["text"] == "red"
+
+
 # --- cancelling ---
 
 
