@@ -98,7 +98,7 @@ class LiveRounds(Rounds):
 
     def _as_task(
         self, question: Question, fields: dict[str, Any], timeout_s: float | None
-    ) -> asyncio.Future[Any]:
+    ) -> asyncio.Task[Any]:
         """Send a question that may be answered as a task, if the client does that."""
         # Imported here: few servers ask so.
         from mcp_gen.server.tasks.asked import ask_as_task, takes_tasks
@@ -112,9 +112,9 @@ class LiveRounds(Rounds):
 
         if not takes_tasks(self.ctx, question):
             plain = question._replace(as_task=False)
-            return asyncio.ensure_future(self._send(plain, timeout_s))
+            return asyncio.create_task(self._send(plain, timeout_s))
         limit_s = ANSWER_TIMEOUT_S if timeout_s is None else timeout_s
-        return asyncio.ensure_future(ask_as_task(self.ctx, question, ask, limit_s))
+        return asyncio.create_task(ask_as_task(self.ctx, question, ask, limit_s))
 
     def _page(self, page: UrlElicitation) -> Any:
         """A page in the type of the request's revision, under an id that the session knows."""
