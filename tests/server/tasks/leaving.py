@@ -16,7 +16,7 @@ ANN = {"authorization": "Bearer ann"}
 
 
 async def begin(url: str, revision: str, number: int) -> None:
-    async with Client("leaving") as client:
+    async with Client("leaving", tasks=True) as client:
         session = await client.connect(url, revision=revision, headers=ANN)
         tasks = [await session.start_tool("hold", {"number": one}) for one in range(number)]
         print(*(task.id for task in tasks), flush=True)
