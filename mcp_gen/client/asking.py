@@ -79,9 +79,9 @@ class ClientAsking(Asking):
             self._asks_back = mcp_wire.types(read_at).InputRequiredResult
         self.task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
         """The kind of result in which a server begins a task; None where there are none."""
-        self._unasked = spoken.tasks == "extension" and identity.offer.has_tasks
+        self.unasked = spoken.tasks == "extension" and identity.offer.has_tasks
         """Whether a server may begin one of its own accord."""
-        if self._unasked:
+        if self.unasked:
             from mcp_wire.extensions.tasks import CreateTaskResult
 
             self.task_made = CreateTaskResult
@@ -183,10 +183,10 @@ class ClientAsking(Asking):
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
         call: Any = params
-        if self._unasked and self._waits:
+        if self.unasked and self._waits:
             outcome: R = await self.context.finish_call(call.name, result, timeout_s)
             return outcome
-        if not self._unasked and call.task is None:
+        if not self.unasked and call.task is None:
             super()._other_kind(method, result)
         return result
 
@@ -194,9 +194,9 @@ class ClientAsking(Asking):
         try:
             result = super()._read(method, raw)
         except InvalidParams:
-            if self._unasked or self.task_made not in method.results:
+            if self.unasked or self.task_made not in method.results:
                 raise
-            begun = self._task_in(raw)
+            begun = self.task_in(raw)
             if begun is None:
                 raise
             result = begun
@@ -204,7 +204,7 @@ class ClientAsking(Asking):
             self._look_over(method, raw)
         return result
 
-    def _task_in(self, raw: msgspec.Raw) -> Any:
+    def task_in(self, raw: msgspec.Raw) -> Any:
         """The result in which a server begins a task; None if it is something else."""
         try:
             return mcp_wire.decode(self.task_made, raw)

@@ -21,12 +21,15 @@ from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
 from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
 from mcp_gen.core.extensions import SERVER, carries, declared, owner_of
+from mcp_gen.core.project import project
 from mcp_gen.session.asking import AtRevision
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Hashable
+    from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+
+    from msgspec import Raw, Struct
 
     from mcp_gen.client.identity import Identity
     from mcp_gen.core.envelope import RequestId
@@ -121,6 +124,7 @@ class ClientSession(ToolCalls):
         self._requests: Any = import_module(f"{profile.module}.requests").ToServer
         AtRevision.__init__(self, profile, self._requests(self._asking), meta)
         self._as_spoken = self._beginning = None
+        link.on_late = self._late if self._asking.unasked else None
         self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
@@ -244,21 +248,29 @@ class ClientSession(ToolCalls):
     # --- changes ---
 
     def watch(
-        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        also: Sequence[Struct] = (),
     ) -> Watch:
         """Hear when resources change, and when there are other tools, prompts or resources.
 
             async with session.watch("file:///a", tools=True) as changes:
                 async for change in changes: ...
 
-        `uris` are the resources; `changes.honoured` says what the server will tell of.
+        `uris` are the resources; `changes.honoured` says what the server will tell of. `also` is
+        what extensions add to that, each as the type that its EXTENSION names as `wanted`; what
+        then comes goes to the hooks of the extension, and `changes.agreed(EXTENSION)` says of what.
 
         Raises:
-            UsageError: nothing to watch.
+            UsageError: nothing to watch, or what no extension of this client lets it hear of.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
         """
-        if not (uris or tools or prompts or resources):
+        self._check_wanted(also)
+        if not (uris or tools or prompts or resources or also):
             raise UsageError("watch: name the URIs of resources, or give `tools=True` or the like")
         wanted = latest.SubscriptionFilter(
             tools_list_changed=tools or None,
@@ -266,19 +278,36 @@ class ClientSession(ToolCalls):
             resources_list_changed=resources or None,
             resource_subscriptions=list(dict.fromkeys(uris)) or None,
         )
-        return Watch(self, wanted)
+        return Watch(self, wanted, also)
+
+    def _check_wanted(self, also: Sequence[Struct]) -> None:
+        offered = self._identity.offer.extensions.at(self.profile)
+        if also and self.profile.listen is None:
+            raise UsageError(f"{self.revision} has no request to listen with")
+        for one in also:
+            if not any(extension.wanted is type(one) for extension in offered):
+                raise UsageError(
+                    f"watch: {type(one).__name__} is of no extension that this client declares here"
+                )
 
     async def listen(
-        self, wanted: latest.SubscriptionFilter, opened: Callable[[RequestId], None]
+        self,
+        wanted: latest.SubscriptionFilter,
+        opened: Callable[[RequestId], None],
+        also: Sequence[Struct] = (),
     ) -> None:
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
         if self._link.is_lost:
             await self._restart(self._link)
         asking = self._new_asking(self._results_at, outlet=self._link.listening(opened))
         once = AtRevision(self.profile, self._requests(asking), self._meta)
+        notifications: Any = wanted
+        if also:
+            plain = [project(wanted, self.revision).value, *also]
+            notifications = {k: v for one in plain for k, v in msgspec.to_builtins(one).items()}
         await once._ask(
             ServerCaller.subscriptions_listen.__name__,
-            {"notifications": wanted},
+            {"notifications": notifications},
             meta=None,
             timeout_s=None,
             progress=None,
@@ -420,6 +449,12 @@ class ClientSession(ToolCalls):
             self._tasks.hear(params)
         for watch in list(self.watches):
             watch.hear(news, params)
+
+    def _late(self, method: Method[Any, Any], result: Raw) -> None:
+        """An answer came when nobody waited for it any more: it may have begun something."""
+        begun = self._asking.task_in(result)
+        if begun is not None and not self._link.is_lost:
+            self._tasks.leave(begun)
 
     def _lose(self, error: SessionLost) -> None:
         self._tasks.lost()

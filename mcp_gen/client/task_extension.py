@@ -66,6 +66,9 @@ class ExtensionTasks(TaskWay):
 
     async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
         """What came with its state."""
+        if seen.result is None and seen.error is None:
+            # It was over when it began: the answer to a call says that, and no more.
+            seen = await self.get(seen.state.id, timeout_s)
         if seen.error is not None:
             data = None if seen.error.data is UNSET else seen.error.data
             raise McpError(seen.error.code, seen.error.message, data)

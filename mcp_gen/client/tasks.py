@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_gen.client.results import text_of
 from mcp_gen.client.task_state import seen
 from mcp_gen.client.task_way import NoTasks, TaskWay
 from mcp_gen.client.tool_task import ToolTask
-from mcp_gen.core.errors import McpError, McpGenError, MethodNotFound, SessionLost, TaskGone
+from mcp_gen.core.errors import (
+    McpError,
+    McpGenError,
+    MethodNotFound,
+    RequestTimeout,
+    SessionLost,
+    TaskGone,
+)
 from mcp_gen.session.lasting import Lasting
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from mcp_gen.client.session import ClientSession
     from mcp_gen.client.settings import Settings
@@ -26,6 +34,9 @@ if TYPE_CHECKING:
     from mcp_wire.callers import OnProgress
 
 __all__ = ["Tasks"]
+
+Begun: TypeAlias = "tuple[Any, bool]"
+"""What a call was answered with, and whether that is a task."""
 
 MAX_EARLY = 1000
 """How many tasks may be told of before it is known whose they are."""
@@ -43,6 +54,8 @@ class Tasks:
         self._way: TaskWay | None = None
         self._followed: dict[str, set[ToolTask]] = {}
         self._starting = 0
+        self._left: set[asyncio.Task[Begun]] = set()
+        """The calls that nobody waits for any more."""
         self._early: dict[str, Seen] = {}
         """What was told of tasks whose ids are not known yet: they are on their way."""
         self.only: set[str] = set()
@@ -97,12 +110,16 @@ class Tasks:
         reports: Lasting | None = None
         if task is not None and progress is not None:
             progress = reports = Lasting(progress)
+        call = partial(
+            self._session.begin_call, {**fields, "task": task}, meta=meta, progress=progress
+        )
         begun: ToolTask | None = None
         self._starting += 1
         try:
-            result, is_task = await self._session.begin_call(
-                {**fields, "task": task}, meta=meta, timeout_s=timeout_s, progress=progress
-            )
+            if task is None:
+                result, is_task = await call(timeout_s=timeout_s)
+            else:
+                result, is_task = await self._detached(call, timeout_s, reports)
             if is_task:
                 begun = self.begun(result, name, timeout_s, reports)
         finally:
@@ -112,6 +129,50 @@ class Tasks:
             if begun is None and reports is not None:
                 reports.release()
         return begun or ToolTask(self, None, tool=name, result=result)
+
+    async def _detached(
+        self,
+        call: Callable[..., Coroutine[Any, Any, Begun]],
+        timeout_s: float | None,
+        reports: Lasting | None,
+    ) -> Begun:
+        """Await a call that asks for a task. If nobody waits any more, its task is called off.
+
+        Such a request may not be cancelled itself:
+        https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation#behavior-requirements
+        """
+        if timeout_s is None:
+            timeout_s = self._session.default_timeout_s
+        loop = asyncio.get_running_loop()
+        limit_s = max(self._settings.max_timeout_s, timeout_s)
+        ends = loop.time() + limit_s
+        calling = loop.create_task(call(timeout_s=limit_s))
+        heard = -1
+        try:
+            while not calling.done() and heard != (heard := reports.heard if reports else 0):
+                left_s = min(timeout_s, ends - loop.time())
+                await asyncio.wait({calling}, timeout=left_s)
+            if not calling.done():
+                raise RequestTimeout(f"no answer in {timeout_s:g} s to a call that asks for a task")
+        except (asyncio.CancelledError, RequestTimeout):
+            self._left.add(calling)
+            calling.add_done_callback(self._came_late)
+            raise
+        return calling.result()
+
+    def _came_late(self, calling: asyncio.Task[Begun]) -> None:
+        self._left.discard(calling)
+        if calling.cancelled() or calling.exception() is not None:
+            return
+        result, is_task = calling.result()
+        if is_task:
+            self.leave(result)
+
+    def leave(self, begun: Any) -> None:
+        """Call off a task that began when nobody waited for it any more."""
+        task = self.begun(begun, "", None)
+        if not task.done and self.way.cancels:
+            self._session.run(self._call_off(task))
 
     def begun(
         self, result: Any, tool: str, timeout_s: float | None, reports: Lasting | None = None
@@ -191,6 +252,11 @@ class Tasks:
             await self.way.cancel(task.id or "", self._session.default_timeout_s)
         except McpGenError as error:
             _log.debug("calling off the task %s: %s", task.id, error)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended: what is asked next finds out, or begins another."""
+        return self._session.is_lost
 
     async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
         """What a tool returned, as a value of that type."""

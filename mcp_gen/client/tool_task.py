@@ -326,7 +326,7 @@ class ToolTask:
 
     async def _pause(self, poll_s: float) -> None:
         """Until it is time to ask again, or there is something to look at."""
-        if self._asking is None or not self._asking.done():
+        if not self._tasks.is_lost and (self._asking is None or not self._asking.done()):
             await asyncio.wait({self._stirred()}, timeout=self._delay_s(poll_s))
 
     def _delay_s(self, poll_s: float) -> float:

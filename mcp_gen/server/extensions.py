@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions import carries
+from mcp_gen.server.listeners import Granted
+from mcp_gen.server.topics import also_of, fields_of
 from mcp_wire.extension import Extension, hook_point
 from mcp_wire.method import Method, Route
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.news import News
     from mcp_gen.session.kernel import Kernel
     from mcp_wire.profile import Profile
 
@@ -32,6 +35,7 @@ class OffersExtensions:
     """The part of a server that takes extensions."""
 
     kernel: Kernel[Context]
+    notify: News
 
     def add_extension(
         self, extension: Extension, handlers: _Handlers | None = None, *, settings: Any = None
@@ -67,6 +71,9 @@ class OffersExtensions:
             elif handlers is not None and handlers.offers(extension.names[name]):
                 handler = getattr(handlers, extension.names[name])
                 kernel.custom[name] = self._request(extension, method, handler)
+        agree = getattr(handlers, "agree", None)
+        if agree is not None:
+            self.notify.listeners.also.setdefault(extension, _granting(agree))
         kernel.changed()
 
     def _request(
@@ -83,6 +90,17 @@ class OffersExtensions:
             return await (point.around(ctx, params, handler) if point else handler(ctx, params))
 
         return lambda profile: Route(method, call) if carries(extension, profile) else None
+
+
+def _granting(
+    agree: Callable[[Context, Any], Awaitable[Any]],
+) -> Callable[[Context, Any], Awaitable[Granted]]:
+    async def granted(ctx: Context, wanted: Any) -> Granted:
+        agreed = await agree(ctx, wanted)
+        fields = fields_of(agreed, type(agreed))
+        return Granted(fields, tuple(also_of(fields)))
+
+    return granted
 
 
 def _notice(

@@ -6,12 +6,22 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Raw
 
-from mcp_gen.server.topics import LISTS, Topic, is_watched, send, updated
+from mcp_gen.core.extensions import filter_of
+from mcp_gen.server.topics import (
+    LISTS,
+    Also,
+    Topic,
+    also_of,
+    fields_of,
+    is_watched,
+    send,
+    updated,
+)
 from mcp_gen.session.peer import asking
 from mcp_wire import encode, latest
 
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.outlet import Outlet
     from mcp_wire import common
+    from mcp_wire.extension import Extension
     from mcp_wire.method import Method
 
 __all__ = ["Granted", "Listeners"]
@@ -29,7 +40,7 @@ Loop: TypeAlias = asyncio.AbstractEventLoop
 Said: TypeAlias = "tuple[Method[Any, None], bytes]"
 
 
-async def _nothing(topic: Topic) -> Sequence[Said]:
+async def _nothing(topic: Any) -> Sequence[Said]:
     return ()
 
 
@@ -38,12 +49,9 @@ class Granted(NamedTuple):
 
     fields: dict[str, Any]
     """How the acknowledgement says so."""
-    topics: tuple[Topic, ...] = ()
-    so_far: Callable[[Topic], Awaitable[Sequence[Said]]] = _nothing
+    topics: tuple[Topic | Also, ...] = ()
+    so_far: Callable[[Any], Awaitable[Sequence[Said]]] = _nothing
     """What there is to be told of a topic at once."""
-
-
-NOTHING_ELSE = Granted({})
 
 
 class _Listener:
@@ -51,7 +59,7 @@ class _Listener:
 
     __slots__ = ("_loop", "_tag", "_woken", "ctx", "ended", "topics", "waiting")
 
-    def __init__(self, ctx: Context, topics: tuple[Topic, ...]) -> None:
+    def __init__(self, ctx: Context, topics: tuple[Topic | Also, ...]) -> None:
         self.ctx = ctx
         self.topics = topics
         self.waiting: list[tuple[Method[Any, None], Raw]] | None = None
@@ -97,28 +105,29 @@ class Listeners:
     def __init__(self, kernel: Kernel[Any]) -> None:
         self._kernel = kernel
         # Dicts for their order: whoever came first is told first.
-        self._by_topic: dict[Topic, dict[_Listener, None]] = {}
+        self._by_topic: dict[Topic | Also, dict[_Listener, None]] = {}
         self._by_outlet: dict[Outlet, tuple[_Listener, ...]] = {}
-
-        self.also: Callable[[Context, Any], Awaitable[Granted]] | None = None
-        """What else may be listened to than what the server declares, if anything."""
+        self.also: dict[Extension, Callable[[Context, Any], Awaitable[Granted]]] = {}
+        """What decides how much of an extension's part of a filter is granted: else all of it."""
 
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> latest.SubscriptionsListenResult:
         """Acknowledge, then tell of changes until the request is cancelled or ended."""
-        also = NOTHING_ELSE if self.also is None else await self.also(ctx, params.notifications)
-        granted = self._granted(params.notifications, also.fields)
-        listener = _Listener(ctx, (*_topics(granted), *also.topics))
+        also = [one async for one in self._also(ctx, params.notifications)]
+        granted = self._granted(ctx, params.notifications, also)
+        topics = [topic for one in also for topic in one.topics]
+        listener = _Listener(ctx, (*_topics(granted), *topics))
         profile, outlet = ctx.profile, ctx.caller.outlet
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
             await asking(profile, outlet, self._kernel, ctx).notify(profile.acknowledged, first)
             del first
         self._add(listener, outlet)
-        for topic in also.topics:
-            for method, shared in await also.so_far(topic):
-                self._tell(listener, method, shared)
+        for one in also:
+            for topic in one.topics:
+                for method, shared in await one.so_far(topic):
+                    self._tell(listener, method, shared)
         # There may be many who listen, and for long: they keep only what they need.
         del granted, params, also
         try:
@@ -147,9 +156,7 @@ class Listeners:
         params = method.params(request_id=ctx.request_id)
         await asking(ctx.profile, behind, self._kernel, ctx).notify(method, params)
 
-    def _granted(
-        self, wanted: common.SubscriptionFilter, also: dict[str, Any]
-    ) -> common.SubscriptionFilter:
+    def _granted(self, ctx: Context, wanted: Any, also: Iterable[Granted]) -> Any:
         """Of what is wanted, that which the server declares, and what else there is."""
         declared = self._kernel.offered()
         fields = {
@@ -157,7 +164,30 @@ class Listeners:
             for topic in (*LISTS, updated(""))
             if topic.capability in declared
         }
-        return type(wanted)(**fields, **also)
+        for one in also:
+            fields |= one.fields
+        acknowledged = ctx.profile.acknowledged
+        rows = self._kernel.extensions.rows(ctx.profile)
+        row = rows.get(acknowledged.name) if acknowledged else None
+        return type(wanted)(**fields) if row is None else filter_of(row)(**fields)
+
+    async def _also(self, ctx: Context, wanted: Any) -> AsyncIterator[Granted]:
+        """Of what extensions let clients ask for, that which they get.
+
+        Raises:
+            MissingCapability: the client asks for some of it, and has not declared the extension.
+        """
+        for extension in self._kernel.extensions.at(ctx.profile):
+            asked = fields_of(wanted, extension.wanted)
+            if not asked:
+                continue
+            ctx.require(extension)
+            grant = self.also.get(extension)
+            yield (
+                Granted(asked, tuple(also_of(asked)))
+                if grant is None
+                else await grant(ctx, extension.wanted(**asked))
+            )
 
     def _add(self, listener: _Listener, outlet: Outlet) -> None:
         self._kernel.loops.add(asyncio.get_running_loop())
@@ -180,13 +210,16 @@ class Listeners:
             if method is not None and listener.hears(loop):
                 self._tell(listener, method, shared)
 
-    def tell_of(self, topic: Topic, method: Method[Any, None], params: bytes, loop: Loop) -> None:
+    def tell_of(
+        self, topic: Topic | Also, method: Method[Any, None], params: bytes, loop: Loop
+    ) -> None:
         """Tell those on a loop who listen to what else there is; `params` are a JSON object."""
+        shared = params[1:] if params == b"{}" else b"," + params[1:]
         for listener in list(self._by_topic.get(topic, ())):
             if listener.hears(loop):
-                self._tell(listener, method, b"," + params[1:])
+                self._tell(listener, method, shared)
 
-    def listened_to(self, topic: Topic) -> bool:
+    def listened_to(self, topic: Topic | Also) -> bool:
         """Whether anybody does."""
         return topic in self._by_topic
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Iterable
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.server.listeners import Listeners
@@ -17,6 +19,7 @@ from mcp_gen.server.topics import (
     PROMPTS,
     RESOURCES,
     TOOLS,
+    Also,
     Topic,
     is_watched,
     send,
@@ -24,6 +27,7 @@ from mcp_gen.server.topics import (
 )
 from mcp_gen.session.outlet import AnswerOnly
 from mcp_gen.session.peer import asking
+from mcp_wire import encode
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
@@ -33,10 +37,12 @@ if TYPE_CHECKING:
     from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
     from mcp_wire import common
+    from mcp_wire.method import Method
 
-__all__ = ["News", "NewsHandlers"]
+__all__ = ["Hearing", "News", "NewsHandlers"]
 
 _log = logging.getLogger("mcp_gen.server")
+P = TypeVar("P")
 Loop: TypeAlias = asyncio.AbstractEventLoop
 _Changes: TypeAlias = "dict[tuple[Topic, Session | None], None]"
 """What has changed, in order and each once; for one session, or for all who want to know."""
@@ -94,6 +100,20 @@ class News:
     ) -> Awaitable[common.SubscriptionsListenResult]:
         """What a request to listen is answered with, when it ends."""
         return self._listeners.listen(ctx, params)
+
+    def hearing(self, **of: Any) -> Hearing:
+        """Those who listen to something of an extension, to be told what it has for them.
+
+            await ToClient(server.notify.hearing(parcel_ids="1")).notify_parcel_moved("1")
+
+        `of` is one field that the extension adds to what clients ask to hear of, by its Python
+        name, and what must be under it, or among what is.
+
+        Raises:
+            ValueError: not one field.
+        """
+        ((field, value),) = of.items()
+        return Hearing(self._listeners, self._kernel, Also(field, value))
 
     # --- one burst of changes, one message ---
 
@@ -186,6 +206,31 @@ class News:
         self._listeners.end(outlet)
         for task in list(self._busy.get(outlet, ())):
             task.cancel()
+
+
+class Hearing:
+    """Those who listen to something of an extension; for `ToClient` of its package."""
+
+    def __init__(self, listeners: Listeners, kernel: Kernel[Any], topic: Also) -> None:
+        self._listeners = listeners
+        self._kernel = kernel
+        self._topic = topic
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send them a notification; see `tell`."""
+        self.tell(method, params)
+
+    def tell(self, method: Method[P, None], params: P) -> None:
+        """Send them a notification with the next turn of their event loops; on any thread.
+
+        `_meta` of the params says to which subscription it belongs, and nothing else.
+        """
+        given: Any = params
+        shared, here = encode(replace(given, meta=None)), _running_loop()
+        for loop in list(self._kernel.loops):
+            soon = loop.call_soon if loop is here else loop.call_soon_threadsafe
+            with contextlib.suppress(RuntimeError):  # it is closed
+                soon(self._listeners.tell_of, self._topic, method, shared, loop)
 
 
 def _running_loop() -> Loop | None:

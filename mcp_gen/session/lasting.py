@@ -20,15 +20,18 @@ class Lasting:
     https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications
     """
 
-    __slots__ = ("_report", "release")
+    __slots__ = ("_report", "heard", "release")
 
     def __init__(self, report: OnProgress) -> None:
         self._report = report
+        self.heard = 0
+        """How often there was progress."""
         self.release: Callable[[], Any] = _nothing
         """Ends it; set once the request was answered."""
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> Any:
         """Pass a report on."""
+        self.heard += 1
         return self._report(progress, total, message)
 
 

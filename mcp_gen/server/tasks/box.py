@@ -24,6 +24,7 @@ from mcp_gen.server.tasks.extension import ExtensionTasks
 from mcp_gen.server.tasks.running import RunningTask
 from mcp_gen.server.tasks.watching import WatchedTasks
 from mcp_wire import encode
+from mcp_wire.extensions.tasks import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Coroutine
@@ -62,7 +63,7 @@ class TaskBox:
         self._busy: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
         self._watched = WatchedTasks(self)
-        server.notify.listeners.also = self._watched.granted
+        server.notify.listeners.also[EXTENSION] = self._watched.granted
         self._expiry = Expiry(self.now, self.expire)
 
     # --- what is spoken ---

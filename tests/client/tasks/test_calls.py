@@ -234,6 +234,56 @@ async def test_cancelling_whoever_waits_calls_the_task_off() -> None:
     assert called_off["params"] == {"taskId": "t1"}
 
 
+async def test_a_call_that_asks_for_a_task_is_not_cancelled_but_the_task_that_it_becomes() -> None:
+    server = CoreServer()
+    answer = server.replies["tools/call"]
+    server.on("tools/call", lambda params: None)
+    async with connected(server, revision=REVISION) as (session, _):
+        calling = asyncio.create_task(session.call_tool("work", {}, task=True))
+        call = await server.next("tools/call")
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        await session.ping()
+        server.send(id=call["id"], **answer(call["params"]))
+        await server.next("tasks/cancel")
+    assert server.sent("notifications/cancelled") == []
+
+
+async def test_a_task_that_does_not_begin_in_time_is_called_off_when_it_does() -> None:
+    server = CoreServer()
+    answer = server.replies["tools/call"]
+    server.on("tools/call", lambda params: None)
+    async with connected(server, revision=REVISION) as (session, _):
+        with pytest.raises(RequestTimeout, match="asks for a task"):
+            await session.call_tool("work", {}, task=True, timeout_s=0.02)
+        call = await server.next("tools/call")
+        server.send(id=call["id"], **answer(call["params"]))
+        await server.next("tasks/cancel")
+    assert server.sent("notifications/cancelled") == []
+
+
+async def test_progress_puts_off_the_limit_of_a_call_that_asks_for_a_task() -> None:
+    server = CoreServer()
+    server.on("tools/call", lambda params: None)
+    told = asyncio.Event()
+    async with connected(server, revision=REVISION) as (session, _):
+        work = session.call_tool(
+            "work", {}, task=True, timeout_s=0.1, progress=lambda *report: told.set()
+        )
+        calling = asyncio.create_task(work)
+        call = await server.next("tools/call")
+        token = call["params"]["_meta"]["progressToken"]
+        for done in range(4):
+            params = {"progressToken": token, "progress": done}
+            server.send(method="notifications/progress", params=params)
+            await told.wait()
+            told.clear()
+            await asyncio.wait({calling}, timeout=0.05)
+        server.send(id=call["id"], result=text("at once, but slow"))
+        assert text_of(await calling) == "at once, but slow"
+
+
 async def test_a_server_that_cannot_call_tasks_off_is_not_asked_to() -> None:
     server = CoreServer(poll_ms=60_000, declares={"requests": {"tools": {"call": {}}}})
     async with connected(server, revision=REVISION) as (session, _):

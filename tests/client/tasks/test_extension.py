@@ -46,6 +46,15 @@ async def test_a_call_that_becomes_a_task_gives_what_comes_of_it() -> None:
     assert server.sent("tasks/get") == [{"taskId": "t1"}] * 3
 
 
+async def test_a_task_that_is_over_when_it_begins_is_asked_for_once() -> None:
+    server = ExtensionServer()
+    over = {"resultType": "task", **server.task("completed")}
+    server.on("tools/call", {"result": over})
+    async with session_with(server) as session:
+        assert text_of(await session.call_tool("work", {})) == "done"
+    assert server.sent("tasks/get") == [{"taskId": "t1"}]
+
+
 async def test_every_request_says_that_tasks_are_welcome() -> None:
     server = ExtensionServer()
     async with session_with(server) as session:
@@ -246,6 +255,43 @@ async def test_cancelling_whoever_waits_calls_the_task_off() -> None:
             await calling
         called_off = await server.next("tasks/cancel")
     assert called_off["params"]["taskId"] == "t1"
+
+
+async def test_a_task_that_begins_when_nobody_waits_any_more_is_called_off() -> None:
+    server = ExtensionServer()
+    answer = server.replies["tools/call"]
+    server.on("tools/call", lambda params: None)
+    async with session_with(server) as session:
+        calling = asyncio.create_task(session.call_tool("work", {}))
+        call = await server.next("tools/call")
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        await server.next("notifications/cancelled")
+        server.send(id=call["id"], **answer(call["params"]))
+        await server.next("tasks/cancel")
+
+
+async def test_a_task_that_begins_in_the_moment_of_leaving_is_called_off() -> None:
+    server = ExtensionServer(poll_ms=60_000)
+    async with session_with(server) as session:
+        calling = asyncio.create_task(session.call_tool("work", {}))
+        await server.next("tools/call")  # it has been answered, which nobody has seen yet
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        await server.next("tasks/cancel")
+
+
+async def test_what_comes_when_nobody_waits_any_more_is_passed_over_elsewhere() -> None:
+    server = ExtensionServer().on("tools/list", lambda params: None)
+    async with session_with(server) as session:
+        with pytest.raises(RequestTimeout):
+            await session.list_tools(timeout_s=0.01)
+        asked = await server.next("tools/list")
+        server.send(id=asked["id"], **server.complete({"tools": []}))
+        server.send(id=asked["id"], **server.complete({"tools": []}))
+        assert text_of(await session.call_tool("work", {})) == "done"
 
 
 async def test_a_server_that_says_nothing_of_its_task_is_given_up_and_told_so() -> None:
