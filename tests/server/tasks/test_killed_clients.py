@@ -107,13 +107,15 @@ async def test_a_thousand_tasks_at_once_are_their_principals_alone_and_go_with_t
             tasks += await asyncio.gather(*starting)
         ids = {task.id for task in tasks}
         assert (len(ids), {task.status for task in tasks}) == (1000, {"working"})
-        assert await statuses(session, tasks[::AT_ONCE]) == ["working"] * len(tasks[::AT_ONCE])
+        # Where there are no lists each is asked for by itself: some will do.
+        some = tasks if session.profile.tasks == "core" else tasks[::AT_ONCE]
+        assert await statuses(session, some) == ["working"] * len(some)
         await unknown(other, tasks)
 
         far.released.set()
         results = await asyncio.gather(*(task.result() for task in tasks[::AT_ONCE]))
         assert [text_of(one) for one in results] == [str(one) for one in range(0, 1000, AT_ONCE)]
-        assert await statuses(session, tasks) == ["completed"] * 1000
+        assert await statuses(session, some) == ["completed"] * len(some)
 
         far.now_s += TTL_S
         await unknown(session, tasks)
