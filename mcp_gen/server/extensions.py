@@ -61,6 +61,7 @@ class OffersExtensions:
         https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
         """
         kernel = self.kernel
+        kernel.extensions.check(extension)
         for name in extension.methods.keys() & (kernel.custom.keys() | kernel.custom_notices):
             raise UsageError(f"{extension.identifier}: there is a method `{name}` already")
         kernel.extensions.add(extension, settings)

@@ -124,13 +124,13 @@ class Listeners:
             await asking(profile, outlet, self._kernel, ctx).notify(profile.acknowledged, first)
             del first
         self._add(listener, outlet)
-        for one in also:
-            for topic in one.topics:
-                for method, shared in await one.so_far(topic):
-                    self._tell(listener, method, shared)
-        # There may be many who listen, and for long: they keep only what they need.
-        del granted, params, also
         try:
+            for one in also:
+                for topic in one.topics:
+                    for method, shared in await one.so_far(topic):
+                        self._tell(listener, method, shared)
+            # There may be many who listen, and for long: they keep only what they need.
+            del granted, params, also
             while not listener.ended:
                 await listener.woken()
                 while listener.waiting:

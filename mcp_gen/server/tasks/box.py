@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.task_store import TaskStore
     from mcp_gen.server.context import Context
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.options import Tasks
     from mcp_wire.profile import Profile
@@ -70,7 +71,12 @@ class TaskBox:
 
     def call(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
-        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params)
+        # Not async itself: tools that never run as tasks are not to pay for those that do.
+        tools = self.server.tools
+        tool = tools.listing.find(ctx, params.name)
+        if tool is None or (tool.task is None and getattr(params, "task", None) is None):
+            return in_rounds(ctx, params, tools.call)
+        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool)
         return answer
 
     def protocol(self, profile: Profile) -> Any:
@@ -124,7 +130,13 @@ class TaskBox:
             McpError: there are too many.
         """
         record = task.record
-        if not await self.store.add(record, self.now()):
+        try:
+            kept = await self.store.add(record, self.now())
+        except BaseException:
+            # It may have been kept, and nobody will ever ask for it.
+            self.soon(self.store.forget(record.id))
+            raise
+        if not kept:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
         if record.expires_at is not None:
@@ -261,7 +273,7 @@ class PlainCalls:
     def __init__(self, box: TaskBox, profile: Profile) -> None:
         pass
 
-    async def call(self, ctx: Context, params: Any) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
         """What a call of a tool is answered with."""
         return await in_rounds(ctx, params, ctx.server.tools.call)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.task_store import StoredTask
     from mcp_gen.server.tasks.box import TaskBox
+    from mcp_gen.server.tasks.outlet import RelatedOutlet
+    from mcp_gen.server.tasks.questions import TaskQuestions
     from mcp_gen.session.peer import Session
 
 __all__ = ["RunningTask"]
@@ -53,6 +55,10 @@ class RunningTask:
         """Whether the request that made it is answered with it."""
         self.tells_progress = False
         """Whether reports of progress change how it stands."""
+        self.outlet: RelatedOutlet | None = None
+        """Where its handler reaches the client, where it is told whose message each is."""
+        self.asks: TaskQuestions | None = None
+        """What its handler asks, where the client polls for that."""
         self.questions: dict[str, Raw] = {}
         """What the client is asked, by key, where it polls for that."""
         self._decided: asyncio.Future[None] | None = None
