@@ -151,7 +151,8 @@ class ClientAsking(Asking):
             if error.code == InvalidParams.code and getattr(params, "cursor", None) is not None:
                 self._cache.forget(method.name)
             raise
-        self._cache.put(slot, result)
+        if type(result) not in self._extensions.arms:
+            self._cache.put(slot, result)
         return result
 
     def result_in(self, method: Method[Any, R], plain: Any) -> R:
