@@ -8,15 +8,17 @@ from functools import partial
 from typing import Any
 
 import mcp_wire
-from mcp_gen import InvalidParams
+from mcp_gen import InvalidParams, MethodNotFound
 from tests.server.spec.tasks import ASK, TASK_CLIENT, arrives, start, state, working
-from tests.support.asgi import WebClient, surfing
+from tests.support.asgi import WebClient, request, surfing
 from tests.support.asked import SILENCE
 from tests.support.connect import talk_to
 from tests.support.conversation import Conversation
+from tests.support.frames import Speaker
 from tests.support.requirement import requirement
 
 INVALID_PARAMS = InvalidParams.code
+NOT_FOUND = MethodNotFound.code
 Visit = Callable[..., AbstractAsyncContextManager[Conversation]]
 
 
@@ -77,6 +79,17 @@ async def test_who_is_not_told_apart_sees_in_lists_what_is_of_the_session(revisi
         id = (await start(one, "hold"))["taskId"]
         assert [task["taskId"] for task in (await one.request("tasks/list"))["tasks"]] == [id]
         assert (await other.request("tasks/list"))["tasks"] == []
+
+
+@requirement("tasks:owner:unlisted")
+async def test_where_nobody_is_told_apart_there_are_no_lists(revision: str) -> None:
+    app = working().asgi(stateless=True)
+    speaker = Speaker(revision)
+    opening = (await request(app, speaker.initialize(0))).json["result"]["capabilities"]
+    refused = (await request(app, speaker.request(1, "tasks/list"))).json["error"]
+    await app.close()
+    assert opening["tasks"].keys() == {"cancel", "requests"}
+    assert refused["code"] == NOT_FOUND
 
 
 # --- over HTTP ---
