@@ -69,6 +69,23 @@ async def test_a_tool_that_is_only_ever_a_task_is_called_as_one(reach: Reach) ->
         assert wishes(reached)[-2:] == [{}, {}]
 
 
+@requirement("tasks:client:required")
+@pytest.mark.parametrize("code", [-32601, -32600, -32603])
+async def test_whatever_a_tool_that_must_be_a_task_is_refused_with_it_is_called_as_one(
+    reach: Reach, code: int
+) -> None:
+    server = CoreServer()
+
+    def call(params: Any) -> dict[str, Any]:
+        if "task" in params:
+            return {"result": {"task": server.task("working")}}
+        return {"error": {"code": code, "message": "only as a task"}}
+
+    async with reach(server.on("tools/call", call)) as reached:
+        assert text_of(await reached.session.call_tool("work", {})) == "done"
+        assert wishes(reached) == [None, {}]
+
+
 # --- what becomes of them ---
 
 
