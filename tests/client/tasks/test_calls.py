@@ -79,6 +79,15 @@ async def test_what_is_known_of_tools_is_forgotten_when_there_are_others() -> No
     assert text_of(result) == "at once"
 
 
+async def test_a_refusal_contradicts_what_was_listed_before() -> None:
+    server = CoreServer(support="optional")
+    async with connected(server, revision=REVISION) as (session, _):
+        await session.call_tool("work", {}, task=True)
+        server.support = "required"
+        assert text_of(await session.call_tool("work", {})) == "done"
+    assert len(server.sent("tools/list")) == 2
+
+
 async def test_a_call_that_is_refused_for_something_else_is_made_once() -> None:
     server = CoreServer(support="optional")
     server.on("tools/call", {"error": {"code": -32601, "message": "no tools today"}})
@@ -221,6 +230,19 @@ async def test_progress_is_told_as_long_as_the_task_runs() -> None:
     assert told == [1, 2]
 
 
+async def test_progress_is_not_told_once_the_answer_is_there() -> None:
+    server = CoreServer().on("tools/call", {"result": text("soon")})
+    told: list[float] = []
+    async with connected(server, revision=REVISION) as (session, _):
+        await session.call_tool(
+            "work", {}, task=True, progress=lambda done, total, message: told.append(done)
+        )
+        token = (await server.next("tools/call"))["params"]["_meta"]["progressToken"]
+        server.send(method="notifications/progress", params={"progressToken": token, "progress": 1})
+        await session.ping()
+    assert told == []
+
+
 async def test_cancelling_whoever_waits_calls_the_task_off() -> None:
     server = CoreServer(poll_ms=60_000)
     async with connected(server, revision=REVISION) as (session, _):
@@ -282,6 +304,17 @@ async def test_progress_puts_off_the_limit_of_a_call_that_asks_for_a_task() -> N
             await asyncio.wait({calling}, timeout=0.05)
         server.send(id=call["id"], result=text("at once, but slow"))
         assert text_of(await calling) == "at once, but slow"
+
+
+async def test_a_task_is_called_off_though_the_client_ends_in_the_same_moment() -> None:
+    server = CoreServer(poll_ms=60_000)
+    async with Client("c") as client:
+        session = await client.connect(Recorded(server), revision=REVISION)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await session.call_tool("work", {}, task=True)
+    await server.left()
+    assert server.sent("tasks/cancel") == [{"taskId": "t1"}]
 
 
 async def test_a_server_that_cannot_call_tasks_off_is_not_asked_to() -> None:

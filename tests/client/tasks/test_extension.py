@@ -193,6 +193,26 @@ async def test_an_update_that_the_server_refuses_ends_the_call() -> None:
         await server.next("tasks/cancel")
 
 
+async def test_nobody_is_asked_again_for_an_answer_that_did_not_arrive() -> None:
+    asked: list[Any] = []
+    server = ExtensionServer(*[asking(a=ASKS)] * 20)
+    update = server.replies["tasks/update"]
+    server.on("tasks/update", {"error": {"code": -32603, "message": "try again"}})
+
+    def form(session: Any, params: Any) -> dict[str, str]:
+        asked.append(params)
+        return {"name": "Ada"}
+
+    async with session_with(server, elicitation=form) as session:
+        task = session.task("t1")
+        with pytest.raises(McpError, match="try again"):
+            await task.result()
+        server.on("tasks/update", update)
+        server.states = [asking(a=ASKS), "completed"]
+        await task.result()
+    assert (len(asked), len(server.answers)) == (1, 1)
+
+
 async def test_a_task_that_ends_while_it_is_answered_has_its_result() -> None:
     server = ExtensionServer(asking(a=ASKS), "completed")
     server.on("tasks/update", {"error": {"code": -32602, "message": "over"}})

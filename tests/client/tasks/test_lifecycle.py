@@ -153,13 +153,17 @@ async def test_a_task_that_cannot_be_called_off_says_so() -> None:
 
 
 async def test_what_came_late_does_not_begin_anew_what_is_over() -> None:
-    server = CoreServer()
+    server = CoreServer().on("tasks/get", lambda params: None)
     async with connected(server, revision=REVISION) as (session, _):
         task = await session.start_tool("work", {})
+        asking = asyncio.create_task(task.refresh())
+        asked = await server.next("tasks/get")
         following = asyncio.create_task(task.result())
-        await server.next("tasks/result")
-        server.tell("working")
+        await session.ping()
+        server.tell("completed")
         await following
+        server.send(id=asked["id"], result=server.task("working"))
+        await asking
     assert task.status == "completed"
 
 
