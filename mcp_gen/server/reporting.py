@@ -11,6 +11,7 @@ from mcp_gen.server.telling import tell
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.tasks.running import RunningTask
 
 __all__ = ["report_progress"]
 
@@ -23,11 +24,10 @@ async def report_progress(
     # neither: not even where nothing is sent.
     await asyncio.sleep(0)
     task = ctx.task
-    if task is not None and task.tells_progress:
-        whole = total is not None and progress >= total
-        if message is not None and (whole or not task.wanted or _may(ctx)):
-            await task.report(message)
-        if task.wanted:
+    if task is not None:
+        if message is not None:
+            await _stand(ctx, task, message, whole=total is not None and progress >= total)
+        if task.tells_progress and task.wanted:
             return
     profile = ctx.profile
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
@@ -48,6 +48,14 @@ async def report_progress(
     if message is not None and profile.progress_message:
         fields["message"] = message
     await tell(ctx, profile.progress, profile.progress.params(**fields))
+
+
+async def _stand(ctx: Context, task: RunningTask, message: str, *, whole: bool) -> None:
+    """Let who looks at a task see what is reported; who listens to it, as often as may be."""
+    if not task.tells_progress:
+        await task.report(message, quietly=True)
+    elif whole or not task.wanted or _may(ctx):
+        await task.report(message)
 
 
 def _may(ctx: Context) -> bool:

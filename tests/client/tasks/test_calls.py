@@ -306,13 +306,14 @@ async def test_progress_puts_off_the_limit_of_a_call_that_asks_for_a_task() -> N
         assert text_of(await calling) == "at once, but slow"
 
 
-async def test_a_task_is_called_off_though_the_client_ends_in_the_same_moment() -> None:
+async def test_a_task_is_called_off_though_the_session_ends_in_the_same_moment() -> None:
     server = CoreServer(poll_ms=60_000)
     async with Client("c") as client:
         session = await client.connect(Recorded(server), revision=REVISION)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await session.call_tool("work", {}, task=True)
+        await session.close()
     await server.left()
     assert server.sent("tasks/cancel") == [{"taskId": "t1"}]
 

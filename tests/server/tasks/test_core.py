@@ -306,6 +306,22 @@ async def test_progress_goes_on_until_the_end_and_names_the_task() -> None:
         assert (await client.told("notifications/message"))["_meta"] == related(id)
 
 
+async def test_the_message_of_progress_is_what_the_task_says() -> None:
+    server = Server("tasks")
+
+    @server.tool(task="optional")
+    async def work(ctx: Context) -> str:
+        await ctx.report_progress(1, 2, "half-way")
+        return "done"
+
+    async with conversing(server) as client:
+        id = await client.make("work")
+        await client.text(id)
+        assert (await client.ask("tasks/get", taskId=id))["statusMessage"] == "half-way"
+        told = await client.told("notifications/tasks/status")
+        assert (told["status"], client.client.came) == ("completed", [])
+
+
 async def test_a_handler_tells_how_far_it_is() -> None:
     server, go = Server("tasks"), asyncio.Event()
 
