@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from mcp_gen import InvalidParams
+from mcp_gen import Client, InvalidParams, Server, UsageError
+from mcp_wire.extensions.tasks import EXTENSION
 from tests.server.spec.servers import rich
 from tests.server.spec.tasks import (
     ASK,
@@ -63,6 +65,18 @@ async def test_a_server_declares_the_extension_and_not_what_was_before_it(
         assert "tasks" not in declared
         for method in ("tasks/list", "tasks/result"):
             assert (await client.refusal(method, {"taskId": "a"})).code == NOT_FOUND
+
+
+@requirement("lifecycle:extensions:names", "lifecycle:client:extensions:names")
+@pytest.mark.parametrize(
+    "name",
+    ["tasks", "/tasks", "org.example/", "org..example/a", "-org/a", "org./a", "org/a/b", "org/a b"],
+)
+def test_what_is_no_name_of_an_extension_is_never_declared(name: str, revision: str) -> None:
+    with pytest.raises(UsageError, match="expected a name like"):
+        Client("c", extensions={name: {}})
+    with pytest.raises(UsageError, match="expected a name like"):
+        Server("s", extensions=[replace(EXTENSION, identifier=name)])
 
 
 @requirement("tasks-extension:legacy", "tasks-extension:declared-only")
