@@ -145,7 +145,7 @@ class ToolCalls(AtRevision, ServerCaller):
                 if not await self._tasks.required(name, error):
                     raise
             else:
-                if not result.is_error or not await self._tasks.refused(name, result):
+                if not _failed(result) or not await self._tasks.refused(name, result):
                     return result
         fields: dict[str, Any] = {
             "name": name,
@@ -177,7 +177,7 @@ class ToolCalls(AtRevision, ServerCaller):
                 if not await self._tasks.required(name, error):
                     raise
             else:
-                if not result.is_error or not await self._tasks.refused(name, result):
+                if not _failed(result) or not await self._tasks.refused(name, result):
                     return result
         return await self._tasks.call(fields, task or True, **options)
 
@@ -302,3 +302,8 @@ class ToolCalls(AtRevision, ServerCaller):
     async def as_returned(self, tool: str, result: Any, returns: type[T]) -> T:
         """What a tool returned, as a value of that type; see `call_tool`."""
         return await self._returns.read(tool, result, returns)
+
+
+def _failed(result: Any) -> bool:
+    # What extensions answer calls with has no such field.
+    return getattr(result, "is_error", None) is True
