@@ -307,9 +307,10 @@ class WebClient:
         self._opened: list[tuple[bytes, Open]] = []
 
     def post(self, message: bytes, **headers: str) -> Open:
-        """Send a message; headers are spelled with underscores."""
-        more = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent = {**self.session, **headers_of(self.speaker, message), **more}
+        """Send a message; headers are spelled with underscores, and stand for those it has."""
+        more = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+        kept = {**self.session, **headers_of(self.speaker, message)}
+        sent = {name: value for name, value in kept.items() if name.lower() not in more} | more
         return self._keep(message, open_request(self.app, message, sent))
 
     def post_array(self, message: bytes) -> Open:
