@@ -10,6 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import UrlElicitation, UsageError
+from mcp_gen.core.extension_names import check_identifier
 from mcp_gen.core.extensions import CLIENT, Extensions, Given
 from mcp_gen.core.project import project
 from mcp_wire import latest
@@ -78,6 +79,8 @@ class Offer:
         """Extensions that are declared, and no more is known of."""
         self.extensions = Extensions()
         if isinstance(extensions, Mapping):
+            for name in extensions:
+                check_identifier(name)
             self.named = extensions
         elif extensions is not None:
             self.extensions = Extensions(extensions)

@@ -49,9 +49,11 @@ class CoreTasks(TaskWay):
 
     async def required(self, tool: str, error: McpError) -> bool:
         """Whether the tool is listed as one that runs as a task only."""
-        if error.code not in (MethodNotFound.code, InvalidRequest.code) or not self._declared:
+        if not self._declared:
             return False
-        self.forget()  # what was listed before has just been contradicted
+        if error.code in (MethodNotFound.code, InvalidRequest.code):
+            self.forget()  # what was listed before has just been contradicted
+        # There are servers that say so with another code: then what was listed will do.
         return await self._supported(tool) == "required"
 
     def forget(self) -> None:

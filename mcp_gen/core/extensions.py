@@ -11,6 +11,7 @@ from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidRequest, MissingCapability, UsageError
+from mcp_gen.core.extension_names import check_identifier
 from mcp_gen.core.revisions import listed
 from mcp_wire.extension import Extension
 from mcp_wire.method import Method
@@ -82,11 +83,13 @@ class Extensions:
         """Compare an extension with those that are there.
 
         Raises:
-            UsageError: one of its identifier or with a method of its is, or it is no extension.
+            UsageError: one of its identifier or with a method of its is, it is no extension, or its
+                identifier is none.
         """
         if not isinstance(cast("Any", extension), Extension):
             raise UsageError(f"extensions: expected the EXTENSION of a package, got {extension!r}")
         name = extension.identifier
+        check_identifier(name)
         if any(one.identifier == name for one in self._settings):
             raise UsageError(f"the extension {name} is there already; add it once")
         for method in extension.methods.keys() & self.owners.keys():

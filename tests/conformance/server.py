@@ -14,6 +14,7 @@ from mcp_gen.server import content
 from mcp_gen.types import EmbeddedResource, ImageContent, TextContent, Tool
 from tests.conformance.asking import asking_tools
 from tests.conformance.data import JSON_SCHEMA_2020_12, PNG, WAV
+from tests.conformance.tasks import task_tools
 
 __all__ = ["build"]
 
@@ -29,6 +30,7 @@ def build() -> Server:
     _described(server)
     _changing(server)
     asking_tools(server)
+    task_tools(server)
     _resources(server)
     _prompts(server)
     return server

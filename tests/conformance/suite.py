@@ -72,10 +72,17 @@ class Suite:
         if not found.startswith("v") or int(found[1:].split(".")[0]) < NODE:
             raise Unusable(f"the suite needs Node {NODE} or later, and finds {found}")
 
-    def cells(self, leg: LegName, version: str, left_out: Mapping[str, str]) -> list[Cell]:
+    def cells(
+        self,
+        leg: LegName,
+        version: str,
+        left_out: Mapping[str, str],
+        extensions: Mapping[str, str] | None = None,
+    ) -> list[Cell]:
         """Every scenario of a leg, at every revision that it is about.
 
-        Scenarios whose names begin as `left_out` says are not run; its values say why.
+        Scenarios whose names begin as `left_out` says are not run; its values say why. Those that
+        begin as `extensions` says are about no revision, and run at the one it names.
 
         Raises:
             Unusable: one is about no revision, and `left_out` does not say why it is not run.
@@ -86,6 +93,9 @@ class Suite:
             name, about = found["name"], found["about"] or ""
             if name.startswith(tuple(left_out)):
                 continue
+            if about == "extension":
+                begins = (one for one in extensions or {} if name.startswith(one))
+                about = (extensions or {}).get(next(begins, ""), about)
             if not _DATES.fullmatch(about):
                 raise Unusable(f"{version}: expected LEFT_OUT to say why {name} is not run")
             cells += [Cell(leg, name, revision, version) for revision in about.split(",")]

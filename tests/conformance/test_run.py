@@ -126,9 +126,22 @@ def test_what_the_client_leaves_untried_is_a_fault_unless_it_cannot_be_tried(
 
 
 def test_a_scenario_is_run_at_every_revision_that_it_is_about(played: Play) -> None:
-    listed = "Server scenarios:\n  - ping [2025-06-18,2025-11-25]\n  - tasks-all [extension]\n"
+    listed = "Server scenarios:\n  - ping [2025-06-18,2025-11-25]\n  - sep-2640-skills-all [x]\n"
     cells = server_leg.cells(played(listed=listed), "0.1.16")
     assert cells == [replace(CELL, revision="2025-06-18"), CELL]
+
+
+def test_a_scenario_of_an_extension_is_run_at_the_revision_that_has_it(played: Play) -> None:
+    listed = "  - tasks-lifecycle [extension]\n  - tasks-status-notifications [extension]\n"
+    cells = server_leg.cells(played(listed=listed), "0.2.0-alpha.12")
+    tasks = Cell("server", "tasks-lifecycle", "2026-07-28", "0.2.0-alpha.12")
+    assert cells == [tasks]
+
+
+def test_a_scenario_of_an_extension_must_be_forced(played: Play) -> None:
+    cell = Cell("server", "tasks-lifecycle", "2026-07-28", "0.2.0-alpha.12")
+    server_leg.run(played(SUCCESS), [cell], [])
+    assert "--force" in played.words
 
 
 def test_a_client_is_also_held_to_the_revision_that_no_scenario_is_about(played: Play) -> None:

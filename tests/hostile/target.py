@@ -56,6 +56,10 @@ def make_server() -> Server:
     async def ask(ctx: Context) -> str:
         return (await ctx.elicit("name?", Name)).action
 
+    @server.tool(task="optional")
+    async def work() -> str:
+        return "done"
+
     @server.resource("note://a")
     def note() -> str:
         return "a"

@@ -11,7 +11,16 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-__all__ = ["Pages", "Place", "Requirement", "pages", "pending", "requirements", "words_by_page"]
+__all__ = [
+    "Extension",
+    "Pages",
+    "Place",
+    "Requirement",
+    "pages",
+    "pending",
+    "requirements",
+    "words_by_page",
+]
 
 HERE = Path(__file__).parent
 DATA = {"pages.toml", "pending.toml"}
@@ -22,12 +31,14 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a demand stands: a page and its section, at some revisions.
 
     `words` is how many MUST and SHOULD of that section the demand stands for: none where another
-    demand counts the word that both come from.
+    demand counts the word that both come from. The page is the specification's, or that of an
+    `extension`, which has one text for all revisions that it is for.
     """
 
     spec: str
     revisions: tuple[str, ...]
     words: int = 1
+    extension: str = ""
 
     @property
     def page(self) -> str:
@@ -37,8 +48,16 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
     def section(self) -> str:
         return self.spec.partition("#")[2]
 
-    def link(self, revision: str) -> str:
-        return f"{SITE}/{revision}/{self.spec}".replace("/index", "")
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that the page is one of: of revisions, or of the extension."""
+        return (self.extension,) if self.extension else self.revisions
+
+    def link(self, text: str) -> str:
+        """Where one of the texts has it."""
+        if self.extension:
+            return pages().extensions[text].link(self.page, self.section)
+        return f"{SITE}/{text}/{self.spec}".replace("/index", "")
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,6 +105,20 @@ class Page(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
+class Extension(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which pages an extension has, by path, and where they were taken from."""
+
+    repository: str
+    commit: str
+    folder: str
+    pages: dict[str, Page]
+
+    def link(self, page: str, section: str) -> str:
+        anchor = f"#{section}" if section else ""
+        where = f"blob/{self.commit}/{self.folder}/{page}.md{anchor}"
+        return f"https://github.com/{self.repository}/{where}"
+
+
 class Pages(Struct, frozen=True, forbid_unknown_fields=True):
     """Which pages there are, by revision and path, and where they were taken from."""
 
@@ -93,6 +126,12 @@ class Pages(Struct, frozen=True, forbid_unknown_fields=True):
     commit: str
     folder: str
     pages: dict[str, dict[str, Page]]
+    extensions: dict[str, Extension]
+
+    @property
+    def texts(self) -> dict[str, dict[str, Page]]:
+        """The pages by revision or extension, and by path."""
+        return self.pages | {name: one.pages for name, one in self.extensions.items()}
 
 
 class _Area(Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,10 +170,10 @@ def pending() -> frozenset[str]:
 
 
 def words_by_page(of: Iterable[Requirement]) -> Counter[tuple[str, str]]:
-    """How many MUST and SHOULD of each page, by revision and path, some rows stand for."""
+    """How many MUST and SHOULD of each page, by text and path, some rows stand for."""
     found: Counter[tuple[str, str]] = Counter()
     for row in of:
         for place in row.at:
-            for revision in place.revisions:
-                found[revision, place.page] += place.words
+            for text in place.texts:
+                found[text, place.page] += place.words
     return found

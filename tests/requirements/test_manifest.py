@@ -11,6 +11,7 @@ import pytest
 import mcp_wire
 from tests.requirements.count import count, sections
 from tests.requirements.manifest import (
+    Place,
     Requirement,
     pages,
     pending,
@@ -42,8 +43,8 @@ def test_pages_of_every_revision_were_counted() -> None:
 def wrong_pages(of: Iterable[Requirement]) -> dict[str, str]:
     """The pages that have other numbers of words than the rows say."""
     counted = {
-        (revision, path): page.words
-        for revision, pages_of in pages().pages.items()
+        (text, path): page.words
+        for text, pages_of in pages().texts.items()
         for path, page in pages_of.items()
     }
     told = words_by_page(of)
@@ -63,6 +64,21 @@ def test_a_page_whose_demands_on_one_role_have_no_rows_is_wrong(role: str) -> No
     demanding = words_by_page(row for row in rows() if row.applies == role)
     found = wrong_pages(row for row in rows() if row.applies != role)
     assert found.keys() == {"/".join(key) for key, words in demanding.items() if words}
+
+
+def test_a_page_of_an_extension_is_counted_once_for_all_its_revisions() -> None:
+    place = Place("tasks#capability-negotiation", mcp_wire.REVISIONS, 2, "tasks")
+    row = Requirement("a", "must", "It must.", (place,))
+    assert words_by_page([row]) == {("tasks", "tasks"): 2}
+    assert row.revisions == mcp_wire.REVISIONS
+
+
+def test_a_demand_links_to_the_text_that_was_counted() -> None:
+    of_extensions = [place for row in rows() for place in row.at if place.extension]
+    links = {place.link(text) for place in of_extensions for text in place.texts}
+    (tasks,) = pages().extensions.values()
+    page = f"{tasks.repository}/blob/{tasks.commit}/specification/draft/tasks.md"
+    assert {link.partition("#")[0] for link in links} == {f"https://github.com/{page}"}
 
 
 def test_an_id_is_there_once() -> None:
@@ -103,7 +119,7 @@ def test_tests_name_requirements_in_plain_text() -> None:
 
 @pytest.mark.parametrize(
     "id",
-    ["tools:nothing-of-the-kind", "roots:client:consent", "mrtr:state:once", "tasks:requestors"],
+    ["tools:nothing-of-the-kind", "roots:client:consent", "mrtr:state:once", "http:authentication"],
 )
 def test_a_test_of_something_that_tests_cannot_show_is_refused(id: str) -> None:
     ids = (id,)

@@ -11,6 +11,7 @@ import msgspec
 from tests.soak.act import Act
 from tests.soak.kinds import InSession, Lone, Paired, Web
 from tests.soak.peers import Peer, Said, expect, text
+from tests.soak.task_acts import TASK_ACTS
 from tests.soak.wire import WAIT_S
 from tests.support.asgi import Event
 
@@ -243,4 +244,5 @@ ACTS = (
     Act(come_back, 4, lambda profile: profile.resumes_streams),
     Act(poll, 2, lambda profile: profile.polls_streams),
     Act(cancel, 3),
+    *TASK_ACTS,
 )

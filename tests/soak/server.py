@@ -17,6 +17,7 @@ import uvicorn
 from mcp_gen import Context, Server, ToolError
 from mcp_gen.core.transport import Answer
 from mcp_gen.server.asking import Accepted
+from mcp_gen.server.tasks.options import Tasks
 from mcp_gen.server.web import run_http
 from mcp_gen.transports.asgi import send_answer
 from mcp_gen.transports.http import AsgiApp, Receive, Scope, Send
@@ -34,6 +35,9 @@ TIMEOUT_S = 20.0
 
 STATE_TTL_S = 15.0
 """How long the server keeps what a round of questions needs: it is not to add up."""
+
+TASK_TTL_S, MAX_TASK_TTL_S = 3.0, 10.0
+"""How long it keeps tasks, and how long if it is asked to: neither are they to add up."""
 
 
 class State(msgspec.Struct):
@@ -68,6 +72,7 @@ def build() -> tuple[Server, list[str]]:
         request_timeout_s=TIMEOUT_S,
         max_concurrent_requests=50,
         state_ttl_s=STATE_TTL_S,
+        tasks=Tasks(ttl_s=TASK_TTL_S, max_ttl_s=MAX_TASK_TTL_S, grace_s=0),
     )
     waiting: list[str] = []
     _working(server, waiting)
@@ -96,6 +101,11 @@ def _working(server: Server, waiting: list[str]) -> None:
 
     @server.tool
     async def slow(ms: int, text: str) -> str:
+        await asyncio.sleep(ms / 1000)
+        return text
+
+    @server.tool(task="required")
+    async def job(ms: int, text: str) -> str:
         await asyncio.sleep(ms / 1000)
         return text
 

@@ -277,8 +277,9 @@ async def request(app: AsgiApp, *given: Any, **named: Any) -> Reply:
 def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
     """The headers that repeat what a message says, where its revision has them."""
     profile, frame = speaker.profile, msgspec.json.decode(message)
+    params = frame.get("params", {})
     names = (profile.version_header, profile.method_header, profile.name_header)
-    values = (speaker.revision, frame.get("method"), frame.get("params", {}).get("name"))
+    values = (speaker.revision, frame.get("method"), params.get("name", params.get("taskId")))
     return {name: value for name, value in zip(names, values, strict=True) if name and value}
 
 
@@ -306,9 +307,10 @@ class WebClient:
         self._opened: list[tuple[bytes, Open]] = []
 
     def post(self, message: bytes, **headers: str) -> Open:
-        """Send a message; headers are spelled with underscores."""
-        more = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent = {**self.session, **headers_of(self.speaker, message), **more}
+        """Send a message; headers are spelled with underscores, and stand for those it has."""
+        more = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+        kept = {**self.session, **headers_of(self.speaker, message)}
+        sent = {name: value for name, value in kept.items() if name.lower() not in more} | more
         return self._keep(message, open_request(self.app, message, sent))
 
     def post_array(self, message: bytes) -> Open:

@@ -21,10 +21,10 @@ from mcp_gen.transports.memory import memory_pair
 from mcp_wire.profile import Profile
 from tests.support.asked import WAIT_S, Answer, declared
 from tests.support.conversation import Conversation
-from tests.support.over_http import http
+from tests.support.over_http import http, posting
 from tests.support.process import process
 
-__all__ = ["Connect", "Make", "talk"]
+__all__ = ["Connect", "Make", "talk", "talk_to"]
 
 Make: TypeAlias = Callable[[], Server]
 """Makes the server. Over stdio it is called in another process: a function of a module."""
@@ -46,32 +46,71 @@ async def talk(
     `answers` are the handlers of what the server may ask, by method; what goes with them is
     declared, unless `capabilities` says something else.
     """
+    log: list[str] = []
+    async with (
+        _OVER[over](make, log, revision) as transport,
+        _conversing(revision, transport, answers, capabilities, log_level, opened) as client,
+    ):
+        client.log = log
+        yield client
+
+
+@asynccontextmanager
+async def talk_to(
+    app: Any,
+    revision: str,
+    *,
+    principal: str | None = None,
+    answers: Mapping[str, Answer] | None = None,
+    capabilities: dict[str, Any] | None = None,
+) -> AsyncIterator[Conversation]:
+    """A conversation of a principal with an ASGI app, which goes on when the client hangs up."""
+
+    async def authenticated(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "mcp_gen.principal": principal}, receive, send)
+
+    async with (
+        posting(authenticated, revision) as transport,
+        _conversing(revision, transport, answers, capabilities, None, True) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def _conversing(
+    revision: str,
+    transport: Duplex,
+    answers: Mapping[str, Answer] | None,
+    capabilities: dict[str, Any] | None,
+    log_level: str | None,
+    opened: bool,
+) -> AsyncIterator[Conversation]:
     answers = answers or {}
     if capabilities is None:
         capabilities = declared(revision, answers)
-    log: list[str] = []
-    async with _OVER[over](make, log, revision) as transport:
-        client = Conversation(revision, transport, answers, capabilities, log_level)
-        client.log = log
-        await transport.start(client)
-        try:
-            if opened:
-                await client.open()
-            yield client
-        finally:
-            await client.end()
+    client = Conversation(revision, transport, answers, capabilities, log_level)
+    await transport.start(client)
+    try:
+        if opened:
+            await client.open()
+        yield client
+    finally:
+        await client.end()
 
 
 @asynccontextmanager
 async def _memory(make: Make, log: list[str], revision: str) -> AsyncIterator[Duplex]:
     ours, theirs = memory_pair()
-    serving = asyncio.get_running_loop().create_task(make().serve(theirs))
+    server = make()
+    serving = asyncio.get_running_loop().create_task(server.serve(theirs))
     try:
         yield ours
     finally:
         await ours.close()
         async with asyncio.timeout(WAIT_S):
             await serving
+            # What its tools left running is for other connections, of which there are none.
+            await server.aclose()
 
 
 def _stdio(make: Make, log: list[str], revision: str) -> AbstractAsyncContextManager[Duplex]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.support.asgi import Open, Reply, headers_of, open_request, request
 from tests.support.frames import Speaker
 from tests.support.watch import Watched, watch
 
-__all__ = ["http"]
+__all__ = ["http", "posting"]
 
 WAIT_S = 10.0
 EVENTS = "text/event-stream"
@@ -214,7 +214,7 @@ def _headers(speaker: Speaker, message: bytes) -> dict[str, str]:
         frame = {}
     profile, params = speaker.profile, frame.get("params", {})
     found: dict[str, Any] = headers_of(speaker, msgspec.json.encode(frame))
-    about = params.get("name", params.get("uri"))
+    about = params.get("name", params.get("uri", params.get("taskId")))
     if profile.name_header and isinstance(about, str):
         plain = about.isascii() and about.isprintable() and about == about.strip()
         found[profile.name_header] = about if plain else _encoded(about)
@@ -234,12 +234,23 @@ async def http(make: Callable[[], Server], log: list[str], revision: str) -> Asy
     """A connection to the server that `make` makes, as a client of the revision has it."""
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     app = make().asgi(sse_path="/sse" if paired else None)
+    async with posting(app, revision, end=app.close) as transport:
+        yield transport
+
+
+@asynccontextmanager
+async def posting(
+    app: Any, revision: str, end: Callable[[], Awaitable[None]] | None = None
+) -> AsyncIterator[Duplex]:
+    """A connection to an ASGI app, as a client of the revision has it; `end` ends the app."""
+    paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     transport = _Pair(app) if paired else _Posts(app, revision)
     try:
         yield Watched(transport, watch(), side="client")
     finally:
         await transport.close()
-        async with asyncio.timeout(WAIT_S):
-            await app.close()
+        if end is not None:
+            async with asyncio.timeout(WAIT_S):
+                await end()
         await transport.tasks.end()
         await asyncio.sleep(0)
