@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from mcp_gen.server.outputs import Output
     from mcp_wire import latest
 
-__all__ = ["OfferedTool", "check_icons", "plain_arguments"]
+__all__ = ["BadArguments", "OfferedTool", "check_icons", "plain_arguments"]
 
 T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
+
+
+class BadArguments(msgspec.ValidationError):
+    """Arguments that a tool could look at only when called; the message ends in the path."""
 
 
 class OfferedTool(ABC):
@@ -69,6 +73,7 @@ class OfferedTool(ABC):
 
         Raises:
             ToolError: it took too long.
+            BadArguments: not what the tool takes, as it could not say before.
             Exception: what the tool raises.
         """
 

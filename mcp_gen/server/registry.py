@@ -40,7 +40,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._changed = changed
         self.entries: dict[str, Entry[T]] = {}
-        """What there is, for looking things up; only `add` and `remove` change it."""
+        """What there is, for looking things up; only the methods here change it."""
         self._in_order: list[Entry[T]] | None = None
         self._lock = Lock()
 
@@ -82,6 +82,22 @@ class Registry(Generic[T]):
             self._in_order = None
         self._changed()
         return entry.item
+
+    def replace(self, old: str, name: str, item: T) -> None:
+        """Put an item, under a name of its own, where another was; it is the last in the order.
+
+        Raises:
+            UsageError: there is none under the old name, or one under the new name.
+        """
+        with self._lock:
+            if old not in self.entries:
+                raise UsageError(f"there is no {self.kind} {old!r} to replace")
+            if name != old and name in self.entries:
+                raise UsageError(f"{self.kind} {name!r} is there already")
+            del self.entries[old]
+            self.entries[name] = Entry(next(_numbers), name, item)
+            self._in_order = None
+        self._changed()
 
     def get(self, name: str) -> T | None:
         """The item of that name."""

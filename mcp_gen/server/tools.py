@@ -14,9 +14,11 @@ from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.core.groups import sentence, speaking
 from mcp_gen.server.function_tool import FunctionTool
 from mcp_gen.server.listing import Listing
-from mcp_gen.server.offered_tool import OfferedTool
+from mcp_gen.server.names import one_of
+from mcp_gen.server.offered_tool import BadArguments, OfferedTool
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tool_results import failed
+from mcp_gen.server.transforming import TransformsTools
 from mcp_gen.session.outlet import is_left
 from mcp_wire import Wire
 from mcp_wire.handlers import ServerHandlers
@@ -72,6 +74,17 @@ class ToolBox:
         """The tool of that name."""
         return self.listing.items.get(name)
 
+    def __getitem__(self, name: str) -> OfferedTool:
+        """The tool of that name, as `transformed` and `Server.add_tool` take it.
+
+        Raises:
+            UsageError: there is none.
+        """
+        tool = self.get(name)
+        if tool is None:
+            raise UsageError(f"there is no tool {name!r}{one_of(name, self.names)}")
+        return tool
+
     def add(self, tool: OfferedTool) -> None:
         """Add a tool.
 
@@ -108,6 +121,8 @@ class ToolBox:
             )
         except McpError:
             raise
+        except BadArguments as error:
+            return _bad_arguments(ctx, tool, given, error)
         except ToolError as error:
             return failed(str(error))
         except SystemExit as error:
@@ -148,7 +163,7 @@ class ToolHandlers(ServerHandlers["Context"]):
         return in_rounds(ctx, params, self.server.tools.call)
 
 
-class OffersTools:
+class OffersTools(TransformsTools):
     """The part of a server that takes tools."""
 
     tools: ToolBox
@@ -235,8 +250,14 @@ class OffersTools:
         run_in_thread: bool | None = None,
     ) -> None: ...
 
+    @overload
+    def add_tool(self, tool: OfferedTool, /) -> None: ...
+
     def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
         """Offer a function as a tool, as `tool` does; or a tool as described, with its handler.
+
+        Or a tool that is one already: `other.tools["search"]` of another server, or what
+        `transformed` makes.
 
         `handler(ctx, arguments)` is async or not. It gets the arguments as plain JSON that fits the
         tool's input schema, and returns what a function may return; with an output schema that is
@@ -263,6 +284,13 @@ def made_tool(tool: Any, handler: Any = None, /, **described: Any) -> OfferedToo
     Raises:
         UsageError: see `OffersTools.tool`.
     """
+    if isinstance(tool, OfferedTool):
+        if handler is not None or described:
+            raise UsageError(
+                f"tool {tool.name}: it is one already; to offer it in another way: "
+                "`add_tool(transformed(tool, name=..., description=...))`"
+            )
+        return tool
     if isinstance(tool, Wire):
         from mcp_gen.server.raw_tool import RawTool
 
