@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.blocking import BlockingContext, Worker
     from mcp_gen.server.rounds import Rounds
     from mcp_gen.server.server import Server
+    from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.peer import Session
     from mcp_wire import latest
@@ -55,6 +56,8 @@ class Context(Struct, eq=False):
     """What was reported last: progress only goes up."""
     reports: Allowance | None = None
     """How many reports may still be sent, once there has been one."""
+    task: RunningTask | None = None
+    """The task that the handler runs as; None where the request is answered with its result."""
 
     # --- the request ---
 

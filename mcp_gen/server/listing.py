@@ -37,7 +37,8 @@ class Listing(Generic[T]):
     """One kind of thing that a server offers, as its clients get to see it.
 
     `result` and `field` are the list's type and the field in it; `describe` gives the newest wire
-    type of an item. Where neither filters nor sessions make a difference, a page is encoded once
+    type of an item, and `finish(item, described, revision)` adds what only that revision has a
+    place for. Where neither filters nor sessions make a difference, a page is encoded once
     per revision.
     """
 
@@ -50,6 +51,7 @@ class Listing(Generic[T]):
         describe: Callable[[T], Wire],
         changed: Callable[[], None],
         hints: Hints,
+        finish: Callable[[T, Any, str], Any] | None = None,
     ) -> None:
         self.kind = kind
         self.items: Registry[T] = Registry(kind, self._on_change)
@@ -60,6 +62,7 @@ class Listing(Generic[T]):
         self._field = field
         self._method = _snake(result.removesuffix("Result"))
         self._describe = describe
+        self._finish = finish
         self._changed = changed
         self._pages: dict[tuple[str, int], Encoded] = {}
 
@@ -192,7 +195,10 @@ class Listing(Generic[T]):
     def _at(self, revision: str, entry: Entry[T]) -> Any:
         made = entry.forms.get(revision)
         if made is None:
-            made = entry.forms[revision] = project(self._describe(entry.item), revision).value
+            made = project(self._describe(entry.item), revision).value
+            if self._finish is not None:
+                made = self._finish(entry.item, made, revision)
+            entry.forms[revision] = made
         return made
 
 

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.outputs import Output
     from mcp_wire import latest
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
-__all__ = ["BadArguments", "OfferedTool", "check_icons", "plain_arguments"]
+__all__ = ["BadArguments", "OfferedTool", "TaskSupport", "check_icons", "plain_arguments"]
 
 T = TypeVar("T")
+TaskSupport: TypeAlias = Literal["optional", "required"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
@@ -35,9 +37,16 @@ class OfferedTool(ABC):
     """One tool of a server, however it was made."""
 
     output: Output
+    ui: McpUiToolMeta | None = None
+    """The app that shows its results, and who may call it; None where apps play no part."""
 
     def __init__(
-        self, name: str, *, timeout_s: float | None = None, run_in_thread: bool | None = None
+        self,
+        name: str,
+        *,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> None:
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -46,14 +55,23 @@ class OfferedTool(ABC):
             )
         if timeout_s is not None and not timeout_s > 0:
             raise UsageError(f"tool {name}: timeout_s={timeout_s}: expected seconds, more than 0")
+        if task not in (None, "optional", "required"):
+            raise UsageError(f'tool {name}: task={task!r}: expected "optional", "required" or None')
         self.name = name
+        self.task: TaskSupport | None = task
+        """Whether it may run, or only runs, as a task; None: it never does."""
         self.timeout_s = timeout_s
         self.run_in_thread = run_in_thread
 
     @cached_property
     def tool(self) -> latest.Tool:
         """What clients see."""
-        return self._describe()
+        described = self._describe()
+        if self.ui is None:
+            return described
+        from mcp_gen.core.apps import with_tool_ui
+
+        return msgspec.structs.replace(described, meta=with_tool_ui(described.meta, self.ui))
 
     @abstractmethod
     def _describe(self) -> latest.Tool: ...

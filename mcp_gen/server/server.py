@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.project import project
 from mcp_gen.core.revisions import select
 from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
@@ -20,6 +21,7 @@ from mcp_gen.server.lists import OffersLists
 from mcp_gen.server.logs import Logs
 from mcp_gen.server.middleware import OffersMiddleware
 from mcp_gen.server.news import News
+from mcp_gen.server.offers_apps import OffersApps
 from mcp_gen.server.per_connection import PerConnection
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
 from mcp_gen.server.resources import OffersResources, ResourceBox
@@ -32,9 +34,15 @@ from mcp_gen.session.server import ServerSession
 from mcp_wire import latest
 from mcp_wire.hooks import ServerHooks
 
+if TYPE_CHECKING:
+    from mcp_gen.server.apps import Apps
+    from mcp_gen.server.tasks.box import TaskBox
+    from mcp_gen.server.tasks.options import Tasks
+    from mcp_wire.profile import Profile
+
 __all__ = ["Feature", "Server"]
 
-Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tools"]
+Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tasks", "tools"]
 
 
 _LOGGING: tuple[Feature] = ("logging",)
@@ -47,6 +55,7 @@ class Server(
     OffersCompletions,
     OffersLists,
     OffersMethods,
+    OffersApps,
     OffersMiddleware,
     Serves,
 ):
@@ -77,6 +86,8 @@ class Server(
     at most. The first of `state_keys` protects it, each of them recognises it: several processes
     that serve one client need the same. Without them there is a random key for this process.
     `max_rounds` is how often a request may come with answers before it fails.
+
+    `tasks` says for how long tasks are kept, how many, and where.
     """
 
     def __init__(
@@ -104,6 +115,7 @@ class Server(
         state_keys: Sequence[str | bytes] = (),
         state_ttl_s: float = 600.0,
         max_rounds: int = 32,
+        tasks: Tasks | None = None,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -152,6 +164,15 @@ class Server(
             self._changes("resources", self.notify.resource_list_changed), hints
         )
         self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), hints)
+        self.tasks: TaskBox | None = None
+        """The tasks, once there is a tool that runs as one."""
+        self._task_options = tasks
+        self.tools.takes_tasks = self._take_tasks
+        self.apps: Apps | None = None
+        """The apps, once there is one, or a tool that has one."""
+        self.tools.takes_apps = lambda tool: self.use_apps().take(tool)
+        if "tasks" in offers:
+            self._take_tasks()
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
         self._set_page_size(page_size)
@@ -167,6 +188,27 @@ class Server(
                 tell()
 
         return changed
+
+    def _take_tasks(self) -> None:
+        if self.tasks is not None:
+            return
+        # Imported here: most servers have none.
+        from mcp_gen.server.tasks.box import TaskBox
+        from mcp_gen.server.tasks.core import CAPABILITIES
+        from mcp_gen.server.tasks.options import Tasks
+
+        self.tasks = TaskBox(self, self._task_options or Tasks())
+        self._declared |= CAPABILITIES
+        self.kernel.changed()
+
+    def use_apps(self) -> Apps:
+        """What the server keeps of its apps; with it, the extension is declared."""
+        if self.apps is None:
+            # Imported here: most servers have none.
+            from mcp_gen.server.apps import Apps
+
+            self.apps = Apps(self)
+        return self.apps
 
     def _rewrapped(self) -> None:
         """A hook or a middleware has been added."""
@@ -201,6 +243,15 @@ class Server(
             else None,
             tools=latest.ToolsCapability(list_changed=True) if "tools" in on else None,
         )
+
+    def capabilities_at(self, profile: Profile) -> Any:
+        """What the server declares at a revision, in its types."""
+        declared = project(self.capabilities(), profile.revision).value
+        if self.tasks is None or profile.tasks != "core":
+            return declared
+        from mcp_gen.server.tasks.core import with_capability
+
+        return with_capability(declared, profile)
 
     def _offered(self) -> frozenset[str]:
         more = {"resources.subscribe"} if "resources" in self._declared else set[str]()

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.session_store import SessionStore
     from mcp_gen.core.transport import Duplex
+    from mcp_gen.server.apps import Apps
     from mcp_gen.server.context import Context
     from mcp_gen.server.lifespan import Lifespan
+    from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tools import ToolBox
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.peer import Session
@@ -32,6 +34,8 @@ class Serves(ServesSockets):
     max_message_bytes: int | None
     lifespan: Lifespan | None
     tools: ToolBox
+    tasks: TaskBox | None
+    apps: Apps | None
     _served: dict[ServerSession[Context], asyncio.Event]
     """The connections that are being served, and what is set when each has ended."""
     _apps: list[AsgiApp]
@@ -121,7 +125,17 @@ class Serves(ServesSockets):
             ended.set()
             await self._need_no_longer()
 
+    def check(self) -> None:
+        """See whether all is there that what is offered refers to.
+
+        Raises:
+            UsageError: something is not.
+        """
+        if self.apps is not None:
+            self.apps.check()
+
     async def _need(self) -> None:
+        self.check()
         if self.lifespan is not None:
             await self.lifespan.acquire()
 
@@ -221,8 +235,17 @@ class Serves(ServesSockets):
         self._apps.append(app)
         return app
 
+    async def end_tasks(self) -> None:
+        """End the tasks that run: a server that is served no more is not to go on with them.
+
+        `run`, the end of an ASGI app and `aclose` see to it; `serve` and `connect` do not, because
+        a client may come back on another connection.
+        """
+        if self.tasks is not None:
+            await self.tasks.aclose()
+
     async def aclose(self) -> None:
-        """End every session, and leave the lifespan: what is in flight gets a moment.
+        """End every session and task, and leave the lifespan: what is in flight gets a moment.
 
         Only needed where the server is served by something that does not tell of its end, such as
         an ASGI app that is mounted where no lifespan events come.
@@ -233,5 +256,6 @@ class Serves(ServesSockets):
         self.end_sessions()
         for ended in served:
             await ended.wait()
+        await self.end_tasks()
         if self.lifespan is not None:
             await self.lifespan.let_go()

@@ -15,7 +15,7 @@ from mcp_gen.core.groups import sentence, speaking
 from mcp_gen.server.function_tool import FunctionTool
 from mcp_gen.server.listing import Listing
 from mcp_gen.server.names import one_of
-from mcp_gen.server.offered_tool import BadArguments, OfferedTool
+from mcp_gen.server.offered_tool import BadArguments, OfferedTool, TaskSupport
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tool_results import failed
 from mcp_gen.server.transforming import TransformsTools
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.raw_tool import RawHandler
     from mcp_gen.server.server import Server
     from mcp_wire import common, latest
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = ["OffersTools", "ToolBox", "ToolHandlers", "made_tool"]
 
@@ -48,11 +49,16 @@ class ToolBox:
             result="ListToolsResult",
             field="tools",
             describe=lambda tool: tool.tool,
+            finish=_with_support,
             changed=changed,
             hints=hints,
         )
         self.for_hooks = False
         """Whether hooks see the results: then these are of the newest types, at every revision."""
+        self.takes_tasks: Callable[[], None] | None = None
+        """Called with the first tool that runs as a task, before it is added."""
+        self.takes_apps: Callable[[OfferedTool], None] | None = None
+        """Called with each tool that has to do with an app, before it is added."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 
@@ -91,7 +97,23 @@ class ToolBox:
         Raises:
             UsageError: there is one of that name.
         """
+        self._prepare(tool)
         self.listing.items.add(tool.name, tool)
+
+    def replace(self, name: str, tool: OfferedTool) -> None:
+        """Put a tool in the place of another.
+
+        Raises:
+            UsageError: there is none of that name, or one that has the new tool's name.
+        """
+        self._prepare(tool)
+        self.listing.items.replace(name, tool.name, tool)
+
+    def _prepare(self, tool: OfferedTool) -> None:
+        if tool.task is not None and self.takes_tasks is not None:
+            self.takes_tasks()
+        if tool.ui is not None and self.takes_apps is not None:
+            self.takes_apps(tool)
 
     async def call(
         self, ctx: Context, params: CallParams
@@ -160,7 +182,10 @@ class ToolHandlers(ServerHandlers["Context"]):
     ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
         """tools/call"""
         # Not async itself: one coroutine less for every call to go through.
-        return in_rounds(ctx, params, self.server.tools.call)
+        server = self.server
+        if server.tasks is not None:
+            return server.tasks.call(ctx, params)
+        return in_rounds(ctx, params, server.tools.call)
 
 
 class OffersTools(TransformsTools):
@@ -186,6 +211,8 @@ class OffersTools(TransformsTools):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
@@ -207,6 +234,13 @@ class OffersTools(TransformsTools):
         arguments and results are held to them. A call that takes longer than `timeout_s` seconds
         has failed; what runs in a thread goes on unheard. A function that is not async runs in a
         thread, unless `run_in_thread` is false: then it must not block.
+
+        With `task="optional"` a call may become a task, whose result is fetched later; with
+        `task="required"` it always does. Who decides is a fact of the revision; where it has no
+        tasks a call is answered with its result. In a task `ctx.task` tells of it.
+
+        `ui` is the URI of the app that shows the results, offered with `ui_resource`; or a
+        `McpUiToolMeta` that also says whether the model or apps may call the tool.
 
         Raises:
             UsageError: a name that is taken or not allowed, a parameter without a type or with one
@@ -230,6 +264,8 @@ class OffersTools(TransformsTools):
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> None: ...
 
     @overload
@@ -248,6 +284,8 @@ class OffersTools(TransformsTools):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> None: ...
 
     @overload
@@ -278,14 +316,26 @@ class OffersTools(TransformsTools):
         self.tools.listing.items.remove(name)
 
 
-def made_tool(tool: Any, handler: Any = None, /, **described: Any) -> OfferedTool:
+def _with_support(tool: OfferedTool, described: Any, revision: str) -> Any:
+    """How clients see a tool of which they are to know that it runs as a task."""
+    profile = mcp_wire.profile(revision)
+    if tool.task is None or profile.tasks != "core":
+        return described
+    from mcp_gen.server.tasks.core import with_support
+
+    return with_support(described, tool.task, profile)
+
+
+def made_tool(
+    tool: Any, handler: Any = None, /, *, ui: McpUiToolMeta | str | None = None, **described: Any
+) -> OfferedTool:
     """A tool from what `OffersTools.add_tool` takes, before it is offered to anybody.
 
     Raises:
         UsageError: see `OffersTools.tool`.
     """
     if isinstance(tool, OfferedTool):
-        if handler is not None or described:
+        if handler is not None or described or ui is not None:
             raise UsageError(
                 f"tool {tool.name}: it is one already; to offer it in another way: "
                 "`add_tool(transformed(tool, name=..., description=...))`"
@@ -294,10 +344,16 @@ def made_tool(tool: Any, handler: Any = None, /, **described: Any) -> OfferedToo
     if isinstance(tool, Wire):
         from mcp_gen.server.raw_tool import RawTool
 
-        return RawTool(cast("latest.Tool", tool), handler, **described)
-    if handler is not None:
+        made: OfferedTool = RawTool(cast("latest.Tool", tool), handler, **described)
+    elif handler is not None:
         raise UsageError("a function is its own handler: `add_tool(function)`")
-    return FunctionTool(tool, **described)
+    else:
+        made = FunctionTool(tool, **described)
+    if ui is not None:
+        from mcp_gen.server.apps import checked_ui
+
+        made.ui = checked_ui(made.name, ui)
+    return made
 
 
 def _bad_arguments(

@@ -17,6 +17,7 @@ from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = ["TransformedTool", "transformed"]
 
@@ -33,6 +34,7 @@ def transformed(
     meta: dict[str, Any] | None = None,
     arguments: Mapping[str, Argument] | None = None,
     result: Callable[[Any], Any] | None = None,
+    ui: McpUiToolMeta | str | None = None,
 ) -> TransformedTool:
     """A tool as it is to be offered, for `Server.add_tool`; the one it is made of stays as it is.
 
@@ -52,7 +54,7 @@ def transformed(
     the tool has for them.
 
     `result(value)`, async or not, gets what the tool returned and gives what is returned instead;
-    that is held to the tool's output schema, which stays.
+    that is held to the tool's output schema, which stays. `ui` is its app, as for `Server.tool`.
 
     What clients give goes to the tool under its own names, and is checked there, once. They are
     told of mistakes in the names they know.
@@ -75,7 +77,13 @@ def transformed(
         "meta": meta,
     }
     described = {what: value for what, value in given.items() if value is not None}
-    return TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
+    made = TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
+    made.ui = tool.ui
+    if ui is not None:
+        from mcp_gen.server.apps import checked_ui
+
+        made.ui = checked_ui(made.name, ui)
+    return made
 
 
 class TransformedTool(OfferedTool):
@@ -89,7 +97,9 @@ class TransformedTool(OfferedTool):
         arguments: Mapping[str, Argument] | None,
         result: Callable[[Any], Any] | None,
     ) -> None:
-        super().__init__(name, timeout_s=tool.timeout_s, run_in_thread=tool.run_in_thread)
+        super().__init__(
+            name, timeout_s=tool.timeout_s, run_in_thread=tool.run_in_thread, task=tool.task
+        )
         check_icons(f"tool {name}", described.get("icons"))
         self.origin = tool
         """The tool that is called."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.argument import Argument
     from mcp_gen.server.tools import ToolBox
     from mcp_wire import latest
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = ["TransformsTools"]
 
@@ -32,6 +33,7 @@ class TransformsTools:
         meta: dict[str, Any] | None = None,
         arguments: Mapping[str, Argument] | None = None,
         result: Callable[[Any], Any] | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> None:
         """Offer a tool that is there in another way: see `transformed`.
 
@@ -52,8 +54,9 @@ class TransformsTools:
             meta=meta,
             arguments=arguments,
             result=result,
+            ui=ui,
         )
         if keep:
             self.tools.add(made)
         else:
-            self.tools.listing.items.replace(tool, made.name, made)
+            self.tools.replace(tool, made)

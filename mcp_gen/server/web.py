@@ -6,7 +6,7 @@ import gc
 import logging
 import signal
 import threading
-from collections.abc import Callable, Collection, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -95,7 +95,6 @@ def asgi_app(
         header_params=HeaderParamsOf(server.tools.listing),
         servers=servers,
     )
-    lifespan = server.lifespan
     return AsgiApp(
         exchange,
         path,
@@ -109,9 +108,27 @@ def asgi_app(
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         beside=pair,
-        start=lifespan.keep if lifespan else None,
-        stop=lifespan.let_go if lifespan else None,
+        start=_start_of(server),
+        stop=_end_of(server),
     )
+
+
+def _start_of(server: Serves) -> Callable[[], Awaitable[None]]:
+    async def start() -> None:
+        server.check()
+        if server.lifespan is not None:
+            await server.lifespan.keep()
+
+    return start
+
+
+def _end_of(server: Serves) -> Callable[[], Awaitable[None]]:
+    async def end() -> None:
+        await server.end_tasks()
+        if server.lifespan is not None:
+            await server.lifespan.let_go()
+
+    return end
 
 
 def url_at(host: str, port: int, path: str) -> str:

@@ -55,6 +55,7 @@ __all__ = [
     "Call",
     "Encoded",
     "Kernel",
+    "error_told",
     "internal_error",
     "is_cancelled",
     "loosely",
@@ -332,24 +333,14 @@ class Kernel(Generic[C]):
         Raises:
             CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
         """
-        told, name = speaking(error), call.route.method.name
+        told = speaking(error)
         if isinstance(told, McpError | ProtocolError):
             call.error_code = told.code
-            return envelope.failure(call.id, envelope.error_object(told))
-        if isinstance(told, KeyboardInterrupt) or (
+        elif isinstance(told, KeyboardInterrupt) or (
             cancelled and isinstance(told, asyncio.CancelledError)
         ):
             raise told
-        if isinstance(told, RequestTimeout):
-            _log.warning("%s was not answered: %s", name, told)
-        elif is_left(error):
-            _log.debug("%s was not answered: %s", name, told)
-        else:
-            # Details stay here: they may hold what no peer should see.
-            _log.error("%s failed", name, exc_info=error)
-        if isinstance(told, McpGenError) and not isinstance(told, UsageError):
-            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(told)))
-        return internal_error(call.id)
+        return envelope.failure(call.id, error_told(error, call.route.method.name))
 
     def answer(self, call: Call[C], result: Any) -> bytes:
         """The bytes of the answer to a request whose handler gave this.
@@ -404,9 +395,29 @@ def _timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:
     return timed
 
 
+def error_told(error: BaseException, what: str) -> envelope.ErrorObject:
+    """What a client is told of an error in `what`; what it is not told is logged."""
+    told = speaking(error)
+    if isinstance(told, McpError | ProtocolError):
+        return envelope.error_object(told)
+    if isinstance(told, RequestTimeout):
+        _log.warning("%s was not answered: %s", what, told)
+    elif is_left(error):
+        _log.debug("%s was not answered: %s", what, told)
+    else:
+        # Details stay here: they may hold what no peer should see.
+        _log.error("%s failed", what, exc_info=error)
+    if isinstance(told, McpGenError) and not isinstance(told, UsageError):
+        return envelope.ErrorObject(ProtocolError.code, str(told))
+    return _INTERNAL
+
+
+_INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
+
+
 def internal_error(id: RequestId) -> bytes:
     """The answer to a request whose handler failed in a way that is nobody else's business."""
-    return envelope.failure(id, envelope.ErrorObject(ProtocolError.code, "internal error"))
+    return envelope.failure(id, _INTERNAL)
 
 
 def is_cancelled() -> bool:

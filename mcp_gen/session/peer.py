@@ -116,6 +116,11 @@ class Session(ABC):
     def outlet(self) -> Outlet:
         """Where messages go that belong to no request."""
 
+    @property
+    @abstractmethod
+    def reachable(self) -> bool:
+        """Whether what is sent there now reaches the client without its asking for more."""
+
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
         caller.profile = profile

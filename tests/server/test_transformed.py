@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import logging
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
@@ -12,6 +14,7 @@ import msgspec
 import pytest
 from pydantic import BaseModel
 
+import mcp_wire
 from mcp_gen import Accepted, Argument, Context, Server, UsageError, transformed
 from mcp_gen.server.offered_tool import OfferedTool
 from mcp_wire import latest
@@ -554,6 +557,22 @@ async def test_a_made_value_that_does_not_fit_is_no_mistake_of_the_client(
 
 
 @every_revision
+@pytest.mark.parametrize("name", ["first", "second"])
+async def test_a_mistake_is_told_as_the_revision_tells_it(revision: str, name: str) -> None:
+    # One is found before the call, the other when the value has been made.
+    make = {"secret": Argument(make=lambda ctx: "key")} if name == "second" else {}
+    server = offering(raw_tool(), name=name, arguments={"q": Argument(name="query"), **make})
+    given = {"secret": "key"} if name == "first" else {}
+    speaker = Speaker(revision)
+    async with talking(server, revision) as client:
+        params = {"name": name, "arguments": {"query": 1, **given}}
+        answer = await client.ask(speaker.request(1, "tools/call", params))
+    as_error = mcp_wire.profile(revision).bad_arguments == "protocol_error"
+    said = answer["error"]["message"] if as_error else answer["result"]["content"][0]["text"]
+    assert said == f'{name}: the value is not of type "string" - at `$.arguments.query`'
+
+
+@every_revision
 async def test_arguments_that_are_no_object_break_the_protocol(revision: str) -> None:
     server = offering(raw_tool(), arguments={"secret": Argument(fixed="key")})
     speaker = Speaker(revision)
@@ -651,3 +670,22 @@ def test_a_tool_that_is_one_already_is_not_described_by_add_tool() -> None:
 async def test_a_tool_of_another_server_is_offered_as_it_is() -> None:
     server = with_tool(function_tool())
     assert texts(await call(server, q="a")) == ["a 5 None all"]
+
+
+# --- what the documentation shows ---
+
+
+@every_revision
+async def test_the_documented_transformation_does_what_it_says(revision: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "transformation.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    shown: dict[str, Any] = {"__name__": __name__}
+    exec(block, shown)
+    server: Server = shown["server"]
+    schema = (await listed(server, revision)).input_schema
+    assert list(schema["properties"]) == ["words", "limit"]
+    assert texts(await call(server, revision, words="lamp", tenant="other"))[0] == (
+        '["guest: lamp"]'
+    )
+    assert "`$.arguments.limit`" in await failure(server, revision, words="lamp", limit=30)
+    assert shown["archive"].tools.names == ["search"]
