@@ -121,7 +121,9 @@ class _Reader:
         own = self._source.definitions
         self._check_names(own)
         self._check_references(own)
-        stated = {wire: self._direction(wire, row) for wire, row in self._rows("methods")}
+        stated: dict[str, ir.Direction] = {
+            wire: self._direction(wire, row) for wire, row in self._rows("methods")
+        }
         merged = Source(
             self._base,
             self._source.label,

@@ -18,6 +18,7 @@ from mcp_gen.client.returns import Returns
 from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
 from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
+from mcp_gen.core.extensions import SERVER, carries, declared, owner_of
 from mcp_gen.session.asking import AtRevision, is_plain
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
     from mcp_gen.session.client import ClientLink
     from mcp_wire import common
     from mcp_wire.callers import OnProgress
+    from mcp_wire.extension import Extension
+    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSession"]
 
+P = TypeVar("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 _log = logging.getLogger("mcp_gen.client")
@@ -113,6 +118,7 @@ class ClientSession(AtRevision, ServerCaller):
         """The resources that are watched, where each is subscribed to by a request."""
         self._results_at = results_at
         asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
+        self._asking = asking
         requests = import_module(f"{profile.module}.requests")
         AtRevision.__init__(self, profile, requests.ToServer(asking), meta)
         self.default_timeout_s = settings.timeout_s
@@ -151,6 +157,55 @@ class ClientSession(AtRevision, ServerCaller):
     def principal(self) -> Hashable:
         """Whom the session speaks for now; None where its transport does not tell."""
         return self._link.principal
+
+    # --- extensions ---
+
+    def declares(self, extension: Extension) -> dict[str, Any] | None:
+        """The settings with which the server declared an extension; None if it did not.
+
+        Where the revision that is spoken does not carry the extension, no server can.
+        """
+        return declared(extension, self.server_capabilities, self.profile, SERVER)
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> R:
+        """Send a request of an extension; typed calls: `ToServer(session)` of its package.
+
+        Raises:
+            UsageError: the client was made without the extension, or the revision lacks it.
+            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+        """
+        self._check_carried(method)
+        link = self._link
+        if link.is_lost:
+            await self._restart(link)
+            self._check_carried(method)
+        return await self._asking.request(
+            method,
+            self._with_meta(params),
+            timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
+            progress=progress,
+        )
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification of an extension; see `request`."""
+        self._check_carried(method)
+        await self._asking.notify(method, params)
+
+    def _check_carried(self, method: Method[Any, Any]) -> None:
+        if not carries(owner_of(self._identity.offer.extensions, method), self.profile):
+            raise UsageError(f"{self.revision} has no {method.name}")
+
+    def _with_meta(self, params: P) -> P:
+        given: Any = params
+        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta) or given.meta)
+        return made
 
     # --- lists ---
 

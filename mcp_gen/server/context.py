@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
 
+from mcp_gen.core.extensions import CLIENT, declared, missing, owner_of
 from mcp_gen.server.rounds import earlier_rounds, rounds_of
-from mcp_gen.session.peer import client_at
+from mcp_gen.session.peer import asking, client_at
 from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from mcp_gen.session.peer import Session
     from mcp_wire import latest
     from mcp_wire.callers import ClientCaller
+    from mcp_wire.extension import Extension
+    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["Context"]
 
+P = TypeVar("P")
 T = TypeVar("T")
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -108,6 +112,42 @@ class Context(Struct, eq=False):
     def lifespan(self) -> Any:
         """What the server's lifespan gave; None without one."""
         return self.server.lifespan_value
+
+    # --- extensions ---
+
+    def declares(self, extension: Extension) -> dict[str, Any] | None:
+        """The settings with which the client declared an extension; None if it did not.
+
+        They may be empty. Where the revision does not carry the extension, nobody can.
+        """
+        return declared(extension, self.caller.capabilities, self.profile, CLIENT)
+
+    def require(self, extension: Extension) -> dict[str, Any]:
+        """The same where the request makes no sense without it.
+
+        Raises:
+            MissingCapability: the client has not declared it.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
+        """
+        settings = self.declares(extension)
+        if settings is None:
+            raise missing(extension, self.profile)
+        return settings
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification of an extension, as a part of this request.
+
+        A client that has not declared the extension is sent nothing. With typed calls:
+        `ToClient(ctx).notify_...(...)` of the extension's package.
+
+        Raises:
+            UsageError: the server has no such extension.
+        """
+        if self.declares(owner_of(self.server.kernel.extensions, method)) is not None:
+            outlet, kernel = self.caller.outlet, self.server.kernel
+            await asking(self.profile, outlet, kernel, self).notify(method, params)
 
     # --- telling the client ---
 

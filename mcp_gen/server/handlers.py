@@ -63,7 +63,7 @@ class Handlers(
         """server/discover"""
         return latest.DiscoverResult(
             supported_versions=list(self.server.kernel.per_request),
-            capabilities=self.server.capabilities(),
+            capabilities=self.server.capabilities(ctx.profile),
             instructions=self.server.instructions,
             **self.server.hints.of("discover").fields(),
         )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.extensions import SERVER, Given
 from mcp_gen.core.project import project
 from mcp_gen.core.revisions import select
 from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
 from mcp_gen.server.custom import OffersMethods
+from mcp_gen.server.extensions import OffersExtensions
 from mcp_gen.server.handlers import Handlers
 from mcp_gen.server.hints import CacheHints, Hints
 from mcp_gen.server.lifespan import Lifespan, MakeLifespan
@@ -33,12 +35,12 @@ from mcp_gen.session.limits import Limits
 from mcp_gen.session.server import ServerSession
 from mcp_wire import latest
 from mcp_wire.hooks import ServerHooks
+from mcp_wire.profile import Profile
 
 if TYPE_CHECKING:
     from mcp_gen.server.apps import Apps
     from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tasks.options import Tasks
-    from mcp_wire.profile import Profile
 
 __all__ = ["Feature", "Server"]
 
@@ -56,6 +58,7 @@ class Server(
     OffersLists,
     OffersMethods,
     OffersApps,
+    OffersExtensions,
     OffersMiddleware,
     Serves,
 ):
@@ -69,6 +72,9 @@ class Server(
     `cache` tells clients how long they may keep what they got.
 
     `experimental` is declared as it is, by name: what a program offers beside the protocol.
+    `extensions` are those that have no requests to be answered, or whose requests are answered
+    elsewhere: each is the EXTENSION of a generated package, or that and its settings. For others
+    see `add_extension`.
 
     `lifespan(server)` is an async context manager, entered once before the first client is served
     and left after the last; what it gives is `ctx.lifespan`.
@@ -105,6 +111,7 @@ class Server(
         page_size: int | None = None,
         cache: CacheHints = CacheHints(),  # noqa: B008
         experimental: Mapping[str, dict[str, Any]] | None = None,
+        extensions: Iterable[Given] = (),
         lifespan: MakeLifespan | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
@@ -176,6 +183,10 @@ class Server(
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
         self._set_page_size(page_size)
+        self.tools.arms = self.kernel.extensions.arms
+        for given in extensions:
+            one, settings = given if isinstance(given, tuple) else (given, None)
+            self.add_extension(one, settings=settings)
 
     def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
         """What is called when something of a feature has been added or removed."""
@@ -230,11 +241,16 @@ class Server(
         """Decorators that add hooks: `@server.hooks.before_call_tool`, and so on."""
         return self.kernel.hooks
 
-    def capabilities(self) -> latest.ServerCapabilities:
-        """What the server declares."""
+    def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
+        """What the server declares; with a `profile` also of extensions, as its revision has it."""
         on = self._declared
+        extensions, experimental = dict[str, Any](), dict(self.experimental or {})
+        if profile is not None and self.kernel.extensions:
+            extensions, more = self.kernel.extensions.capabilities(SERVER, profile)
+            experimental |= more
         return latest.ServerCapabilities(
-            experimental=dict(self.experimental) if self.experimental else None,
+            experimental=experimental or None,
+            extensions=extensions or None,
             completions={} if "completions" in on else None,
             logging={} if "logging" in on else None,
             prompts=latest.PromptsCapability(list_changed=True) if "prompts" in on else None,
@@ -246,7 +262,7 @@ class Server(
 
     def capabilities_at(self, profile: Profile) -> Any:
         """What the server declares at a revision, in its types."""
-        declared = project(self.capabilities(), profile.revision).value
+        declared = project(self.capabilities(profile), profile.revision).value
         if self.tasks is None or profile.tasks != "core":
             return declared
         from mcp_gen.server.tasks.core import with_capability

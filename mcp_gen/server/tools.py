@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import msgspec
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.raw_tool import RawHandler
     from mcp_gen.server.server import Server
     from mcp_wire import common, latest
+    from mcp_wire.extension import Extension
     from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = ["OffersTools", "ToolBox", "ToolHandlers", "made_tool"]
@@ -59,6 +60,8 @@ class ToolBox:
         """Called with the first tool that runs as a task, before it is added."""
         self.takes_apps: Callable[[OfferedTool], None] | None = None
         """Called with each tool that has to do with an app, before it is added."""
+        self.arms: Mapping[type[Any], Extension] = {}
+        """What calls may also be answered with, by extensions that clients must have declared."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 
@@ -135,6 +138,8 @@ class ToolBox:
             return _bad_arguments(ctx, tool, given, error)
         try:
             made = await tool.call(ctx, arguments)
+            if self.arms and made.__class__ in self.arms:
+                ctx.require(self.arms[made.__class__])
             for_hooks = self.for_hooks
             return tool.output.result(
                 made,

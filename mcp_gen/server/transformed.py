@@ -12,6 +12,7 @@ from msgspec import Raw
 from mcp_gen.server.argument import Argument
 from mcp_gen.server.offered_tool import BadArguments, OfferedTool, check_icons
 from mcp_gen.server.straight import Reads, straight
+from mcp_gen.server.tool_results import stands_for_result
 from mcp_gen.server.translation import Translation
 from mcp_wire import latest
 
@@ -149,7 +150,7 @@ class TransformedTool(OfferedTool):
             if translation is None:
                 raise
             translation.tell(error)
-        if self._result is None or isinstance(made, latest.InputRequiredResult):
+        if self._result is None or stands_for_result(type(made)):
             return made
         changed = self._result(made)
         return await changed if inspect.isawaitable(changed) else changed

@@ -228,8 +228,8 @@ def regenerate(root: Path, *more: str) -> int:
 
 def pages(root: Path) -> dict[str, bytes]:
     folder = root / "docs" / "reference"
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 def test_a_type_that_is_gone_loses_its_page(tmp_path: Path) -> None:
