@@ -6,11 +6,12 @@ Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 import mcp_wire
+from mcp_wire import Wire
 from mcp_wire.extensions.ui import (
     EXTENSION,
     McpUiClientCapabilities,
@@ -46,11 +47,6 @@ _FLAT_KEY = "ui/resourceUri"
 """Deprecated, and what some hosts still look for."""
 
 
-class _Described(Protocol):
-    @property
-    def meta(self) -> dict[str, Any] | None: ...
-
-
 def with_tool_ui(meta: Mapping[str, Any] | None, ui: McpUiToolMeta) -> dict[str, Any]:
     """The `_meta` of a tool that has an app, or that an app calls."""
     made = {key: one for key, one in (meta or {}).items() if key != _FLAT_KEY}
@@ -69,28 +65,28 @@ def with_resource_ui(
     return made or None
 
 
-def tool_ui(tool: _Described) -> McpUiToolMeta | None:
-    """What a tool says of its app; None if it has nothing to do with any, or says what is none.
+def tool_ui(tool: Wire) -> McpUiToolMeta | None:
+    """What a tool of any revision says of its app; None if it has nothing to do with any.
 
     The deprecated key is read too, where the other says nothing.
     """
-    ui = _read(tool.meta, McpUiToolMeta)
-    flat = (tool.meta or {}).get(_FLAT_KEY)
+    meta = _meta(tool)
+    ui = _read(meta, McpUiToolMeta)
+    flat = meta.get(_FLAT_KEY)
     if isinstance(flat, str) and (ui is None or ui.resource_uri is None):
         return McpUiToolMeta(resource_uri=flat, visibility=ui.visibility if ui else None)
     return ui
 
 
-def resource_ui(described: _Described, content: _Described | None = None) -> McpUiResourceMeta:
-    """How an app wants to be shown, by its entry on the list and what was read of it.
+def resource_ui(content: Wire, listed: Wire | None = None) -> McpUiResourceMeta:
+    """How an app wants to be shown, by what was read of it, or else by its entry on the list."""
+    told = _read(_meta(content), McpUiResourceMeta)
+    if told is None and listed is not None:
+        told = _read(_meta(listed), McpUiResourceMeta)
+    return told or McpUiResourceMeta()
 
-    What was read goes before the entry, as a whole.
-    """
-    told = _read(content.meta, McpUiResourceMeta) if content is not None else None
-    return told or _read(described.meta, McpUiResourceMeta) or McpUiResourceMeta()
 
-
-def visible_to(tool: _Described, who: McpUiToolVisibility) -> bool:
+def visible_to(tool: Wire, who: McpUiToolVisibility) -> bool:
     """Whether a tool is for the model, or for apps of the same server, to be seen and called."""
     ui = tool_ui(tool)
     return ui is None or ui.visibility is None or who in ui.visibility
@@ -102,8 +98,13 @@ def shows(settings: Mapping[str, Any] | None, mime_type: str = MIME_TYPE) -> boo
     return isinstance(kinds, Collection) and mime_type in kinds
 
 
-def _read(meta: Mapping[str, Any] | None, kind: type[T]) -> T | None:
-    found = (meta or {}).get(_KEY)
+def _meta(described: Wire) -> dict[str, Any]:
+    # Types of older revisions have none.
+    return getattr(described, "meta", None) or {}
+
+
+def _read(meta: Mapping[str, Any], kind: type[T]) -> T | None:
+    found = meta.get(_KEY)
     if found is None:
         return None
     try:

@@ -63,6 +63,9 @@ class AppResource(FixedResource):
 
     def __init__(self, uri: str, source: AppSource, **given: Any) -> None:
         check_app_uri(uri, f"app {uri!r}")
+        unknown = given.keys() - DescribedApp.__annotations__.keys()
+        if unknown:
+            raise UsageError(f"app {uri!r}: `{min(unknown)}` is not for apps to say: leave it out")
         ui = McpUiResourceMeta(
             csp=_checked(uri, given.pop("csp", None)),
             permissions=_permissions(uri, given.pop("permissions", None)),
