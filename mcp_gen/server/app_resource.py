@@ -77,7 +77,7 @@ class AppResource(FixedResource):
         if isinstance(source, Path):
             given.setdefault("name", source.stem)
             source = _reading(uri, source)
-        super().__init__(uri, source, **{**given, "mime_type": MIME_TYPE})
+        super().__init__(uri, source, mime_type=MIME_TYPE, **given)
 
     async def read(self, ctx: Context, values: Any) -> Any:
         """The HTML, and what it needs."""
@@ -141,4 +141,4 @@ def _permissions(uri: str, names: Collection[str] | None) -> McpUiResourcePermis
             raise UsageError(
                 f"app {uri!r}: permission {name!r}: expected one of {', '.join(known)}"
             )
-    return McpUiResourcePermissions(**{name: {} for name in names})
+    return McpUiResourcePermissions(**{name: dict[str, Any]() for name in names})

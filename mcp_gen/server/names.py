@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 
 __all__ = ["one_of"]
@@ -12,6 +11,9 @@ MAX_NAMES = 8
 
 def one_of(name: str, known: Collection[str]) -> str:
     """The end of a message: the names that are close, or else what there is."""
+    # Imported here: what is looked for is there, as a rule.
+    import difflib
+
     near = difflib.get_close_matches(name, known, n=3)
     if near:
         return f": did you mean {' or '.join(map(repr, near))}?"

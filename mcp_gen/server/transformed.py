@@ -145,12 +145,12 @@ class TransformedTool(OfferedTool):
                 )
             arguments = translation.decoded(arguments)
         try:
-            made = await self.origin.call(ctx, arguments)
+            made: Any = await self.origin.call(ctx, arguments)
         except BadArguments as error:
             if translation is None:
                 raise
             translation.tell(error)
-        if self._result is None or stands_for_result(type(made)):
+        if self._result is None or stands_for_result(made.__class__):
             return made
         changed = self._result(made)
         return await changed if inspect.isawaitable(changed) else changed
