@@ -20,6 +20,7 @@ from mcp_gen.server.offered_tool import OfferedTool
 from mcp_wire import latest
 from tests.server.calls import call, failure, listed, texts, with_tool
 from tests.support.answering import accept, answering, asks
+from tests.support.asgi import headers_of, request
 from tests.support.frames import Speaker, every_revision
 from tests.support.raw import talking
 from tests.support.scripted import served
@@ -260,6 +261,28 @@ async def test_marks_for_headers_follow_their_argument() -> None:
         "q": {"type": "string", "x-mcp-header": "Words"},
     }
     assert texts(await call(server, where="eu", q="a")) == ['{"region":"eu","q":"a"}']
+
+
+async def test_a_header_repeats_the_argument_that_clients_know() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    }
+    app = offering(raw_tool(schema), arguments={"region": Argument(name="where")}).asgi()
+    speaker = Speaker(mcp_wire.LATEST)
+    message = speaker.call(1, "search", where="eu")
+    headers = headers_of(speaker, message)
+    right = await request(app, message, {**headers, "mcp-param-region": "eu"})
+    wrong = await request(app, message, {**headers, "mcp-param-region": "us"})
+    assert right.json["result"]["content"][0]["text"] == '{"region":"eu"}'
+    assert wrong.status == 400
+
+
+def test_an_anchor_in_a_hidden_argument_is_missed_at_once() -> None:
+    properties = {"a": {"$anchor": "here", "type": "string"}, "b": {"$ref": "#here"}}
+    tool = raw_tool({"type": "object", "properties": properties})
+    with pytest.raises(UsageError, match="an anchor that is not there"):
+        transformed(tool, arguments={"a": Argument(hide=True)})
 
 
 # --- calls ---
