@@ -195,7 +195,13 @@ class Context(Struct, eq=False):
     # --- asking the client: one body for every revision ---
 
     async def elicit(
-        self, message: str, form: type[T], *, key: str | None = None, timeout_s: float | None = None
+        self,
+        message: str,
+        form: type[T],
+        *,
+        key: str | None = None,
+        timeout_s: float | None = None,
+        task: bool = False,
     ) -> Answer[T]:
         """Ask the user to fill in a form: a dataclass, a Struct or a TypedDict of plain fields.
 
@@ -212,6 +218,9 @@ class Context(Struct, eq=False):
         not given; `math.inf` waits for ever. An answer that does not fit the form is InvalidParams
         there. Where it comes with the next request, it is asked for again.
 
+        With `task` a client that has declared so may take the question as a task of its own: it is
+        looked at until it is over, and cancelled if nobody waits any more.
+
         Raises:
             MissingCapability: the client has not declared that it can ask its user.
             UsageError: not in a tool, prompt or resource; a form that JSON cannot carry flat.
@@ -223,7 +232,7 @@ class Context(Struct, eq=False):
         """
         from mcp_gen.server.asking import elicit
 
-        return await elicit(self, message, form, key=key, timeout_s=timeout_s)
+        return await elicit(self, message, form, key=key, timeout_s=timeout_s, task=task)
 
     async def elicit_url(
         self,
@@ -274,6 +283,7 @@ class Context(Struct, eq=False):
         include_context: Literal["none", "thisServer", "allServers"] | None = None,
         key: str | None = None,
         timeout_s: float | None = None,
+        task: bool = False,
     ) -> latest.CreateMessageResult:
         """Ask the client's model to go on with a conversation; see `elicit` for how and errors.
 
@@ -291,6 +301,7 @@ class Context(Struct, eq=False):
             max_tokens=max_tokens,
             key=key,
             timeout_s=timeout_s,
+            task=task,
             system_prompt=system_prompt,
             model_preferences=model_preferences,
             temperature=temperature,

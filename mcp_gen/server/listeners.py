@@ -6,8 +6,8 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Raw
 
@@ -22,7 +22,28 @@ if TYPE_CHECKING:
     from mcp_wire import common
     from mcp_wire.method import Method
 
-__all__ = ["Listeners"]
+__all__ = ["Granted", "Listeners"]
+
+
+Loop: TypeAlias = asyncio.AbstractEventLoop
+Said: TypeAlias = "tuple[Method[Any, None], bytes]"
+
+
+async def _nothing(topic: Topic) -> Sequence[Said]:
+    return ()
+
+
+class Granted(NamedTuple):
+    """What else a request may listen to."""
+
+    fields: dict[str, Any]
+    """How the acknowledgement says so."""
+    topics: tuple[Topic, ...] = ()
+    so_far: Callable[[Topic], Awaitable[Sequence[Said]]] = _nothing
+    """What there is to be told of a topic at once."""
+
+
+NOTHING_ELSE = Granted({})
 
 
 class _Listener:
@@ -79,20 +100,27 @@ class Listeners:
         self._by_topic: dict[Topic, dict[_Listener, None]] = {}
         self._by_outlet: dict[Outlet, tuple[_Listener, ...]] = {}
 
+        self.also: Callable[[Context, Any], Awaitable[Granted]] | None = None
+        """What else may be listened to than what the server declares, if anything."""
+
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> latest.SubscriptionsListenResult:
         """Acknowledge, then tell of changes until the request is cancelled or ended."""
-        granted = self._granted(params.notifications)
-        listener = _Listener(ctx, tuple(_topics(granted)))
+        also = NOTHING_ELSE if self.also is None else await self.also(ctx, params.notifications)
+        granted = self._granted(params.notifications, also.fields)
+        listener = _Listener(ctx, (*_topics(granted), *also.topics))
         profile, outlet = ctx.profile, ctx.caller.outlet
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
             await asking(profile, outlet, self._kernel, ctx).notify(profile.acknowledged, first)
             del first
         self._add(listener, outlet)
+        for topic in also.topics:
+            for method, shared in await also.so_far(topic):
+                self._tell(listener, method, shared)
         # There may be many who listen, and for long: they keep only what they need.
-        del granted, params
+        del granted, params, also
         try:
             while not listener.ended:
                 await listener.woken()
@@ -119,15 +147,17 @@ class Listeners:
         params = method.params(request_id=ctx.request_id)
         await asking(ctx.profile, behind, self._kernel, ctx).notify(method, params)
 
-    def _granted(self, wanted: common.SubscriptionFilter) -> common.SubscriptionFilter:
-        """Of what is wanted, that which the server declares."""
+    def _granted(
+        self, wanted: common.SubscriptionFilter, also: dict[str, Any]
+    ) -> common.SubscriptionFilter:
+        """Of what is wanted, that which the server declares, and what else there is."""
         declared = self._kernel.offered()
         fields = {
             topic.wanted: getattr(wanted, topic.wanted) or None
             for topic in (*LISTS, updated(""))
             if topic.capability in declared
         }
-        return type(wanted)(**fields)
+        return type(wanted)(**fields, **also)
 
     def _add(self, listener: _Listener, outlet: Outlet) -> None:
         self._kernel.loops.add(asyncio.get_running_loop())
@@ -147,14 +177,26 @@ class Listeners:
         shared = b',"uri":' + encode(topic.uri) + b"}" if topic.uri else b"}"
         for listener in list(self._by_topic.get(topic, ())):
             method = topic.notification(listener.ctx.profile)
-            if method is None or not listener.hears(loop):
-                continue
-            params = listener.params(shared)
-            if is_watched(self._kernel, method):
-                listener.waiting = [*(listener.waiting or ()), (method, params)]
-                listener.wake()
-            else:
-                send(listener.ctx.caller.outlet, method, params)
+            if method is not None and listener.hears(loop):
+                self._tell(listener, method, shared)
+
+    def tell_of(self, topic: Topic, method: Method[Any, None], params: bytes, loop: Loop) -> None:
+        """Tell those on a loop who listen to what else there is; `params` are a JSON object."""
+        for listener in list(self._by_topic.get(topic, ())):
+            if listener.hears(loop):
+                self._tell(listener, method, b"," + params[1:])
+
+    def listened_to(self, topic: Topic) -> bool:
+        """Whether anybody does."""
+        return topic in self._by_topic
+
+    def _tell(self, listener: _Listener, method: Method[Any, None], shared: bytes) -> None:
+        params = listener.params(shared)
+        if is_watched(self._kernel, method):
+            listener.waiting = [*(listener.waiting or ()), (method, params)]
+            listener.wake()
+        else:
+            send(listener.ctx.caller.outlet, method, params)
 
     def end(self, outlet: Outlet | None = None) -> None:
         """End the requests of one connection, or all of them, in good order; on any thread."""

@@ -60,6 +60,11 @@ class News:
         self._busy: dict[Outlet, set[asyncio.Task[None]]] = {}
         kernel.ending.append(self._ended)
 
+    @property
+    def listeners(self) -> Listeners:
+        """The requests that listen."""
+        return self._listeners
+
     def tool_list_changed(self) -> None:
         """The list of tools is another one. Adding and removing tools says so by itself."""
         self._tell(TOOLS)

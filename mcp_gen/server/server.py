@@ -206,11 +206,13 @@ class Server(
         # Imported here: most servers have none.
         from mcp_gen.server.tasks.box import TaskBox
         from mcp_gen.server.tasks.core import CAPABILITIES
+        from mcp_gen.server.tasks.extension import ExtensionHandlers
         from mcp_gen.server.tasks.options import Tasks
+        from mcp_wire.extensions.tasks import EXTENSION
 
         self.tasks = TaskBox(self, self._task_options or Tasks())
         self._declared |= CAPABILITIES
-        self.kernel.changed()
+        self.add_extension(EXTENSION, ExtensionHandlers(self.tasks))
 
     def use_apps(self) -> Apps:
         """What the server keeps of its apps; with it, the extension is declared."""

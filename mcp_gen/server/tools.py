@@ -56,12 +56,12 @@ class ToolBox:
         )
         self.for_hooks = False
         """Whether hooks see the results: then these are of the newest types, at every revision."""
+        self.arms: Mapping[type[Any], Extension] = {}
+        """What calls may also be answered with, by extensions that clients must have declared."""
         self.takes_tasks: Callable[[], None] | None = None
         """Called with the first tool that runs as a task, before it is added."""
         self.takes_apps: Callable[[OfferedTool], None] | None = None
         """Called with each tool that has to do with an app, before it is added."""
-        self.arms: Mapping[type[Any], Extension] = {}
-        """What calls may also be answered with, by extensions that clients must have declared."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 

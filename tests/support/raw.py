@@ -98,7 +98,10 @@ async def talking(
         await client.transport.close()
         async with asyncio.timeout(WAIT_S):
             await serving
-    assert server_violations(revision, client.transport.frames, custom=custom) == []
+    kernel: Any = getattr(server, "kernel", None)
+    extensions = kernel.extensions if kernel else None
+    frames = client.transport.frames
+    assert server_violations(revision, frames, custom=custom, extensions=extensions) == []
 
 
 def _same(one: Any, other: Any) -> bool:

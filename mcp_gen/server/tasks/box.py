@@ -20,7 +20,9 @@ from mcp_gen.core.task_store import MemoryTaskStore, StoredTask
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tasks.core import CoreTasks
 from mcp_gen.server.tasks.expiry import Expiry
+from mcp_gen.server.tasks.extension import ExtensionTasks
 from mcp_gen.server.tasks.running import RunningTask
+from mcp_gen.server.tasks.watching import WatchedTasks
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class TaskBox:
         self._protocols: dict[str, Any] = {}
         self._busy: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
+        self._watched = WatchedTasks(self)
+        server.notify.listeners.also = self._watched.granted
         self._expiry = Expiry(self.now, self.expire)
 
     # --- what is spoken ---
@@ -108,7 +112,9 @@ class TaskBox:
             principal=ctx.caller.principal,
             session=None if session is None else session.id,
         )
-        return RunningTask(self, record, session)
+        task = RunningTask(self, record, session)
+        task.told = lambda: self._watched.tell(task)
+        return task
 
     async def make(self, task: RunningTask) -> None:
         """Keep a task: from now on clients can know of it.
@@ -173,7 +179,7 @@ class TaskBox:
                 here.session = ctx.session
             if found.over and not here.record.over:
                 # Ended by another process.
-                await self._there(here, here.change())
+                await self.there(here, here.change())
         return found
 
     async def ended(self, ctx: Context, id: str) -> StoredTask:
@@ -182,7 +188,7 @@ class TaskBox:
         while not task.over:
             here = self.running.get(id)
             if here is not None:
-                await self._there(here, here.wait())
+                await self.there(here, here.wait())
             else:
                 await asyncio.sleep(self.options.poll_interval_s)
             task = await self.find(ctx, id)
@@ -196,12 +202,12 @@ class TaskBox:
         task = await self.find(ctx, id)
         here = self.running.get(id)
         if here is not None:
-            kept = await self._there(here, here.cancel())
+            kept = await self.there(here, here.cancel())
         else:
             kept = await self.store.save(_cancelled(task, self.now()))
         return await self.find(ctx, id), kept
 
-    async def _there(self, task: RunningTask, call: Coroutine[Any, Any, T]) -> T:
+    async def there(self, task: RunningTask, call: Coroutine[Any, Any, T]) -> T:
         """Await something on the event loop that a task runs on."""
         if task.loop is asyncio.get_running_loop():
             return await call
@@ -214,7 +220,7 @@ class TaskBox:
         here = self.running.get(id)
         await self.store.forget(id)
         if here is not None:
-            await self._there(here, here.cancel())
+            await self.there(here, here.cancel())
 
     async def sweep(self) -> None:
         """Forget the tasks of this process whose time is over. This happens by itself."""
@@ -262,7 +268,7 @@ class PlainCalls:
 _PROTOCOLS: dict[str, Any] = {
     "none": PlainCalls,
     "core": CoreTasks,
-    "extension": PlainCalls,
+    "extension": ExtensionTasks,
 }
 
 

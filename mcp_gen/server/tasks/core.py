@@ -72,7 +72,13 @@ class CoreTasks:
             raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
         task = self._box.new(ctx, wish.ttl)
         outlet = self._outlets[task.id] = RelatedOutlet(task, self._related(task.id))
-        task.told = lambda: self._tell(task)
+        listened = task.told
+
+        def told() -> None:
+            self._tell(task)
+            listened()
+
+        task.told = told
         await self._box.make(task)
         inside = context_in(ctx, task, outlet)
         task.start(self._ending(task, in_rounds(inside, params, tools.call)))

@@ -49,6 +49,13 @@ class RunningTask:
         """What the handler returned, before it is written down."""
         self.failure: BaseException | None = None
         """What it raised instead."""
+        self.wanted = False
+        """Whether the request that made it is answered with it."""
+        self.tells_progress = False
+        """Whether reports of progress change how it stands."""
+        self.questions: dict[str, Raw] = {}
+        """What the client is asked, by key, where it polls for that."""
+        self._decided: asyncio.Future[None] | None = None
         self.told: Callable[[], None] = _nothing
         """Called when it stands elsewhere."""
         self._saving = asyncio.Lock()
@@ -78,11 +85,19 @@ class RunningTask:
     # --- how it stands ---
 
     async def change(self, **fields: Any) -> bool:
-        """Write down how it stands now; false if it is over already."""
+        """Write down how it stands now, and what else is new; false if it is over already."""
         async with self._saving:
             if self.record.over:
                 return False
-            changed = replace(self.record, updated_at=self._box.now(), **fields)
+            changed = replace(
+                self.record,
+                **{
+                    "updated_at": self._box.now(),
+                    "status": "input_required" if self._waits else "working",
+                    "questions": dict(self.questions),
+                    **fields,
+                },
+            )
             if not self.made:
                 self.record = changed
                 return True
@@ -93,6 +108,11 @@ class RunningTask:
             self._ended.set()
         self.told()
         return kept
+
+    @property
+    def _waits(self) -> bool:
+        """Whether it waits for the client."""
+        return bool(self._asking or self.questions)
 
     async def _elsewhere(self) -> StoredTask:
         found = await self._box.store.load(self.id)
@@ -109,12 +129,29 @@ class RunningTask:
         self._asking += 1
         try:
             if self._asking == 1:
-                await self.change(status="input_required")
+                await self.change()
             yield
         finally:
             self._asking -= 1
             if not self._asking:
-                await self.change(status="working")
+                await self.change()
+
+    # --- whether it becomes one ---
+
+    def decide(self) -> None:
+        """Its request need not wait any longer to know what to be answered with."""
+        if self._decided is not None and not self._decided.done():
+            self._decided.set_result(None)
+
+    async def decided(self, grace_s: float) -> None:
+        """Wait until its handler has ended or asked something, or for so long."""
+        self._decided = self.loop.create_future()
+        if not self.done and not self.questions:
+            timer = self.loop.call_later(grace_s, self.decide)
+            try:
+                await self._decided
+            finally:
+                timer.cancel()
 
     # --- the handler ---
 
@@ -135,6 +172,7 @@ class RunningTask:
         finally:
             work.close()
         self.done = True
+        self.decide()
         try:
             if self.made:
                 await self.finish()

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import repeat
 from typing import Any
 
 import mcp_wire
 from mcp_gen import Server
+from mcp_wire.extensions.tasks import EXTENSION
 from tests.support.answering import EVERYTHING, Capable
 from tests.support.frames import ALL
 from tests.support.raw import WAIT_S, RawClient, talking
 
-__all__ = ["CORE", "WITHOUT", "Conversation", "conversing", "related", "until"]
+__all__ = [
+    "CORE",
+    "DECLARED",
+    "DIRECTED",
+    "WITHOUT",
+    "Conversation",
+    "conversing",
+    "directed",
+    "related",
+    "until",
+]
 
 CORE = next(one for one in ALL if mcp_wire.profile(one).tasks == "core")
 """The revision whose own methods are for tasks."""
 WITHOUT = [one for one in ALL if mcp_wire.profile(one).tasks == "none"]
 """The revisions that know of no tasks."""
+DIRECTED = EXTENSION.revisions[-1]
+"""The revision at which an extension is for tasks, and the server decides."""
+DECLARED: Mapping[str, Any] = {**EVERYTHING, "extensions": {EXTENSION.identifier: {}}}
+"""What a client declares that knows the extension, and can answer anything."""
 
 
 class Conversation:
@@ -51,6 +66,23 @@ class Conversation:
         """Call a tool as a task; its id."""
         made = await self.call(tool, task={} if ttl is None else {"ttl": ttl}, **arguments)
         return str(made["task"]["taskId"])
+
+    async def begin(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that becomes a task because the server says so; its id."""
+        made = await self.call(tool, **arguments)
+        assert made["resultType"] == "task", made
+        return str(made["taskId"])
+
+    async def look(self, id: str) -> Any:
+        """How a task stands."""
+        return await self.ask("tasks/get", taskId=id)
+
+    async def standing(self, id: str, status: str) -> Any:
+        """A task, once it stands there."""
+        task = await self.look(id)
+        while task["status"] != status:
+            task = await self.look(id)
+        return task
 
     async def status(self, id: str) -> str:
         return str((await self.ask("tasks/get", taskId=id))["status"])
@@ -90,6 +122,13 @@ async def conversing(
             yield Conversation(client)
     if last:
         await server.end_tasks()
+
+
+def directed(
+    server: Server, capabilities: Mapping[str, Any] = DECLARED, *, last: bool = True
+) -> AbstractAsyncContextManager[Conversation]:
+    """A client of the server at the revision at which the server decides."""
+    return conversing(server, DIRECTED, capabilities=capabilities, last=last)
 
 
 def related(id: str) -> dict[str, Any]:
