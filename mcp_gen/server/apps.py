@@ -54,8 +54,8 @@ class Apps:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._unchecked: dict[str, str] = {}
-        """The tool that shows its results with each app that has not been looked for yet."""
+        self._unchecked: dict[str, str] | None = {}
+        """The tool that shows its results with each app; None once they have been looked for."""
         self._filters = False
         if EXTENSION not in server.kernel.extensions:
             server.add_extension(*APPS[:1], settings=APPS[1])
@@ -65,7 +65,7 @@ class Apps:
         ui = tool.ui
         if ui is None:
             return
-        if ui.resource_uri is not None:
+        if ui.resource_uri is not None and self._unchecked is not None:
             self._unchecked[ui.resource_uri] = tool.name
         if ui.visibility is not None and "model" not in ui.visibility and not self._filters:
             # Who does not know what `_meta` says of it would show it to the model.
@@ -79,14 +79,15 @@ class Apps:
             UsageError: one is not.
         """
         there = self._server.resources.listing.items.entries
-        for uri, name in self._unchecked.items():
+        for uri, name in (self._unchecked or {}).items():
             if uri not in there:
                 apps = [one for one in there if isinstance(there[one].item, AppResource)]
                 raise UsageError(
                     f"tool {name}: ui: there is no app {uri!r}{one_of(uri, apps)}; offer it with "
                     f'`@server.ui_resource("{uri}")`'
                 )
-        self._unchecked.clear()
+        # What a session gets later may have its app in that session.
+        self._unchecked = None
 
 
 def _for_apps_alone(ctx: Context, tool: latest.Tool) -> bool:

@@ -49,6 +49,10 @@ class Argument(Struct, frozen=True, kw_only=True):
         return self.hide or self.fixed is not UNSET or self.make is not None
 
     def __post_init__(self) -> None:
+        if self.name == "":
+            raise UsageError("an argument: name='': give it one, or leave name= out")
+        if self.schema and "default" in self.schema:
+            raise UsageError("an argument: give default= instead of a keyword: the tool gets it")
         if self.fixed is not UNSET and self.make is not None:
             raise UsageError("an argument: fixed= and make= are two values: give one of them")
         if self.hidden:

@@ -14,10 +14,9 @@ from msgspec import UNSET
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.argument import Argument
 
-__all__ = ["ANNOTATIONS", "restated"]
+__all__ = ["asks_more", "restated"]
 
-ANNOTATIONS = frozenset({"$comment", "deprecated", "description", "examples", "title"})
-"""Keywords that ask nothing of a value; so do those that begin with `x-`."""
+_ANNOTATIONS = frozenset({"$comment", "deprecated", "description", "examples", "title"})
 
 _LISTS = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("if", "then", "else", "not")
@@ -34,8 +33,16 @@ _OPAQUE = (
 """Keywords for an object whose meaning depends on names, or on how many members there are."""
 _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 _DATA = frozenset({"const", "default", "enum", "examples"})
+_PLAIN: Mapping[bool, dict[str, Any]] = {True: {}, False: {"not": {}}}
+"""Schemas that are a word, as objects."""
 _OLD = ("draft-04", "draft-06", "draft-07")
 """Dialects that see nothing beside a `$ref`."""
+
+
+def asks_more(argument: Argument) -> bool:
+    """Whether keywords of an argument ask something of values: others only tell of it."""
+    keywords = argument.schema or ()
+    return any(one not in _ANNOTATIONS and not one.startswith("x-") for one in keywords)
 
 
 def restated(
@@ -94,7 +101,7 @@ class _Restating:
         one = self._arguments.get(name)
         if one is None:
             return schema
-        made: dict[str, Any] = {} if schema is True else dict(schema)
+        made: dict[str, Any] = _PLAIN[schema].copy() if schema in (True, False) else dict(schema)
         if one.required:
             made.pop("default", None)
         if one.schema:

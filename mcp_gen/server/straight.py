@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct
 
 from mcp_gen.server.argument import Argument
 from mcp_gen.server.function_tool import FunctionTool
+from mcp_gen.server.restated import asks_more
 
 if TYPE_CHECKING:
     from mcp_gen.server.offered_tool import OfferedTool
@@ -31,7 +32,7 @@ def straight(tool: OfferedTool, arguments: Mapping[str, Argument]) -> Reads | No
     """
     if not isinstance(tool, FunctionTool) or not tool.by_annotations:
         return None
-    if any(one.schema or one.make for one in arguments.values()):
+    if any(asks_more(one) or one.make for one in arguments.values()):
         return None
     return _Straight(tool.signature, arguments).read
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_gen.server.argument import Argument
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_gen.server.tools import ToolBox
     from mcp_wire import latest
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -37,7 +38,8 @@ class TransformsTools:
     ) -> None:
         """Offer a tool that is there in another way: see `transformed`.
 
-        It is no longer offered as it was, unless `keep`: then the new one needs another name.
+        It is no longer offered as it was, unless `keep`: then the new one needs another name. In
+        one session alone, what stands before a tool of the server has its name.
 
         Raises:
             UsageError: there is none of that name, or what `transformed` and `add_tool` raise.
@@ -45,7 +47,7 @@ class TransformsTools:
         from mcp_gen.server.transformed import transformed
 
         made = transformed(
-            self.tools[tool],
+            self._to_transform(tool),
             name=name,
             title=title,
             description=description,
@@ -56,7 +58,10 @@ class TransformsTools:
             result=result,
             ui=ui,
         )
-        if keep:
+        if keep or tool not in self.tools:
             self.tools.add(made)
         else:
             self.tools.replace(tool, made)
+
+    def _to_transform(self, name: str) -> OfferedTool:
+        return self.tools[name]

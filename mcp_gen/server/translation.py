@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -15,7 +16,7 @@ from mcp_gen.server.argument import Argument
 from mcp_gen.server.names import one_of
 from mcp_gen.server.offered_tool import BadArguments, OfferedTool
 from mcp_gen.server.raw_schema import RawSchema
-from mcp_gen.server.restated import ANNOTATIONS, restated
+from mcp_gen.server.restated import asks_more, restated
 
 __all__ = ["Translation"]
 
@@ -30,7 +31,7 @@ class Translation:
     def __init__(self, tool: OfferedTool, name: str, arguments: Mapping[str, Argument]) -> None:
         self._tool = tool
         self._name = name
-        self._arguments = arguments
+        self._arguments = dict(arguments)
         self._what = f"tool {tool.name}"
         self._theirs = tool.tool.input_schema
         known: dict[str, Any] = self._theirs.get("properties", {})
@@ -97,7 +98,7 @@ class Translation:
         return {
             name: RawSchema({**around, **one.schema}, f"tool {self._name}: {self._seen(name)}")
             for name, one in self._arguments.items()
-            if one.schema and not all(k in ANNOTATIONS or k.startswith("x-") for k in one.schema)
+            if one.schema and asks_more(one)
         }
 
     @cached_property
@@ -135,7 +136,8 @@ class Translation:
         for name in self._required:
             if name not in given:
                 raise msgspec.ValidationError(f"Object missing required field `{name}`")
-        defaults, fixed = self._encoded if raw else self._plain
+        # Plain values are new for each call: the tool may change them.
+        defaults, fixed = self._encoded if raw else copy.deepcopy(self._plain)
         own = dict(defaults)
         for name, value in given.items():
             if name in self._gone:

@@ -298,6 +298,11 @@ async def test_a_server_without_apps_declares_none() -> None:
     assert server.apps is None
 
 
+async def test_a_list_that_hosts_alone_see_is_theirs() -> None:
+    async with host(clock(), mcp_wire.LATEST) as session:
+        assert (await session.list_tools()).cache_scope == "private"
+
+
 async def test_a_list_without_tools_for_apps_alone_is_the_same_for_all() -> None:
     server = Server("clock")
     server.add_ui_resource(FACE, PAGE)
@@ -388,6 +393,24 @@ async def test_an_app_may_be_added_after_its_tool() -> None:
     server.add_ui_resource(FACE, PAGE)
     async with served(server) as session:
         assert [tool.name for tool in (await session.list_tools()).tools] == ["time"]
+
+
+async def test_a_session_that_gets_a_tool_of_its_own_keeps_nobody_out() -> None:
+    server = Server("clock", offers=["tools"])
+
+    @server.tool
+    async def add(ctx: Context) -> str:
+        mine = server.for_session(ctx.session)
+        mine.add_tool(nothing, ui=FACE)
+        return ""
+
+    server.add_ui_resource("ui://other", PAGE)
+    revision = [one for one in WITH_APPS if mcp_wire.profile(one).handshake][-1]
+    async with served(server, revision) as session:
+        await session.call_tool("add")
+        assert len((await session.list_tools()).tools) == 2
+        async with served(server, revision) as other:
+            assert len((await other.list_tools()).tools) == 1
 
 
 # --- reading it, as hosts do ---

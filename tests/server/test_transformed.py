@@ -25,6 +25,8 @@ from tests.support.frames import Speaker, every_revision
 from tests.support.raw import talking
 from tests.support.scripted import served
 
+SESSIONS = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).handshake][-1]
+
 
 @dataclass
 class Page:
@@ -233,6 +235,16 @@ async def test_an_old_dialect_sees_what_is_added_to_a_reference() -> None:
     server = offering(raw_tool(schema), arguments={"a": Argument(schema={"maximum": 3})})
     validator = jsonschema_rs.validator_for((await listed(server)).input_schema)
     assert [validator.is_valid({"a": n}) for n in (3, 4, "x")] == [True, False, False]
+
+
+async def test_an_argument_that_takes_nothing_goes_on_taking_nothing() -> None:
+    schema = {"type": "object", "properties": {"a": False, "b": True}}
+    tell = Argument(description="reserved")
+    server = offering(raw_tool(schema), arguments={"a": tell, "b": tell})
+    assert (await listed(server)).input_schema["properties"] == {
+        "a": {"not": {}, "description": "reserved"},
+        "b": {"description": "reserved"},
+    }
 
 
 async def test_an_output_schema_stays() -> None:
@@ -512,6 +524,33 @@ async def test_plain_arguments_are_renamed_too() -> None:
         tool.decode({"query": "abcd"})
 
 
+async def test_plain_values_are_new_for_each_call() -> None:
+    async def grow(ctx: Context, arguments: dict[str, Any]) -> str:
+        arguments["list"].append(1)
+        return str(len(arguments["list"]))
+
+    tool = latest.Tool(name="grow", input_schema={"type": "object", "properties": {"list": {}}})
+    server = offering(with_tool(tool, grow).tools["grow"], arguments={"list": Argument(fixed=[5])})
+    async with served(server) as session:
+        for _ in range(2):
+            assert texts(await session.call_tool("grow")) == ["2"]
+
+
+async def test_a_tool_is_offered_in_another_way_in_one_session() -> None:
+    server = with_tool(search)
+
+    @server.tool
+    async def narrow(ctx: Context) -> str:
+        server.for_session(ctx.session).transform_tool("search", description="Narrower.")
+        return ""
+
+    async with served(server, SESSIONS) as one, served(server, SESSIONS) as other:
+        await one.call_tool("narrow")
+        seen = [(await session.list_tools()).tools for session in (one, other)]
+    found = [{tool.name: tool.description for tool in tools}["search"] for tools in seen]
+    assert found == ["Narrower.", "Search the archive."]
+
+
 # --- what is said of wrong arguments ---
 
 
@@ -638,6 +677,8 @@ def test_a_transformation_that_cannot_be_says_why(arguments: Any, said: str) -> 
         (lambda: Argument(hide=True, description="a"), "description="),
         (lambda: Argument(hide=True, required=False), "required="),
         (lambda: Argument(required=True, default=1), "needs no default="),
+        (lambda: Argument(schema={"default": 1}), "give default="),
+        (lambda: Argument(name=""), "leave name= out"),
     ],
 )
 def test_an_argument_that_contradicts_itself_says_so(made: Any, said: str) -> None:
