@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method
 
-__all__ = ["Extension", "hook_point", "notice_point"]
+__all__ = ["Extension", "Told", "hook_point", "notice_point"]
+
+P = TypeVar("P")
 
 
 class Extension(Struct, frozen=True, kw_only=True, eq=False):
@@ -45,6 +47,14 @@ class Extension(Struct, frozen=True, kw_only=True, eq=False):
 
     def __repr__(self) -> str:
         return f"Extension({self.identifier!r})"
+
+
+class Told(Protocol):
+    """Whoever can be told something: a session, the peer of a request, those who listen."""
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification."""
+        ...
 
 
 def hook_point(hooks: HookSet, method: str) -> HookPoint[Any, Any]:

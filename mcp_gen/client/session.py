@@ -19,12 +19,15 @@ from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
 from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
 from mcp_gen.core.extensions import SERVER, carries, declared, owner_of
+from mcp_gen.core.project import project
 from mcp_gen.session.asking import AtRevision, is_plain
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+
+    from msgspec import Struct
 
     from mcp_gen.client.identity import Identity
     from mcp_gen.core.envelope import RequestId
@@ -348,21 +351,29 @@ class ClientSession(AtRevision, ServerCaller):
     # --- changes ---
 
     def watch(
-        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        also: Sequence[Struct] = (),
     ) -> Watch:
         """Hear when resources change, and when there are other tools, prompts or resources.
 
             async with session.watch("file:///a", tools=True) as changes:
                 async for change in changes: ...
 
-        `uris` are the resources; `changes.honoured` says what the server will tell of.
+        `uris` are the resources; `changes.honoured` says what the server will tell of. `also` is
+        what extensions add to that, each as the type that its EXTENSION names as `wanted`; what
+        then comes goes to the hooks of the extension, and `changes.agreed(EXTENSION)` says of what.
 
         Raises:
-            UsageError: nothing to watch.
+            UsageError: nothing to watch, or what no extension of this client lets it hear of.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
         """
-        if not (uris or tools or prompts or resources):
+        self._check_wanted(also)
+        if not (uris or tools or prompts or resources or also):
             raise UsageError("watch: name the URIs of resources, or give `tools=True` or the like")
         wanted = latest.SubscriptionFilter(
             tools_list_changed=tools or None,
@@ -370,10 +381,23 @@ class ClientSession(AtRevision, ServerCaller):
             resources_list_changed=resources or None,
             resource_subscriptions=list(dict.fromkeys(uris)) or None,
         )
-        return Watch(self, wanted)
+        return Watch(self, wanted, also)
+
+    def _check_wanted(self, also: Sequence[Struct]) -> None:
+        offered = self._identity.offer.extensions.at(self.profile)
+        if also and self.profile.listen is None:
+            raise UsageError(f"{self.revision} has no request to listen with")
+        for one in also:
+            if not any(extension.wanted is type(one) for extension in offered):
+                raise UsageError(
+                    f"watch: {type(one).__name__} is of no extension that this client declares here"
+                )
 
     async def listen(
-        self, wanted: latest.SubscriptionFilter, opened: Callable[[RequestId], None]
+        self,
+        wanted: latest.SubscriptionFilter,
+        opened: Callable[[RequestId], None],
+        also: Sequence[Struct] = (),
     ) -> None:
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
         if self._link.is_lost:
@@ -384,9 +408,13 @@ class ClientSession(AtRevision, ServerCaller):
         )
         requests = import_module(f"{self.profile.module}.requests")
         once = AtRevision(self.profile, requests.ToServer(asking), self._meta)
+        notifications: Any = wanted
+        if also:
+            plain = [project(wanted, self.revision).value, *also]
+            notifications = {k: v for one in plain for k, v in msgspec.to_builtins(one).items()}
         await once._ask(
             ServerCaller.subscriptions_listen.__name__,
-            {"notifications": wanted},
+            {"notifications": notifications},
             meta=None,
             timeout_s=None,
             progress=None,

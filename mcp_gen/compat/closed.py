@@ -40,8 +40,9 @@ class FrameChecker:
 
     def __init__(self, profile: Profile, extensions: Extensions | None = None) -> None:
         self._profile = profile
-        rows = extensions.rows(profile) if extensions else {}
-        self._methods = {**profile.methods, **rows}
+        self._methods = dict(profile.methods)
+        if extensions:
+            self._methods |= extensions.rows(profile)
         self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
         """The requests that are open; None for one whose method the revision lacks."""
 

@@ -25,6 +25,7 @@ __all__ = [
     "Given",
     "carries",
     "declared",
+    "filter_of",
     "missing",
     "owner_of",
     "settings_in",
@@ -45,6 +46,7 @@ class Extensions:
 
     def __init__(self, given: Iterable[Given] = ()) -> None:
         self._settings: dict[Extension, dict[str, Any]] = {}
+        self._rows: dict[tuple[str, str], dict[str, Method[Any, Any]]] = {}
         self.arms: dict[type[Any], Extension] = {}
         """The results that requests of the protocol may also be answered with."""
         self.owners: dict[str, Extension] = {}
@@ -77,6 +79,7 @@ class Extensions:
         for method in extension.methods.keys() & self.owners.keys():
             raise UsageError(f"{name}: {self.owners[method].identifier} has `{method}` already")
         self._settings[extension] = _settings(extension, settings)
+        self._rows.clear()
         for kinds in extension.arms.values():
             self.arms.update(dict.fromkeys(kinds, extension))
         self.owners.update(dict.fromkeys(extension.methods, extension))
@@ -93,21 +96,35 @@ class Extensions:
         told = {one.identifier: self._settings[one] for one in self.at(profile)}
         return (told, {}) if _has_place(kind, profile.revision) else ({}, told)
 
-    def rows(self, spoken: Profile, read_at: Profile | None = None) -> dict[str, Method[Any, Any]]:
+    def rows(
+        self, spoken: Profile, read_at: Profile | None = None
+    ) -> Mapping[str, Method[Any, Any]]:
         """The methods of the extensions at a revision, and those of its own that they change.
 
         Results of requests of the protocol are read with the types of `read_at`.
         """
-        found = self.at(spoken)
+        if not self._settings:
+            return {}
+        reader = read_at or spoken
+        key = spoken.revision, reader.revision
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = self._made(spoken, reader)
+        return found
+
+    def _made(self, spoken: Profile, reader: Profile) -> dict[str, Method[Any, Any]]:
+        found, base = self.at(spoken), reader.methods
         if not found:
             return {}
-        base = (read_at or spoken).methods
         rows: dict[str, Method[Any, Any]] = {}
         for extension in found:
             rows |= extension.methods
             for name, kinds in extension.arms.items():
                 rows[name] = _with_arms(rows.get(name) or base[name], kinds)
         rows |= _listening(spoken, [one for one in found if one.wanted is not None])
+        for method in rows.values():
+            # Now, not with the first message: what cannot be decoded is said to who adds it.
+            mcp_wire.decoder(method.params)
         handshake = spoken.handshake
         if handshake is not None:
             rows[handshake.name] = _generous(handshake, spoken.revision)
@@ -222,11 +239,21 @@ def _listening(profile: Profile, wanted: list[Extension]) -> dict[str, Method[An
 
 
 def _with_filter(row: Method[Any, Any], kinds: tuple[Any, ...]) -> Method[Any, Any]:
-    fields = msgspec.structs.fields(row.params)
-    name, kind = next((o.name, o.type) for o in fields if isinstance(o.type, type(Struct)))
-    filter_kind: Any = with_fields(kind, *kinds)
-    params = _with_kind(row.params, name, filter_kind)
+    field = _filter_in(row)
+    filter_kind: Any = with_fields(field.type, *kinds)
+    params = _with_kind(row.params, field.name, filter_kind)
     return _changed(row, params=params)
+
+
+def filter_of(row: Method[Any, Any]) -> type[Any]:
+    """The filter of what opens a listening request, or acknowledges it."""
+    found: type[Any] = _filter_in(row).type
+    return found
+
+
+def _filter_in(row: Method[Any, Any]) -> msgspec.structs.FieldInfo:
+    fields = msgspec.structs.fields(row.params)
+    return next(one for one in fields if isinstance(one.type, type(Struct)))
 
 
 def _generous(row: Method[Any, Any], revision: str) -> Method[Any, Any]:

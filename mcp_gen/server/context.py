@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
 
-from mcp_gen.core.extensions import CLIENT, declared, missing, owner_of
+from mcp_gen.core.extensions import CLIENT, declared, missing
 from mcp_gen.server.rounds import earlier_rounds, rounds_of
-from mcp_gen.session.peer import asking, client_at
+from mcp_gen.session.peer import client_at
 from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
@@ -22,16 +22,13 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.session.lifecycle import Caller
-    from mcp_gen.session.peer import Session
+    from mcp_gen.session.peer import Session, SessionClient
     from mcp_wire import latest
-    from mcp_wire.callers import ClientCaller
     from mcp_wire.extension import Extension
-    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["Context"]
 
-P = TypeVar("P")
 T = TypeVar("T")
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -99,7 +96,7 @@ class Context(Struct, eq=False):
         return cast("Mapping[str, str] | None", self.caller.headers)
 
     @property
-    def client(self) -> ClientCaller:
+    def client(self) -> SessionClient:
         """The client, asked and told as a part of this request.
 
         Raises:
@@ -135,19 +132,6 @@ class Context(Struct, eq=False):
         if settings is None:
             raise missing(extension, self.profile)
         return settings
-
-    async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification of an extension, as a part of this request.
-
-        A client that has not declared the extension is sent nothing. With typed calls:
-        `ToClient(ctx).notify_...(...)` of the extension's package.
-
-        Raises:
-            UsageError: the server has no such extension.
-        """
-        if self.declares(owner_of(self.server.kernel.extensions, method)) is not None:
-            outlet, kernel = self.caller.outlet, self.server.kernel
-            await asking(self.profile, outlet, kernel, self).notify(method, params)
 
     # --- telling the client ---
 

@@ -12,6 +12,7 @@ from mcp_wire.method import Method, Route
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.news import News
     from mcp_gen.session.kernel import Kernel
     from mcp_wire.profile import Profile
 
@@ -32,6 +33,7 @@ class OffersExtensions:
     """The part of a server that takes extensions."""
 
     kernel: Kernel[Context]
+    notify: News
 
     def add_extension(
         self, extension: Extension, handlers: _Handlers | None = None, *, settings: Any = None
@@ -67,6 +69,9 @@ class OffersExtensions:
             elif handlers is not None and handlers.offers(extension.names[name]):
                 handler = getattr(handlers, extension.names[name])
                 kernel.custom[name] = self._request(extension, method, handler)
+        agree = getattr(handlers, "agree", None)
+        if agree is not None:
+            self.notify.agree(extension, agree)
         kernel.changed()
 
     def _request(

@@ -113,7 +113,7 @@ class ClientLink(Link):
         extensions: Extensions | None = None,
     ) -> None:
         """Settle the revision, and what makes the routes of what the server may ask at it."""
-        rows = extensions.rows(profile) if extensions else {}
+        rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._rows.clear()
         self._rows.update({name: _always(row) for name, row in rows.items()})
         self._connection.profile = profile

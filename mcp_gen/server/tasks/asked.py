@@ -63,7 +63,8 @@ async def ask_as_task(
     `ask(client, more, timeout_s)` sends it with more fields. Raises RequestTimeout, and what the
     client answers.
     """
-    client = SessionClient(ctx.profile, _Asking(ctx))
+    extensions = ctx.server.kernel.extensions
+    client = SessionClient(ctx.profile, _Asking(ctx), extensions)
     limited = not math.isinf(timeout_s)
     types: Any = mcp_wire.types(ctx.revision)
     wish = types.TaskMetadata(ttl=math.ceil(timeout_s * 1000) if limited else None)

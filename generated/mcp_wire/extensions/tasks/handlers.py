@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from msgspec import convert, to_builtins
+
+from . import types
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from . import types
 
 __all__ = ["Handlers"]
 
@@ -43,3 +46,9 @@ class Handlers(Generic[C]):
     ) -> Awaitable[types.UpdateTaskResult]:
         """tasks/update"""
         raise NotImplementedError
+
+    async def agree(
+        self, ctx: C, wanted: types.TaskSubscriptionNotifications
+    ) -> types.TaskSubscriptionAcknowledgedNotifications:
+        """Of what a client asks to hear of, what it will; by default all. It may be refused."""
+        return convert(to_builtins(wanted), types.TaskSubscriptionAcknowledgedNotifications)

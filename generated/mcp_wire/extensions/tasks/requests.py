@@ -10,12 +10,16 @@ from . import methods, types
 
 if TYPE_CHECKING:
     from mcp_wire.callers import OnProgress, Peer
+    from mcp_wire.extension import Told
 
 __all__ = ["ToClient", "ToServer"]
 
 
 class ToServer:
-    """What the extension lets a server be asked and told; `peer` is a session with it."""
+    """What the extension lets a server be asked and told.
+
+    `peer` is a session with it.
+    """
 
     __slots__ = ("_peer",)
 
@@ -69,11 +73,14 @@ class ToServer:
 
 
 class ToClient:
-    """What the extension lets a client be asked and told; `peer` is a session with it."""
+    """What the extension lets a client be asked and told.
+
+    `peer` is `ctx.client`, a session's `client`, or those who listen.
+    """
 
     __slots__ = ("_peer",)
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Told) -> None:
         self._peer = peer
 
     async def notify_task_status(self, params: types.TaskStatusNotificationParams) -> None:
