@@ -19,12 +19,20 @@ if TYPE_CHECKING:
     from mcp_gen.server.outputs import Output
     from mcp_wire import latest
 
-__all__ = ["OfferedTool", "check_icons", "plain_arguments"]
+__all__ = ["OfferedTool", "check_icons", "is_tool_name", "plain_arguments"]
 
 T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a tool may be called that.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names
+    """
+    return _NAME.fullmatch(name) is not None
 
 
 class OfferedTool(ABC):
@@ -35,7 +43,7 @@ class OfferedTool(ABC):
     def __init__(
         self, name: str, *, timeout_s: float | None = None, run_in_thread: bool | None = None
     ) -> None:
-        if not _NAME.fullmatch(name):
+        if not is_tool_name(name):
             raise UsageError(
                 f"tool {name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`: "
                 "give it one with name="

@@ -19,6 +19,7 @@ from mcp_gen.server.lifespan import Lifespan, MakeLifespan
 from mcp_gen.server.lists import OffersLists
 from mcp_gen.server.logs import Logs
 from mcp_gen.server.middleware import OffersMiddleware
+from mcp_gen.server.mounts.offering import OffersMounts
 from mcp_gen.server.news import News
 from mcp_gen.server.per_connection import PerConnection
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
@@ -48,6 +49,7 @@ class Server(
     OffersLists,
     OffersMethods,
     OffersMiddleware,
+    OffersMounts,
     Serves,
 ):
     """An MCP server.
@@ -123,6 +125,9 @@ class Server(
         self.lifespan = Lifespan(self, lifespan) if lifespan else None
         self._served: dict[ServerSession[Context], asyncio.Event] = {}
         self._apps = []
+        self._needs = 0
+        self._is_kept = False
+        self.mounts = ()
         self.states = States(state_keys, state_ttl_s)
         self.kept = Kept(state_ttl_s)
         if max_rounds < 1:
@@ -162,7 +167,7 @@ class Server(
         def changed() -> None:
             if feature not in self._declared:
                 self._declared.add(feature)
-                self.kernel.changed()
+                self.declares_more()
             if tell:
                 tell()
 
@@ -190,7 +195,7 @@ class Server(
 
     def capabilities(self) -> latest.ServerCapabilities:
         """What the server declares."""
-        on = self._declared
+        on = self.features()
         return latest.ServerCapabilities(
             experimental=dict(self.experimental) if self.experimental else None,
             completions={} if "completions" in on else None,
@@ -203,5 +208,15 @@ class Server(
         )
 
     def _offered(self) -> frozenset[str]:
-        more = {"resources.subscribe"} if "resources" in self._declared else set[str]()
-        return frozenset(self._declared | more)
+        on = self.features()
+        return on | {"resources.subscribe"} if "resources" in on else on
+
+    def features(self) -> frozenset[str]:
+        """The features that are declared: its own, and those of what is mounted."""
+        return frozenset(self._declared).union(*(mount.features() for mount in self.mounts))
+
+    def declares_more(self) -> None:
+        """More is declared than before, or less: what answers is routed anew."""
+        self.kernel.changed()
+        for mount in list(self.notify.above):
+            mount.declared()

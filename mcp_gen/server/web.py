@@ -95,7 +95,6 @@ def asgi_app(
         header_params=HeaderParamsOf(server.tools.listing),
         servers=servers,
     )
-    lifespan = server.lifespan
     return AsgiApp(
         exchange,
         path,
@@ -109,8 +108,8 @@ def asgi_app(
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         beside=pair,
-        start=lifespan.keep if lifespan else None,
-        stop=lifespan.let_go if lifespan else None,
+        start=server.keep,
+        stop=server.let_go,
     )
 
 
