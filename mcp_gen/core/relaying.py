@@ -33,10 +33,11 @@ class Asker(Protocol):
         """How severe log messages must be for the caller to hear of them; None: of none."""
         ...
 
-    async def ask(self, role: str, params: Any) -> Any:
+    async def ask(self, role: str, params: Any, elicitation_id: str | None = None) -> Any:
         """The caller's answer to a question; `role` is its place on a Profile.
 
-        Params, None where there are none, and the result are of the newest types.
+        Params, None where there are none, and the result are of the newest types. `elicitation_id`
+        is what the server calls a page, where it has a name for it.
 
         Raises:
             McpError: the caller said no, or cannot be asked.

@@ -40,9 +40,7 @@ def cursor_to(field: str, number: int, name: str) -> str:
     return base64.urlsafe_b64encode(place).decode()
 
 
-def place_of(
-    cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()
-) -> int:
+def place_of(cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()) -> int:
     """The number of the item behind which a page begins; it may be gone by now.
 
     `more` is what the list shows beside the registry's items.

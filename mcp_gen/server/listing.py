@@ -179,9 +179,7 @@ class Listing(Generic[T]):
         size = self._page_size
         # One more than fits tells whether there is a next page.
         page = list(shown if size is None else islice(shown, size + 1))
-        fields: dict[str, Any] = {
-            self.field: [at(ctx.revision, entry) for entry in page[:size]]
-        }
+        fields: dict[str, Any] = {self.field: [at(ctx.revision, entry) for entry in page[:size]]}
         if size is not None and len(page) > size:
             last = page[size - 1]
             fields["next_cursor"] = cursor_to(self.field, last.number, last.name)

@@ -52,6 +52,7 @@ _NEWS = (
     "resource_updated",
     "acknowledged",
     "elicitation_complete",
+    "log",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 
@@ -62,6 +63,8 @@ class ClientLink(Link):
     """Drives one connection to a server."""
 
     _log = _log
+    tells_calls_apart = False
+    """Whether what a server asks comes in the context of the request that it is asked for."""
 
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
         super().__init__(transport, Notices(hooks, _log), hooks.outbound)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcp_gen.server.mounts.rows import RESOURCES, TEMPLATES
+from mcp_gen.server.mounts.rows import RESOURCES
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context

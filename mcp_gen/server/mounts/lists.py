@@ -132,4 +132,3 @@ def _at(revision: str, item: Mounted) -> Any:
 
 def _number(item: Mounted) -> int:
     return item.number
-

@@ -29,9 +29,7 @@ __all__ = ["LocalMount"]
 class LocalMount(Mount):
     """A server inside of another one, for as long as it is mounted."""
 
-    def __init__(
-        self, outer: Mounting, prefix: str | None, separator: str, server: Server
-    ) -> None:
+    def __init__(self, outer: Mounting, prefix: str | None, separator: str, server: Server) -> None:
         super().__init__(outer, prefix, separator)
         self.server = server
         self._entered_on: asyncio.AbstractEventLoop | None = None
@@ -184,9 +182,9 @@ class LocalMount(Mount):
     def serves(self, inner: Context, what: What) -> bool:
         """Whether the mounted server answers such requests at all."""
         method = row(what, inner.revision)
-        return method is not None and method.name in self.server.kernel.binding(
-            inner.revision
-        ).routes
+        return (
+            method is not None and method.name in self.server.kernel.binding(inner.revision).routes
+        )
 
     async def _ask(self, inner: Context, what: What, params: Any) -> Any:
         method: Any = row(what, inner.revision)

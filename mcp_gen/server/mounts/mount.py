@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -133,14 +133,12 @@ class Mount(ABC):
         The one place where what is mounted gets to look different from what it is.
         """
         if not kind.prefixed:
-            shown: Wire = described
-            return shown
+            return cast("Wire", described)
         name = self.lead + described.name
         if kind is TOOLS and not is_tool_name(name):
             self.warn(name, "is no name for a tool, of at most 128 characters: it is left out")
             return None
-        shown = replace(described, name=name)
-        return shown
+        return cast("Wire", replace(described, name=name))
 
     def warn(self, name: str, what: str) -> None:
         """Say once what is wrong with an item."""

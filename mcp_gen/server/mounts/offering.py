@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from mcp_gen.core.relaying import RemoteSession
     from mcp_gen.server.context import Context
@@ -68,4 +67,3 @@ class OffersMounts:
         from mcp_gen.server.mounts.mounting import unmounted
 
         unmounted(self, mounted)
-

@@ -1,0 +1,128 @@
+"""The caller of a request that is passed on: told what its server tells, asked what it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcp_gen.core.errors import McpGenError
+from mcp_gen.core.project import project
+from mcp_gen.server.capabilities import require_for
+from mcp_gen.server.rounds import Question, rounds_of
+from mcp_wire import Wire, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Hashable
+
+    from mcp_gen.server.context import Context
+    from mcp_gen.server.mounts.held import HeldCall
+
+__all__ = ["Caller"]
+
+_ASKED = ("elicitation", "roots", "sampling")
+"""The capabilities that say what a client can be asked."""
+
+_log = logging.getLogger("mcp_gen.server")
+
+
+class Caller:
+    """One request of a client of the outer server, while it is being passed on."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.held: HeldCall | None = None
+        """Where questions go that end a round of the request, where they are not sent at once."""
+        self._said: list[Coroutine[Any, Any, None]] = []
+        self._telling: asyncio.Task[None] | None = None
+
+    @property
+    def client(self) -> Hashable:
+        """Who this is: a principal, or else whoever is at the end of the connection."""
+        caller = self.ctx.caller
+        if caller.principal is not None:
+            return caller.principal
+        return id(caller.session or caller.outlet)
+
+    def capabilities(self, revision: str) -> dict[str, Any]:
+        """What the client can be asked, as ClientCapabilities of a revision in plain JSON."""
+        declared: Any = self.ctx.caller.capabilities
+        if isinstance(declared, Wire):
+            declared = msgspec.to_builtins(project(declared, revision).value)
+        found = {key: declared[key] for key in _ASKED if declared and key in declared}
+        if found.get("roots"):
+            found["roots"] = {}  # nobody tells the server when they are others
+        return found
+
+    def log_level(self) -> str | None:
+        """How severe log messages must be for the client to hear of them; None: of none."""
+        ctx = self.ctx
+        if ctx.session is not None:
+            return ctx.session.log_level
+        level: str | None = (ctx.meta or {}).get(ctx.profile.log_level_key or "")
+        return level
+
+    # --- what the server tells ---
+
+    @property
+    def wants_progress(self) -> bool:
+        """Whether the client wants to know how far the request has come."""
+        return self.ctx.profile.progress_token_key in (self.ctx.meta or {})
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Pass on how far the request has come."""
+        self._say(self.ctx.report_progress(progress, total, message))
+
+    def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+        """Pass on a log message."""
+        self._say(self.ctx.log(level, data, logger=logger))
+
+    def _say(self, what: Coroutine[Any, Any, None]) -> None:
+        self._said.append(what)
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().create_task(self._say_all())
+
+    async def _say_all(self) -> None:
+        # One after the other: they arrive in the order in which they came.
+        try:
+            while self._said:
+                try:
+                    await self._said.pop(0)
+                except McpGenError as error:
+                    _log.debug("could not be passed on: %s", error)
+        finally:
+            self._telling = None
+
+    async def told(self) -> None:
+        """Wait until everything has been passed on: nothing may follow the answer."""
+        while self._telling is not None:
+            await asyncio.wait([self._telling])
+
+    def hush(self) -> None:
+        """Pass on nothing more."""
+        if self._telling is not None:
+            self._telling.cancel()
+        for left in self._said:
+            left.close()
+        self._said.clear()
+
+    # --- what the server asks ---
+
+    async def ask(self, role: Any, params: Any, elicitation_id: str | None = None) -> Any:
+        """The client's answer to a question.
+
+        Raises:
+            McpError: the client said no, or has not declared that it can be asked this.
+        """
+        question = Question(role, params, elicitation_id)
+        ctx = self.ctx
+        require_for(ctx, question)
+        if self.held is not None:
+            return await self.held.ask(question)
+        return await rounds_of(ctx).ask(question, None, _as_it_is, None)
+
+
+def _as_it_is(result: Any) -> Any:
+    return result
