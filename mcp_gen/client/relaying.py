@@ -140,7 +140,8 @@ class SessionRelay:
             level = asker.log_level() if asker is not None else None
             if level is not None and profile.log_level_key is not None:
                 own[profile.log_level_key] = level
-        meta = {**(params.meta or {}), **(own or {})}
+        given: dict[str, Any] = params.meta or {}
+        meta = {**given, **(own or {})}
         return msgspec.structs.replace(params, meta=meta or None)
 
     def _way(self) -> RelayAsking:

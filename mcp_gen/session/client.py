@@ -236,6 +236,8 @@ class ClientLink(Link):
         if self.profile is None and isinstance(event, Answered):
             self._held = []
         if isinstance(event, Refused):
+            if self._closed:
+                return  # such as the answer to a request that listened until now
             self._odd("", "$", str(event.error))
         super()._handle(event)
 

@@ -96,7 +96,8 @@ class LocalMount(Mount):
             found = await self._walked(inner, kind)
         else:
             found = await items_of(self.server, inner, kind)
-        shown, kept = [], self._shown[kind]
+        shown: list[Mounted] = []
+        kept = self._shown[kind]
         for one in found:
             item = kept.get(one.number)
             if item is None or item.described is not one.described:

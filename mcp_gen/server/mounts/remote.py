@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -201,10 +202,13 @@ class RemoteMount(Mount):
         method = row(what, spoken.revision)
         if method is None:
             raise MethodNotFound(f"mount {self.title}: {spoken.revision} has no such request")
-        hops = _hop_keys(ctx.profile)
-        meta = {key: one for key, one in (params.meta or {}).items() if key not in hops}
-        given = {"meta": meta, **_FORGOTTEN.get(what, {})}
-        sent = replace(params, **{k: v for k, v in given.items() if hasattr(params, k)})
+        hops = _hop_keys(ctx.revision)
+        came: dict[str, Any] = params.meta or {}
+        given: dict[str, Any] = {k: one for k, one in came.items() if k not in hops}
+        sent = replace(params, meta=given)
+        if getattr(sent, "task", None) is not None:
+            # Tasks would be asked about here, where nobody knows of them.
+            sent = replace(sent, task=None)
         if spoken is not ctx.profile:
             sent = project(sent, spoken.revision).value
         try:
@@ -224,7 +228,7 @@ class RemoteMount(Mount):
             caller.hush()
             raise
         await caller.told()
-        if memoryview(raw)[:1] != b"{":
+        if memoryview(raw)[0] != ord("{"):
             raise self._odd_result(what, "expected an object")
         return raw
 
@@ -279,12 +283,10 @@ class RemoteMount(Mount):
         self._news.close()
 
 
-_FORGOTTEN: dict[str, dict[str, Any]] = {"call_tool": {"task": None}}
-"""What is not passed on: tasks would be asked about where nobody knows of them."""
-
-
-def _hop_keys(profile: Profile) -> frozenset[str | None]:
+@cache
+def _hop_keys(revision: str) -> frozenset[str | None]:
     """The keys of `_meta` that are between two neighbours."""
+    profile = mcp_wire.profile(revision)
     return frozenset(
         (
             profile.protocol_version_key,
