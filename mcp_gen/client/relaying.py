@@ -44,6 +44,8 @@ class SessionRelay:
     def __init__(self, session: ClientSession, identity: Identity) -> None:
         self._session = session
         self._identity = identity
+        # A session keeps to what there was when it began.
+        self._passed = identity.offer.relays
         self._asking: RelayAsking | None = None
         self._open: dict[Asker, None] = {}
         """Those for whom something is being asked, in the order in which they came."""
@@ -72,7 +74,7 @@ class SessionRelay:
     @property
     def passes_on(self) -> bool:
         """Whether what the server asks goes to whoever made the call."""
-        return bool(self._identity.offer.relays)
+        return bool(self._passed)
 
     async def ready(self) -> None:
         """Connect anew where the connection was lost."""
@@ -132,10 +134,9 @@ class SessionRelay:
         own = self._session.meta
         if own:
             own = dict(own)
-            relays = self._identity.offer.relays
-            if asker is not None and relays:
+            if asker is not None and self._passed:
                 declared = asker.capabilities(profile.revision)
-                passed = {key: one for key, one in declared.items() if key in relays}
+                passed = {key: one for key, one in declared.items() if key in self._passed}
                 own[profile.client_capabilities_key or ""] = passed
             level = asker.log_level() if asker is not None else None
             if level is not None and profile.log_level_key is not None:
@@ -148,10 +149,7 @@ class SessionRelay:
         link = self._identity.link
         assert link is not None
         if self._asking is None or self._asking.link is not link:
-            session = self._session
-            self._asking = RelayAsking(
-                link, session.profile, mcp_wire.LATEST, session, self._identity, session.cache
-            )
+            self._asking = RelayAsking.over(link, self._session, self._identity)
         return self._asking
 
     # --- questions ---
@@ -232,6 +230,15 @@ _kind = msgspec.json.Decoder(_Kind)
 class RelayAsking(ClientAsking):
     """Sends a session's requests without reading more of their results than must be."""
 
+    _passes_on = False
+
+    @classmethod
+    def over(cls, link: ClientLink, session: ClientSession, identity: Identity) -> RelayAsking:
+        """What sends over a connection of a session."""
+        made = cls(link, session.profile, mcp_wire.LATEST, session, identity, session.cache)
+        made._passes_on = bool(identity.offer.relays)
+        return made
+
     @property
     def link(self) -> ClientLink:
         """The connection that they go through."""
@@ -250,7 +257,7 @@ class RelayAsking(ClientAsking):
             ProtocolError: a result that may not be, where the client's `checks` are strict.
         """
         point = self._outbound.points.get(method.name)
-        answers = self._asks_back is not None and not self._identity.offer.relays
+        answers = self._asks_back is not None and not self._passes_on
         if not point and not answers and self._checks == "lenient":
             return await self._outlet.request(
                 method, params, timeout_s=timeout_s, progress=progress

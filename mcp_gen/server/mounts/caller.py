@@ -7,10 +7,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
-from mcp_gen.core.errors import McpGenError
+from mcp_gen.core.errors import McpError, McpGenError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.project import project
-from mcp_gen.server.capabilities import require_for
+from mcp_gen.server.capabilities import declared, require_for
 from mcp_gen.server.rounds import Question, rounds_of
 from mcp_wire import Wire, latest
 
@@ -20,12 +21,37 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.held import HeldCall
 
-__all__ = ["Caller"]
+__all__ = ["Caller", "can_be_asked", "pages_of"]
 
 _ASKED = ("elicitation", "roots", "sampling")
 """The capabilities that say what a client can be asked."""
 
 _log = logging.getLogger("mcp_gen.server")
+
+
+def can_be_asked(ctx: Context) -> bool:
+    """Whether the client of a request has declared that it can be asked anything."""
+    return any(declared(ctx, name) for name in _ASKED)
+
+
+class _Page(Struct, rename="camel"):
+    message: str
+    url: str
+    elicitation_id: str | None = None
+
+
+class _Pages(Struct):
+    elicitations: list[_Page]
+
+
+def pages_of(error: McpError) -> UrlElicitationRequired | None:
+    """The pages that an error is about, to be asked for in the way of another revision."""
+    try:
+        found = msgspec.convert(error.data, _Pages)
+    except msgspec.ValidationError:
+        return None
+    pages = [UrlElicitation(one.message, one.url, one.elicitation_id) for one in found.elicitations]
+    return UrlElicitationRequired(pages, error.message) if pages else None
 
 
 class Caller:

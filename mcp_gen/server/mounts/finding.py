@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.mount import Mount, Mounting
     from mcp_gen.server.mounts.rows import Kind
+    from mcp_wire import Wire
 
-__all__ = ["find", "reader_of", "readers_of"]
+__all__ = ["find", "peek", "reader_of", "readers_of"]
 
 
 async def find(server: Mounting, ctx: Context, kind: Kind, name: str) -> tuple[Mount, str] | None:
@@ -39,6 +40,16 @@ async def find(server: Mounting, ctx: Context, kind: Kind, name: str) -> tuple[M
         return None
     mount, inside = max(unknown, key=lambda one: len(one[0].lead))
     return await _allowed(server, ctx, kind, name, mount, inside)
+
+
+def peek(server: Mounting, ctx: Context, kind: Kind, name: str) -> Wire | None:
+    """What is known of a mounted item, without asking anybody."""
+    for mount in server.mounts:
+        inside = mount.inside(kind, name)
+        found = mount.peek(ctx, kind, inside) if inside is not None else None
+        if found is not None:
+            return found
+    return None
 
 
 async def _allowed(

@@ -17,7 +17,7 @@ from mcp_gen.server.mounts.rows import PROMPTS, RESOURCES, TEMPLATES, TOOLS, row
 from mcp_gen.session.kernel import Encoded, Passed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.mount import Mount
@@ -154,6 +154,31 @@ class MountHandlers(Handlers):
             return await super().unsubscribe(ctx, params)
         passed: common.EmptyResult = await self._pass(mount, ctx, "unsubscribe", params)
         return passed
+
+    def subscriptions_listen(
+        self, ctx: Context, params: common.SubscriptionsListenRequestParams
+    ) -> Awaitable[common.SubscriptionsListenResult]:
+        """subscriptions/listen"""
+        if params.notifications.resource_subscriptions:
+            return self._listen(ctx, params, params.notifications.resource_subscriptions)
+        return super().subscriptions_listen(ctx, params)
+
+    async def _listen(
+        self,
+        ctx: Context,
+        params: common.SubscriptionsListenRequestParams,
+        uris: Sequence[str],
+    ) -> common.SubscriptionsListenResult:
+        mounts, holder = self.server.mounts, object()
+        try:
+            for uri in uris:
+                for mount in mounts:
+                    await mount.hold(ctx, uri, holder)
+            return await super().subscriptions_listen(ctx, params)
+        finally:
+            for uri in uris:
+                for mount in mounts:
+                    mount.drop(uri, holder)
 
     # --- results ---
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.core.project import project
+from mcp_gen.server.mounts.finding import peek
 from mcp_gen.server.mounts.lists import Numbers, alike, items_of, names_of
 from mcp_gen.server.mounts.mount import Mount, Mounted
 from mcp_gen.server.mounts.rows import KINDS, Kind, row
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_gen.server.topics import Topic
     from mcp_gen.session.peer import Session
+    from mcp_wire import Wire
 
 __all__ = ["LocalMount"]
 
@@ -170,6 +172,24 @@ class LocalMount(Mount):
                 return True
             found = None if here is None else found
         return found
+
+    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+        """What is known of the item of that name inside, for this client."""
+        inner, listing = self.context(ctx), kind.of(self.server)
+        found = listing.find(inner, name)
+        if found is not None:
+            return listing.describe(found)
+        return peek(self.server, inner, kind, name)
+
+    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+        """Hear of changes of a resource for somebody: what is here tells anyway."""
+        for mount in self.server.mounts:
+            await mount.hold(self.context(ctx), uri, holder)
+
+    def drop(self, uri: str, holder: Hashable) -> None:
+        """The end of `hold`."""
+        for mount in self.server.mounts:
+            mount.drop(uri, holder)
 
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
         """What the mounted server answers to a request."""

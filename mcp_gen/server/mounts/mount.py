@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -167,6 +167,18 @@ class Mount(ABC):
     @abstractmethod
     async def reads(self, ctx: Context, uri: str) -> bool | None:
         """Whether there is a template inside that a URI belongs to; None: not known here."""
+
+    @abstractmethod
+    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+        """What is known of the item of that name inside, for this client."""
+
+    @abstractmethod
+    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+        """Hear of changes of a resource for somebody, until `drop`; without harm if it cannot."""
+
+    @abstractmethod
+    def drop(self, uri: str, holder: Hashable) -> None:
+        """The end of `hold`."""
 
     @abstractmethod
     async def call(self, ctx: Context, what: What, params: Any) -> Any:

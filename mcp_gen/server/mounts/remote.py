@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.project import project
-from mcp_gen.server.mounts.caller import Caller
+from mcp_gen.server.mounts.caller import Caller, can_be_asked, pages_of
 from mcp_gen.server.mounts.held import HeldCall, HeldCalls
 from mcp_gen.server.mounts.mount import Mount, Mounted, belongs
 from mcp_gen.server.mounts.remote_list import RemoteList
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.mount import Mounting
     from mcp_gen.server.mounts.rows import Kind, What
+    from mcp_wire import Wire
     from mcp_wire.profile import Profile
 
 __all__ = ["RemoteMount"]
@@ -118,6 +119,23 @@ class RemoteMount(Mount):
             return True
         return any(belongs(template, uri) for template in self.lists[TEMPLATES].items)
 
+    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+        """What was listed under that name."""
+        item = self.lists[kind].items.get(name)
+        return item.described if item else None
+
+    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+        """Hear of changes of a resource for somebody, if it is one of the server's."""
+        if await self.reads(ctx, uri):
+            try:
+                await self._news.hold(uri, holder)
+            except McpGenError as error:
+                self.warn(uri, f"is not watched: {error}")
+
+    def drop(self, uri: str, holder: Hashable) -> None:
+        """The end of `hold`."""
+        self._news.drop(uri, holder)
+
     # --- requests ---
 
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
@@ -129,7 +147,8 @@ class RemoteMount(Mount):
             await self._news.unsubscribe(ctx, params.uri)
             return latest.EmptyResult()
         try:
-            await self.relay.ready()
+            if self.relay.is_lost:
+                await self.relay.ready()
         except McpGenError as error:
             raise self._out_of_reach(error) from error
         self._news.open()
@@ -137,7 +156,7 @@ class RemoteMount(Mount):
 
     def _way(self, ctx: Context, what: What) -> Any:
         """How what the server asks meanwhile gets to the client, which depends on both ends."""
-        if what not in _ASKS or not self.relay.passes_on:
+        if what not in _ASKS or not self.relay.passes_on or not can_be_asked(ctx):
             return self._pass
         live_here = ctx.profile.asks_client == "server_request"
         if self.relay.profile.asks_client == "server_request":
@@ -167,8 +186,7 @@ class RemoteMount(Mount):
                 input_responses=_restated(ctx.input_responses, self.relay.profile),
                 request_state=ctx.request_state,
             )
-            result = self._decoded(what, raw)
-            return result if _is_question(result) else self._result(ctx, what, raw)
+            return self._decoded(what, raw)
 
         return await in_rounds(ctx, params, answered)
 
@@ -264,7 +282,13 @@ class RemoteMount(Mount):
 
     def _at(self, ctx: Context, error: McpError) -> McpError:
         """The server's error as it is, but for the code of what the caller's revision has too."""
-        if error.code == self.relay.profile.resource_not_found_code != InvalidParams.code:
+        spoken = self.relay.profile
+        pages = spoken.errors.url_elicitation_required
+        if pages and error.code == pages != ctx.profile.errors.url_elicitation_required:
+            if ctx.asking is None:
+                return error  # nobody to send there
+            return pages_of(error) or error
+        if error.code == spoken.resource_not_found_code != InvalidParams.code:
             return McpError(ctx.profile.resource_not_found_code, error.message, error.data)
         return error
 
@@ -303,7 +327,3 @@ def _restated(responses: Any, profile: Profile) -> dict[str, Any] | None:
     if responses is None:
         return None
     return {key: project(one, profile.revision).value for key, one in responses.items()}
-
-
-def _is_question(result: Any) -> bool:
-    return isinstance(result, latest.InputRequiredResult)
