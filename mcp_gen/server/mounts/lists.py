@@ -6,6 +6,7 @@ from asyncio import gather
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from mcp_gen.server.cursors import place_of
 from mcp_gen.server.listing import as_encoded
@@ -35,7 +36,8 @@ class Numbers:
         return self._numbers.get(name) or self._numbers.setdefault(name, next_number())
 
 
-_sourced = Numbers()
+_sourced: WeakKeyDictionary[Mounting, Numbers] = WeakKeyDictionary()
+"""The places of what comes and goes by itself, by server."""
 
 
 async def page_of(
@@ -110,11 +112,12 @@ async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
     found: list[Mounted] = []
     cursor: str | None = None
     entries = server.resources.listing.items.entries
+    numbers = _sourced.setdefault(server, Numbers())
     while True:
         page = await server.resources.page(ctx, cursor, as_bytes=False)
         for one in page.resources:
             entry = entries.get(one.uri)
-            number = entry.number if entry else _sourced.of(one.uri)
+            number = entry.number if entry else numbers.of(one.uri)
             found.append(Mounted(number, one.uri, one))
         cursor = page.next_cursor
         if cursor is None:

@@ -78,7 +78,11 @@ class RemoteMount(Mount):
         """What the server has declared, of what passes through a mount."""
         declared = self.relay.capabilities
         passing = ("completions", "logging", "prompts", "resources", "tools")
-        return frozenset(one for one in passing if getattr(declared, one, None) is not None)
+        found = {one for one in passing if getattr(declared, one, None) is not None}
+        completes = row("complete", self.relay.profile.revision)
+        if completes is not None and not completes.capability:
+            found.add("completions")  # nobody declares it there, so it may be
+        return frozenset(found)
 
     # --- what is there ---
 
@@ -239,7 +243,7 @@ class RemoteMount(Mount):
             )
         except McpError as error:
             await caller.told()
-            raise self._at(ctx, error) from error
+            raise self._at(ctx, what, error) from error
         except McpGenError as error:
             raise self._out_of_reach(error) from error
         except asyncio.CancelledError:
@@ -280,7 +284,7 @@ class RemoteMount(Mount):
             ProtocolError.code, f"mount {self.title}: its server cannot be reached: {error}"
         )
 
-    def _at(self, ctx: Context, error: McpError) -> McpError:
+    def _at(self, ctx: Context, what: What, error: McpError) -> McpError:
         """The server's error as it is, but for the code of what the caller's revision has too."""
         spoken = self.relay.profile
         pages = spoken.errors.url_elicitation_required
@@ -288,7 +292,8 @@ class RemoteMount(Mount):
             if ctx.asking is None:
                 return error  # nobody to send there
             return pages_of(error) or error
-        if error.code == spoken.resource_not_found_code != InvalidParams.code:
+        missing = what == "read_resource" and error.code == spoken.resource_not_found_code
+        if missing and (error.code != InvalidParams.code or _names_uri(error)):
             return McpError(ctx.profile.resource_not_found_code, error.message, error.data)
         return error
 
@@ -305,6 +310,12 @@ class RemoteMount(Mount):
         """It is not mounted any more."""
         self._held.clear()
         self._news.close()
+
+
+def _names_uri(error: McpError) -> bool:
+    """Whether an error is about a URI: its code alone may mean other things."""
+    data: Any = error.data
+    return isinstance(data, dict) and "uri" in data
 
 
 @cache
