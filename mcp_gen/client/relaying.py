@@ -178,7 +178,7 @@ class SessionRelay:
         askers = list(self._open)
         if not askers or any(one.client != askers[-1].client for one in askers):
             return None
-        return askers[-1]
+        return next((one for one in reversed(askers) if one.is_ready), askers[-1])
 
     # --- news ---
 

@@ -25,6 +25,11 @@ class Asker(Protocol):
         """Who that is: equal where it is certain that it is the same client."""
         ...
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the request is one in which the caller can be asked at all."""
+        ...
+
     def capabilities(self, revision: str) -> dict[str, Any]:
         """What the caller can be asked, as ClientCapabilities of a revision in plain JSON."""
         ...

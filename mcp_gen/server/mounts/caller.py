@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from mcp_gen.core.errors import McpError, McpGenError, UrlElicitation, UrlElicitationRequired
+from mcp_gen.core.errors import (
+    InvalidRequest,
+    McpError,
+    McpGenError,
+    UrlElicitation,
+    UrlElicitationRequired,
+)
 from mcp_gen.core.project import project
 from mcp_gen.server.capabilities import declared, require_for
 from mcp_gen.server.rounds import Question, rounds_of
@@ -66,11 +72,16 @@ class Caller:
 
     @property
     def client(self) -> Hashable:
-        """Who this is: a principal, or else whoever is at the end of the connection."""
+        """Who this is: a session, a principal without one, or whoever the answer goes to."""
         caller = self.ctx.caller
-        if caller.principal is not None:
+        if caller.session is None and caller.principal is not None:
             return caller.principal
         return id(caller.session or caller.outlet)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the request is one in which the client can be asked at all."""
+        return self.held is not None or self.ctx.asking is not None
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         """What the client can be asked, as ClientCapabilities of a revision in plain JSON."""
@@ -145,6 +156,8 @@ class Caller:
         question = Question(role, params, elicitation_id)
         ctx = self.ctx
         require_for(ctx, question)
+        if not self.is_ready:
+            raise InvalidRequest("the client cannot be asked anything in this request")
         if self.held is not None:
             return await self.held.ask(question)
         return await rounds_of(ctx).ask(question, None, _as_it_is, None)
