@@ -48,10 +48,11 @@ def _compared(gateway: Child, revision: str, how: str, settings: Settings) -> It
     def many_us(tool: str) -> float:
         return _in_flight_us(gateway, revision, tool, calls)
 
-    inside = in_turn(lambda: one_us(local), lambda: one_us(direct), pairs)
-    yield row_of(f"mounted server of the process, {how} / its own tool", "CPU us", inside, None)
+    if how == revision:
+        inside = in_turn(lambda: one_us(local), lambda: one_us(direct), pairs)
+        yield row_of(f"mounted server of the process, {how} / its own", "CPU us", inside, None)
     outside = in_turn(lambda: one_us(remote), lambda: one_us(direct), pairs)
-    yield row_of(f"mounted remote, {how} / its own tool", "CPU us", outside, None)
+    yield row_of(f"mounted remote, {how} / its own", "CPU us", outside, None)
     yield _added(f"a mounted remote adds, {how}", outside)
     busy = in_turn(lambda: many_us(remote), lambda: many_us(direct), pairs)
     yield _added(f"a mounted remote adds, {IN_FLIGHT} in flight, {how}", busy)

@@ -54,6 +54,11 @@ class LocalMount(Mount):
         """What the mounted server declares."""
         return self.server.features()
 
+    @property
+    def has_unlisted(self) -> bool:
+        """Whether something remote is mounted in the mounted server."""
+        return any(mount.has_unlisted for mount in self.server.mounts)
+
     def context(self, ctx: Context) -> Context:
         """The same request, as the mounted server sees it."""
         return self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)

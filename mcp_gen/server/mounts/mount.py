@@ -88,9 +88,6 @@ class Mount(ABC):
         UsageError: a prefix that no name may begin with.
     """
 
-    has_unlisted = False
-    """Whether there may be more to read than what it lists."""
-
     def __init__(self, outer: Mounting, prefix: str | None, separator: str) -> None:
         self.outer = outer
         self.prefix = prefix
@@ -116,6 +113,11 @@ class Mount(ABC):
     @abstractmethod
     def features(self) -> frozenset[str]:
         """What is declared."""
+
+    @property
+    @abstractmethod
+    def has_unlisted(self) -> bool:
+        """Whether there may be more to read than what it lists."""
 
     # --- names ---
 

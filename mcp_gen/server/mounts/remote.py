@@ -49,8 +49,6 @@ _CHANGES = frozenset[str]({"call_tool"})
 class RemoteMount(Mount):
     """What the server of a session has, for as long as it is mounted."""
 
-    has_unlisted = True
-
     def __init__(
         self, outer: Mounting, prefix: str | None, separator: str, session: RemoteSession
     ) -> None:
@@ -83,6 +81,11 @@ class RemoteMount(Mount):
         if completes is not None and not completes.capability:
             found.add("completions")  # nobody declares it there, so it may be
         return frozenset(found)
+
+    @property
+    def has_unlisted(self) -> bool:
+        """What it lists need not be all."""
+        return True
 
     # --- what is there ---
 
@@ -118,7 +121,12 @@ class RemoteMount(Mount):
 
     async def reads(self, ctx: Context, uri: str) -> bool | None:
         """Whether it lists something that a URI may be read from."""
-        await asyncio.gather(self._learn(RESOURCES), self._learn(TEMPLATES))
+        if not self._lists_reader(uri):
+            # What was listed is believed, what was not is asked for again.
+            await asyncio.gather(self._learn(RESOURCES), self._learn(TEMPLATES))
+        return self._lists_reader(uri)
+
+    def _lists_reader(self, uri: str) -> bool:
         if uri in self.lists[RESOURCES].items:
             return True
         return any(belongs(template, uri) for template in self.lists[TEMPLATES].items)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.core.errors import InvalidRequest, McpGenError
+from mcp_gen.core.errors import InvalidRequest, McpGenError, MethodNotFound
 from mcp_gen.server.mounts.rows import KINDS, Kind
 from mcp_gen.server.resources import MAX_SUBSCRIPTIONS
 from mcp_gen.server.topics import LISTS, updated
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounts.remote import RemoteMount
 
 __all__ = ["RemoteNews"]
+
+FIRST_RETRY_S, LAST_RETRY_S = 1.0, 60.0
+"""How long to wait before a resource that somebody subscribed to is watched again."""
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -38,6 +42,9 @@ class RemoteNews:
         self._listens = False
         self._holders: dict[str, set[Hashable]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._again = asyncio.Event()
+        """Set when the server has been started anew."""
         self._closed = False
         mount.relay.add(self)
 
@@ -51,7 +58,9 @@ class RemoteNews:
             outer.notify.tell(updated(params.uri))
         elif news == "elicitation_complete":
             done = outer.notify.elicitation_complete(params.elicitation_id)
-            self._listener = asyncio.get_running_loop().create_task(done)
+            telling = asyncio.get_running_loop().create_task(done)
+            self._tasks.add(telling)
+            telling.add_done_callback(self._tasks.discard)
         for topic in LISTS:
             if topic.role == news:
                 self._outdate(topic.capability)
@@ -59,6 +68,9 @@ class RemoteNews:
 
     def begun_again(self) -> None:
         """The server has been started anew: what it has now nobody knows."""
+        again, self._again = self._again, asyncio.Event()
+        again.set()
+        self._mount.outer.kernel.changed()
         for topic in LISTS:
             self._outdate(topic.capability)
             if topic.capability in self._mount.features():
@@ -124,6 +136,12 @@ class RemoteNews:
             raise InvalidRequest(
                 f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
             )
+        relay = self._mount.relay
+        resources = relay.capabilities.resources
+        if relay.profile.listen is None and not (resources and resources.subscribe):
+            raise MethodNotFound(
+                f"mount {self._mount.title}: its server tells of no changes of resources"
+            )
         self._sweep()
         await self.hold(uri, session)
         session.subscribed.add(uri)
@@ -163,19 +181,26 @@ class RemoteNews:
                 watch.cancel()
 
     async def _watch(self, uri: str, begun: asyncio.Future[None]) -> None:
-        relay = self._mount.relay
-        try:
-            await relay.ready()
-            async with relay.watch(uri) as changes:
+        relay, wait_s = self._mount.relay, FIRST_RETRY_S
+        while True:
+            again = self._again
+            try:
+                await relay.ready()
+                async with relay.watch(uri) as changes:
+                    wait_s = FIRST_RETRY_S
+                    if not begun.done():
+                        begun.set_result(None)
+                    async for _ in changes:
+                        pass  # the relay has told of it
+            except McpGenError as error:
                 if not begun.done():
-                    begun.set_result(None)
-                async for _ in changes:
-                    pass  # the relay has told of it
-        except McpGenError as error:
-            if not begun.done():
-                begun.set_exception(error)
-            else:
+                    begun.set_exception(error)
+                    return
                 _log.warning("mount %s: %s is not watched: %s", self._mount.title, uri, error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await again.wait()
+            wait_s = min(2 * wait_s, LAST_RETRY_S)
 
     def _sweep(self) -> None:
         """Forget those whose sessions have ended."""

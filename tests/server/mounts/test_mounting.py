@@ -108,7 +108,7 @@ def test_a_server_is_not_mounted_in_itself() -> None:
 @pytest.mark.parametrize("other", ["https://example.org/mcp", None, Client("c")])
 def test_what_is_neither_server_nor_session_is_refused(other: object) -> None:
     with pytest.raises(UsageError, match="expected a Server, or the session"):
-        Server("outer").mount("w", other)  # type: ignore[arg-type]
+        Server("outer").mount("w", other)
 
 
 @every_revision

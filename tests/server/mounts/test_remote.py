@@ -229,7 +229,7 @@ async def test_a_remote_server_without_a_prefix_is_found_by_its_list(revision: s
             assert await client.text("two") == "2"
             assert await client.text("one") == "1"
         for inner in server.mounts:
-            server.unmount(inner.target)  # type: ignore[arg-type]
+            server.unmount(inner.target)
 
 
 async def test_a_tool_that_can_only_be_a_task_is_left_out_and_said_so(

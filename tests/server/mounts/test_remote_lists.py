@@ -13,6 +13,7 @@ from tests.server.mounts.gateway import at_two, gateway, until, weather
 from tests.support.asked import WAIT_S
 from tests.support.connect import talk
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
+from tests.support.scripted import Scripted, opening
 
 
 def counted(server: Server) -> list[str]:
@@ -37,7 +38,7 @@ async def test_a_list_is_asked_for_when_somebody_wants_it_and_then_kept(
         assert await client.text("far_forecast", city="x")
         assert asked == []
         await client.names("tools/list", "tools")
-        await until(lambda: server.mounts[0].alike(None, TOOLS))  # type: ignore[arg-type]
+        await until(lambda: server.mounts[0].alike(None, TOOLS))
         await client.names("tools/list", "tools")
         before = len(asked)
         await client.names("tools/list", "tools")
@@ -51,7 +52,7 @@ async def test_changes_are_told_and_seen(revision: str, inside: str) -> None:
     async with gateway(inner, inside) as server, talk(lambda: server, revision) as client:
         await client.listen(toolsListChanged=True)
         before = await client.names("tools/list", "tools")
-        await until(lambda: server.mounts[0].alike(None, TOOLS))  # type: ignore[arg-type]
+        await until(lambda: server.mounts[0].alike(None, TOOLS))
         inner.add_tool(lambda: "1", name="one")
         inner.remove_tool("ask")
         await client.hears("notifications/tools/list_changed")
@@ -92,7 +93,7 @@ async def test_the_remote_server_is_subscribed_to_once_and_until_nobody_is_left(
         talk(lambda: server, revision) as one,
         talk(lambda: server, revision) as other,
     ):
-        news = server.mounts[0]._news  # type: ignore[attr-defined]
+        news = server.mounts[0]._news
         await one.listen(resourceSubscriptions=[uri])
         await other.listen(resourceSubscriptions=[uri])
         assert len(news._watches) == 1
@@ -189,3 +190,68 @@ async def test_a_server_that_comes_back_is_used_again_with_what_it_has_then(
         inner.remove_tool("new")
         await client.hears("notifications/tools/list_changed", 2)
         assert "far_new" not in await client.names("tools/list", "tools")
+
+
+async def test_a_server_that_has_no_subscriptions_says_so() -> None:
+    far = Scripted(
+        {
+            **opening(HANDSHAKE),
+            "resources/list": lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]},
+            "resources/templates/list": lambda _: {"resourceTemplates": []},
+        }
+    )
+    result = far._answers["initialize"]({})
+    result["capabilities"] = {"resources": {}}
+    server = Server("outer")
+    async with Client("gateway") as between:
+        server.mount("far", await between.connect(await far.start(), revision=HANDSHAKE))
+        async with talk(lambda: server, HANDSHAKE) as client:
+            refused = await client.refusal("resources/subscribe", {"uri": "a:///b"})
+            assert "tells of no changes of resources" in str(refused)
+        server.unmount("far")
+
+
+@with_handshake
+@pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
+async def test_a_resource_is_watched_again_when_the_server_comes_back(
+    revision: str, inside: str
+) -> None:
+    inner = weather()
+    async with gateway(inner, inside) as server, talk(lambda: server, revision) as client:
+        await client.listen(resourceSubscriptions=["weather:///today"])
+        mount: Any = server.mounts[0]
+        for session in inner.sessions():
+            session.end()
+        await until(lambda: mount.relay.is_lost)
+        assert await client.text("far_forecast", city="A")
+        await asyncio.sleep(0)
+        updated = "notifications/resources/updated"
+        for _ in range(1000):
+            inner.notify.resource_updated("weather:///today")
+            await asyncio.sleep(0)
+            if client.params_of(updated):
+                break
+        assert client.params_of(updated)
+
+
+@each_lifecycle
+async def test_what_a_remote_server_reads_without_listing_it_can_be_read(revision: str) -> None:
+    far = Scripted(
+        {
+            **opening(HANDSHAKE),
+            "resources/list": lambda _: {"resources": []},
+            "resources/templates/list": lambda _: {"resourceTemplates": []},
+            "resources/read": lambda asked: {
+                "contents": [{"uri": asked["uri"], "text": "hidden", "mimeType": "text/plain"}]
+            },
+        }
+    )
+    far._answers["initialize"]({})["capabilities"] = {"resources": {}}
+    middle, server = Server("middle"), Server("outer")
+    server.mount("m", middle)
+    async with Client("gateway") as between:
+        middle.mount("far", await between.connect(await far.start(), revision=HANDSHAKE))
+        async with talk(lambda: server, revision) as client:
+            read = await client.request("resources/read", {"uri": "secret:///x"})
+            assert read["contents"][0]["text"] == "hidden"
+        middle.unmount("far")

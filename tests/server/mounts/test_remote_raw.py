@@ -93,6 +93,17 @@ async def test_a_result_that_is_no_object_is_an_error(revision: str, result: byt
     assert answer["error"]["code"] == ProtocolError.code
 
 
+async def test_what_may_not_be_is_refused_where_the_client_is_strict() -> None:
+    far = Bytes(PER_REQUEST, result_at(PER_REQUEST, b'"odd":1'))
+    server = Server("outer")
+    async with Client("gateway", checks="strict") as between:
+        server.mount("far", await between.connect(await far.start(), revision=PER_REQUEST))
+        async with talking(server, PER_REQUEST) as client:
+            answer = msgspec.json.decode(await called(server, client, PER_REQUEST))
+        server.unmount("far")
+    assert "$.result.odd" in answer["error"]["message"]
+
+
 async def test_a_result_without_its_type_gets_one() -> None:
     far = Bytes(PER_REQUEST, b'{"content":' + CONTENT + b"}")
     server = Server("outer")
