@@ -12,6 +12,7 @@ import msgspec
 from bench.child import Child
 from bench.requests import HANDSHAKE, PER_REQUEST, call, initialize, initialized
 from bench.sampling import Row, Settings, at_most, in_turn, row_of
+from bench.stdio import one_cpu
 
 __all__ = ["rows"]
 
@@ -29,7 +30,7 @@ def rows(settings: Settings) -> Iterator[Row]:
         (PER_REQUEST, HANDSHAKE),
     ):
         loop = ["--uvloop"] if settings.uvloop else []
-        with Child("gateway_stdio", inside, *loop) as gateway:
+        with one_cpu(), Child("gateway_stdio", inside, *loop) as gateway:
             if outside == HANDSHAKE:
                 gateway.ask(initialize(0))
                 gateway.write(initialized() + b"\n")

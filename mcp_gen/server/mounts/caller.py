@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -26,11 +27,15 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.held import HeldCall
+    from mcp_gen.session.peer import Session
 
 __all__ = ["Caller", "can_be_asked", "pages_of"]
 
 _ASKED = ("elicitation", "roots", "sampling")
 """The capabilities that say what a client can be asked."""
+
+_declared: WeakKeyDictionary[Session, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+"""What the clients of sessions can be asked, by revision."""
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -85,13 +90,14 @@ class Caller:
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         """What the client can be asked, as ClientCapabilities of a revision in plain JSON."""
-        declared: Any = self.ctx.caller.capabilities
-        if isinstance(declared, Wire):
-            declared = msgspec.to_builtins(project(declared, revision).value)
-        found = {key: declared[key] for key in _ASKED if declared and key in declared}
-        if found.get("roots"):
-            found["roots"] = {}  # nobody tells the server when they are others
-        return found
+        session = self.ctx.session
+        if session is None:
+            return _asked(self.ctx.caller.capabilities, revision)
+        # They were declared once, for all requests.
+        known = _declared.setdefault(session, {})
+        if revision not in known:
+            known[revision] = _asked(self.ctx.caller.capabilities, revision)
+        return known[revision]
 
     def log_level(self) -> str | None:
         """How severe log messages must be for the client to hear of them; None: of none."""
@@ -161,6 +167,15 @@ class Caller:
         if self.held is not None:
             return await self.held.ask(question)
         return await rounds_of(ctx).ask(question, None, _as_it_is, None)
+
+
+def _asked(declared: Any, revision: str) -> dict[str, Any]:
+    if isinstance(declared, Wire):
+        declared = msgspec.to_builtins(project(declared, revision).value)
+    found = {key: declared[key] for key in _ASKED if declared and key in declared}
+    if found.get("roots"):
+        found["roots"] = {}  # nobody tells the server when they are others
+    return found
 
 
 def _as_it_is(result: Any) -> Any:
