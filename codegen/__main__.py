@@ -10,10 +10,12 @@ from pathlib import Path
 
 from codegen import tree
 from codegen.build import build
-from codegen.docs import read_docs
+from codegen.docs import NO_DOCS, read_docs
 from codegen.draft import Draft, make
 from codegen.emit import emit
+from codegen.emit_extension import emit_extension
 from codegen.errors import CodegenError
+from codegen.extension import Extension, extension_folders, find_extension, read_extension
 from codegen.facts import check_alike, check_facts
 from codegen.ir import Revision
 from codegen.load import load
@@ -31,19 +33,26 @@ examples:
                                 span the revisions are written whichever are named
   python -m codegen --check     show what would change; exit 1 if anything would
   python -m codegen --schema draft/schema.json --revision draft --out build/draft
-                                try a draft, a fork or an extension
+                                try a draft or a fork
+  python -m codegen --extension acme/echo --out src/acme
+                                write the package src/acme/echo of an extension of your own
 
 a schema of your own:
   --schema takes a published schema.json as it is, prose included. DIR/mcp_wire becomes the whole
   package: the published revisions, byte for byte, and the new one beside them as the newest,
   `mcp_wire.vdraft` for `--revision draft`. Put DIR before generated/ on PYTHONPATH, and servers,
-  clients and `mcp-gen` speak it. (A schema without a method that opens a connection, as an
-  extension's, is a module only, not one of REVISIONS.) DIR may be generated/ itself: it lasts until
-  the next `python -m codegen`.
+  clients and `mcp-gen` speak it. (A schema without a method that opens a connection is a module
+  only, not one of REVISIONS.) DIR may be generated/ itself: it lasts until the next
+  `python -m codegen`.
   Rows of schema/overlay.toml that hold for the newest revision hold for it too, as far as they fit;
   --overlay FILE has rows that go before them. Without --facts FILE the facts are the newest
   revision's, and all types stand in one section.
   Printed are the changes since the newest revision, and what the runtime must still decide.
+
+an extension of your own:
+  a folder with schema.json, facts.toml and, if you like, docs.toml, as under schema/extensions/;
+  docs/extensions.md says what stands in them. References to the protocol's types name the file of
+  their revision, as in `2026-07-28/schema.json#/$defs/Tool`, wherever the folder is.
 """
 
 
@@ -51,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the generator; the exit code."""
     options = _options(arguments)
     try:
+        if options.extension:
+            return _extension(options)
         return _draft(options) if options.schema else _regenerate(options)
     except CodegenError as error:
         print(f"codegen: {error}", file=sys.stderr)
@@ -87,11 +98,29 @@ def _draft(options: argparse.Namespace) -> int:
     overlay.lend(draft.name, folders[-1].name)
     if draft.overlay:
         overlay.read_also(draft.overlay)
-    made = make(draft, [read(folder, overlay) for folder in folders], overlay, options.root)
+    published = [read(folder, overlay) for folder in folders]
+    extensions = _extensions(options.root, overlay)
+    made = make(draft, published, overlay, options.root, extensions)
     package = options.out / PACKAGE
     changed = tree.write(made.files, package)
     print(f"wrote {package}: {_summary(len(made.files), changed, started)}")
     sys.stdout.write(made.report)
+    return 0
+
+
+def _extension(options: argparse.Namespace) -> int:
+    started = time.perf_counter()
+    others = (options.schema, options.revision, options.facts, options.overlay)
+    if options.revisions or options.check or any(others) or not options.out:
+        raise CodegenError("--extension needs --out DIR, and nothing else")
+    overlay = Overlay(options.root / "schema" / "overlay.toml")
+    folder = find_extension(options.extension)
+    label = f"{folder.name}/schema.json"
+    extension = read_extension(folder, options.root, overlay, label)
+    files = emit_extension(extension)
+    package = options.out / extension.name
+    changed = tree.write(files, package)
+    print(f"wrote {package}: {_summary(len(files), changed, started)}")
     return 0
 
 
@@ -117,11 +146,23 @@ def generate(root: Path) -> Generated:
     revisions = [read(folder, overlay) for folder in _folders(root)]
     check_alike(revisions)
     docs = read_docs(root)
-    made = Generated(emit(revisions, overlay, docs), reference(revisions, overlay, docs))
+    extensions = _extensions(root, overlay)
+    pages = reference(revisions, overlay, docs)
+    for one in extensions:
+        folder = Path("extensions", one.name)
+        subject = f"the extension `{one.identifier}`"
+        own = reference([one.own], overlay, one.docs or NO_DOCS, subject)
+        pages |= {folder / path: text for path, text in own.items()}
+    made = Generated(emit(revisions, overlay, docs, extensions), pages)
     overlay.check_used()
     docs.check_used()
-    for missing in docs.undocumented(revisions) if docs else ():
-        print(f"undocumented: {missing}", file=sys.stderr)
+    missing = docs.undocumented(revisions) if docs else []
+    for one in extensions:
+        if one.docs is not None:
+            one.docs.check_used()
+            missing += one.docs.undocumented([one.own])
+    for name in missing:
+        print(f"undocumented: {name}", file=sys.stderr)
     return made
 
 
@@ -131,6 +172,14 @@ def read(folder: Path, overlay: Overlay) -> Revision:
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
     check_facts(source.facts, source.definitions, source.revision)
     return build(source, normalize(source, overlay), overlay)
+
+
+def _extensions(root: Path, overlay: Overlay) -> list[Extension]:
+    """The extensions of a checkout."""
+    return [
+        read_extension(folder, root, overlay, f"schema/extensions/{folder.name}/schema.json")
+        for folder in extension_folders(root)
+    ]
 
 
 def _folders(root: Path) -> list[Path]:
@@ -180,6 +229,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--schema", metavar="FILE", type=Path, help="a schema that is no revision")
     parser.add_argument("--revision", metavar="NAME", help="with --schema: what to call it")
+    parser.add_argument(
+        "--extension", metavar="PATH", type=Path, help="the folder of an extension, or its schema"
+    )
     parser.add_argument("--facts", metavar="FILE", type=Path, help="with --schema: its facts.toml")
     parser.add_argument("--overlay", metavar="FILE", type=Path, help="with --schema: its overlay")
     return parser.parse_args(arguments)

@@ -1,6 +1,6 @@
 """Normalised schema to intermediate model: fields, tags, unions, sections. Knows no Python text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 from codegen import ir
@@ -23,17 +23,29 @@ ANY = ir.Scalar("any")
 T = TypeVar("T")
 
 
-def build(source: Source, normalized: Normalized, overlay: Overlay) -> ir.Revision:
-    """The model of one revision.
+def build(
+    source: Source,
+    normalized: Normalized,
+    overlay: Overlay,
+    stated: Mapping[str, ir.Direction] | None = None,
+) -> ir.Revision:
+    """The model of one revision; `stated` says who sends the messages of an extension in it.
 
     Raises:
         CodegenError: a union nobody can tell apart, an unresolved method, a fact that fits nothing.
     """
-    return _Builder(source, normalized, overlay).run()
+    return _Builder(source, normalized, overlay, stated or {}).run()
 
 
 class _Builder:
-    def __init__(self, source: Source, normalized: Normalized, overlay: Overlay) -> None:
+    def __init__(
+        self,
+        source: Source,
+        normalized: Normalized,
+        overlay: Overlay,
+        stated: Mapping[str, ir.Direction],
+    ) -> None:
+        self._stated = stated
         self._source = source
         self._revision = source.revision
         self._defs = normalized.definitions
@@ -48,7 +60,9 @@ class _Builder:
             self._check_cycle(name, ())
         aliases = {n: self._alias(n) for n, schema in self._defs.items() if not _is_struct(schema)}
         structs = {n: self._struct(n) for n, schema in self._defs.items() if _is_struct(schema)}
-        messages = Messages(self._source.revision, self._defs, structs, aliases, self._overlay)
+        messages = Messages(
+            self._revision, self._defs, structs, aliases, self._overlay, self._stated
+        )
         return ir.Revision(
             name=self._revision,
             module=module(self._revision),

@@ -129,6 +129,10 @@ class Docs:
             raise stop("it only repeats the name; say what the name does not")
 
 
+NO_DOCS = Docs("docs.toml", {}, {})
+"""Of what has no documentation of its own."""
+
+
 def documented_types(revision: ir.Revision) -> Iterator[str]:
     """Types that users name. What only frames them, or only helps a type checker, is not."""
     for struct in revision.structs.values():

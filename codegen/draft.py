@@ -1,6 +1,7 @@
 """One more schema beside the published ones: a draft, a fork or an extension, and what it asks."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +13,7 @@ from codegen.decisions import Told, decisions, succession
 from codegen.docs import read_docs
 from codegen.emit import emit, opens
 from codegen.errors import CodegenError
+from codegen.extension import Extension
 from codegen.facts import check_alike, check_facts, inherited
 from codegen.load import load, read_toml
 from codegen.names import module
@@ -53,7 +55,13 @@ class Made:
     report: str
 
 
-def make(draft: Draft, published: list[ir.Revision], overlay: Overlay, root: Path) -> Made:
+def make(
+    draft: Draft,
+    published: list[ir.Revision],
+    overlay: Overlay,
+    root: Path,
+    extensions: Sequence[Extension] = (),
+) -> Made:
     """Everything for the published revisions and the draft, which becomes the newest.
 
     Raises:
@@ -63,7 +71,7 @@ def make(draft: Draft, published: list[ir.Revision], overlay: Overlay, root: Pat
     revision = _read(draft, root / "schema" / newest.name / "facts.toml", overlay)
     if draft.facts:
         check_alike([*published, revision])
-    files = emit([*published, revision], overlay, read_docs(root))
+    files = emit([*published, revision], overlay, read_docs(root), extensions)
     told = _told(files[Path("changes.py")], newest.name, draft.name)
     if opens(revision, overlay):
         asked = succession(newest, revision, overlay, told, root / "mcp_gen")

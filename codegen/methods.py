@@ -1,6 +1,7 @@
 """Which messages a revision has: direction, params, results and capability of every method."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from codegen import ir
@@ -27,6 +28,8 @@ class Messages:
     structs: dict[str, ir.Struct]
     aliases: dict[str, ir.Alias]
     overlay: Overlay
+    stated: Mapping[str, ir.Direction] = field(default_factory=dict[str, ir.Direction])
+    """Who sends the messages of an extension, which no union of the revision names."""
 
 
 def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
@@ -64,7 +67,7 @@ def _method(
         wire=wire,
         name=snake(stem),
         kind=kind,
-        direction=_direction(messages, struct.name, kind, senders),
+        direction=messages.stated.get(wire) or _direction(messages, struct.name, kind, senders),
         message=struct.name,
         params=params.type.name,
         params_required=params.absent == "refused",
@@ -106,7 +109,7 @@ def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> t
         names = list(_flat(messages, response.name, result))
         names.sort(key=lambda name: name != f"{stem}Result")
     elif f"{stem}Result" in messages.definitions:
-        names = [f"{stem}Result"]
+        names = list(_flat(messages, struct.name, ir.Ref(f"{stem}Result")))
     elif "EmptyResult" in messages.definitions:
         names = ["EmptyResult"]
     else:
@@ -144,6 +147,8 @@ def _flat(messages: Messages, response: str, type_: ir.Type) -> tuple[str, ...]:
 
 
 def _capability(messages: Messages, wire: str) -> str:
+    if wire in messages.stated:
+        return ""  # the extension itself is what must be declared
     row = messages.overlay.one("capability", messages.revision, "method", wire)
     if row is None:
         if messages.overlay.draft == messages.revision:

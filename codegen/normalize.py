@@ -99,7 +99,9 @@ class _Normalizer:
             only, but = row.values.get("only"), row.values.get("but", ())
             if (only is not None and name not in only) or name in but:
                 continue
-            if row["property"] in schema.get("properties", {}):
+            known = schema.get("properties", {}).get(row["property"])
+            # What says itself which value it has is an extension's, and has its own.
+            if known is not None and "const" not in known:
                 schema["properties"][row["property"]] = {"const": row["value"], "type": "string"}
                 row.use("the row")
 

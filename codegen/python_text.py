@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from codegen import ir
@@ -186,6 +187,11 @@ def result_type(method: ir.Method, prefix: str) -> str:
     return " | ".join(prefix + name for name in method.results) or "None"
 
 
+def result_name(method: ir.Method, revision: ir.Revision) -> str:
+    """The result's type, by the name of its union where there are several with one."""
+    return decoded_as(method, revision) if method.results else "None"
+
+
 def flattens(method: ir.Method, revision: ir.Revision) -> bool:
     """Whether the params are a struct, so that its fields can be keyword arguments."""
     return method.params in revision.structs
@@ -214,6 +220,33 @@ def passed_on(method: ir.Method, revision: ir.Revision) -> str:
     return ", ".join(f"{f.name}={f.name}" for f in fields if f.absent not in ("const", "always"))
 
 
+def open_arguments(method: ir.Method, revision: ir.Revision) -> str:
+    """The same where a session adds to `meta` what every request has."""
+    struct = revision.structs.get(method.params)
+    if struct is None:
+        whole = arguments(method, revision)
+        return whole if method.kind == "request" else whole.removesuffix(", *")
+    others = tuple(field for field in struct.fields if field.name != "meta")
+    without = replace(revision, structs={method.params: replace(struct, fields=others)})
+    listed = arguments(method, without).removesuffix("*").rstrip(", ")
+    return ", ".join([*filter(None, [listed]), "*", "meta: dict[str, Any] | None = None"])
+
+
+def openly_passed(method: ir.Method, revision: ir.Revision) -> str:
+    """What `open_arguments` are passed on as."""
+    fields = revision.structs[method.params].fields
+    return ", ".join(
+        f"{field.name}={field.name}"
+        + (" or {}" if field.name == "meta" and field.absent == "refused" else "")
+        for field in fields
+        if field.absent not in ("const", "always")
+    )
+
+
+def pascal(name: str) -> str:
+    return "".join(word.title() for word in name.split("_"))
+
+
 def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
     struct = revision.structs.get(method.params)
     return bool(struct and struct.raw)
@@ -235,9 +268,13 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "wanted": wanted,
     "resolved": resolved,
     "decoded_as": decoded_as,
+    "result_name": result_name,
     "result_type": result_type,
     "flattens": flattens,
     "arguments": arguments,
+    "open_arguments": open_arguments,
+    "openly_passed": openly_passed,
+    "pascal": pascal,
     "passed_on": passed_on,
     "raw_twin": raw_twin,
 }

@@ -58,9 +58,11 @@ class Page:
     used_by: list[str]
 
 
-def reference(revisions: list[ir.Revision], overlay: Overlay, docs: Docs) -> dict[Path, str]:
+def reference(
+    revisions: list[ir.Revision], overlay: Overlay, docs: Docs, subject: str = "the protocol"
+) -> dict[Path, str]:
     """Every page, by its path inside the folder of the reference."""
-    return _Reference(revisions, overlay, docs).run()
+    return _Reference(revisions, overlay, docs).run(subject)
 
 
 class _Reference:
@@ -82,7 +84,7 @@ class _Reference:
             autoescape=False,
         )
 
-    def run(self) -> dict[Path, str]:
+    def run(self, subject: str) -> dict[Path, str]:
         files = {
             Path(f"{name}.md"): self._render("type", page=self._page(name))
             for name in sorted(self._pages)
@@ -93,7 +95,11 @@ class _Reference:
             notifications=self._methods("notification"),
         )
         files[Path("README.md")] = self._render(
-            "index", dates=self._dates, sections=self._sections(), frames=self._frames()
+            "index",
+            subject=subject,
+            dates=self._dates,
+            sections=self._sections(),
+            frames=self._frames(),
         )
         return files
 

@@ -67,8 +67,8 @@ def _differences(
 
 def _drop_empty_folders(package: Path) -> None:
     """A folder with nothing but compiled files would still be imported, as an empty package."""
-    for folder in [path for path in package.iterdir() if path.is_dir()]:
-        if not _texts(folder):
+    for folder in [path for path in package.rglob("*") if path.is_dir()]:
+        if folder.exists() and not _texts(folder):
             shutil.rmtree(folder)
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.hints import CacheHints
     from mcp_gen.server.messages import assistant, user
     from mcp_gen.server.server import Server
+    from mcp_gen.server.tasks.options import Tasks
 
 __all__ = [
     "Accepted",
@@ -89,6 +90,7 @@ __all__ = [
     "SessionExpired",
     "SessionLost",
     "Structured",
+    "Tasks",
     "ToolError",
     "TransportError",
     "UrlElicitation",
@@ -126,6 +128,7 @@ _HOMES = {
     "Server": "mcp_gen.server.server",
     "ServerConfig": "mcp_gen.client.manager_config",
     "Structured": "mcp_gen.server.content",
+    "Tasks": "mcp_gen.server.tasks.options",
     "Watch": "mcp_gen.client.watching",
     "assistant": "mcp_gen.server.messages",
     "images_of": "mcp_gen.client.results",

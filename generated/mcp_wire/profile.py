@@ -56,6 +56,8 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     create_message: Method[Any, Any] | None
     list_roots: Method[Any, Any] | None
     elicitation_complete: Method[Any, Any] | None
+    call_tool: Method[Any, Any] | None
+    task_status: Method[Any, Any] | None
     lifecycle: Literal["initialize", "per_request"]
     allows_batches: bool
     asks_client: Literal["server_request", "input_required"]
@@ -93,3 +95,4 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     declares_sampling_parts: bool
     session_state: bool
     tasks: Literal["none", "core", "extension"]
+    related_task_key: str | None

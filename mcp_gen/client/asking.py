@@ -60,7 +60,9 @@ class ClientAsking(Asking):
     ) -> None:
         read_at = select([spoken.revision, results_at])[-1]
         reader = mcp_wire.profile(read_at)
-        super().__init__(outlet or link, reader, link.hooks.outbound, session)
+        rows = identity.offer.extensions.rows(spoken, reader)
+        super().__init__(outlet or link, reader, link.hooks.outbound, session, rows=rows)
+        self._extensions = identity.offer.extensions
         self._link = link
         self._spoken = spoken
         self._identity = identity
@@ -114,7 +116,7 @@ class ClientAsking(Asking):
             if type(result) is self._task_made:
                 return self._begun(method, params, result)
             if type(result) is not self._asks_back:
-                return result if self._restated is None else self._restate(result)
+                return result if self._restated is None else self._restate(method, result)
             params = await self._answered(method, params, result, number)
         times = self._identity.settings.max_rounds
         raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
@@ -141,7 +143,10 @@ class ClientAsking(Asking):
         self._cache.put(slot, result)
         return result
 
-    def _restate(self, result: R) -> R:
+    def _restate(self, method: Method[P, R], result: R) -> R:
+        offered = self._extensions
+        if method.name in offered.owners or type(result) in offered.arms:
+            return result  # an extension's: it has one shape
         restated: R = project(result, self._restated or "").value
         return restated
 
@@ -184,7 +189,8 @@ class ClientAsking(Asking):
         Raises:
             ProtocolError: it has something, and that is to be an error.
         """
-        kinds = dict.fromkeys([method.result, *method.results])
+        arms = self._extensions.arms.keys() & self._also.get(method.name, ())
+        kinds = dict.fromkeys([method.result, *method.results, *arms])
         each = (list(violations(kind, raw, self._spoken.revision, "$.result")) for kind in kinds)
         fewest = min(each, key=len)
         for violation in fewest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,7 @@ from mcp_gen.client.offering import Offers
 from mcp_gen.client.reports import OnReport, Reports
 from mcp_gen.client.settings import Checks, Settings
 from mcp_gen.client.targets import reach
+from mcp_gen.core.extensions import Given
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport import Posts
 from mcp_gen.session.client import ClientLink
@@ -37,7 +38,8 @@ class Client(Offers):
     Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
     user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
     may work on, or what gives them. What is not given is not declared; see the decorators of the
-    same names. `experimental` and `extensions` are declared as they are, by name.
+    same names. `experimental` is declared as it is, by name. `extensions` are the EXTENSIONs of
+    generated packages, each alone or with its settings; or, by name, what is only declared.
 
     A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
     all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
@@ -62,7 +64,7 @@ class Client(Offers):
         elicitation_url: UrlHandler | None = None,
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
-        extensions: Mapping[str, dict[str, Any]] | None = None,
+        extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
         timeout_s: float = 60.0,
         max_timeout_s: float = 3600.0,
         max_pages: int = 1000,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_gen.core.errors import UrlElicitation, UsageError
+from mcp_gen.core.extensions import CLIENT, Extensions, Given
 from mcp_gen.core.project import project
 from mcp_wire import latest
 
@@ -57,7 +58,7 @@ class Offer:
         elicitation_url: UrlHandler | None = None,
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
-        extensions: Mapping[str, dict[str, Any]] | None = None,
+        extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
     ) -> None:
         self.sampling = sampling
         self.sampling_tools = False
@@ -67,9 +68,15 @@ class Offer:
         self.elicitation = elicitation
         self.elicitation_url = elicitation_url
         self.experimental = experimental
-        self.extensions = extensions
         self.passing: Mapping[str, Any] = {}
         """The handlers that ask whoever made the call, by the attribute that they are meant for."""
+        self.named: Mapping[str, dict[str, Any]] = {}
+        """Extensions that are declared, and no more is known of."""
+        self.extensions = Extensions()
+        if isinstance(extensions, Mapping):
+            self.named = extensions
+        elif extensions is not None:
+            self.extensions = Extensions(extensions)
         self.list_roots: Callable[[ClientSession], Any] | None = None
         self.roots: dict[str, latest.Root] | None = None
         """The roots by URI; None if the client tells of none, or has a function that gives them."""
@@ -99,13 +106,15 @@ class Offer:
         """What a session that begins now keeps to. The roots themselves stay shared."""
         made = Offer()
         vars(made).update(vars(self))
+        made.extensions = self.extensions.copy()
         return made
 
     def capabilities(self, profile: Profile) -> Any:
         """ClientCapabilities of a revision: what is offered, as far as it knows it."""
+        extensions, experimental = self.extensions.capabilities(CLIENT, profile)
         known = latest.ClientCapabilities(
-            experimental=dict(self.experimental) if self.experimental else None,
-            extensions=dict(self.extensions) if self.extensions else None,
+            experimental={**(self.experimental or {}), **experimental} or None,
+            extensions={**self.named, **extensions} or None,
             roots=self._roots_capability(profile),
             sampling=self._sampling_capability(profile),
             elicitation=self._elicitation_capability(profile),

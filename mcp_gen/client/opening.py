@@ -72,7 +72,8 @@ class Opener:
     def _agree(self, spoken: Profile) -> None:
         dispatch = import_module(f"{spoken.module}.dispatch")
         answers = self._identity.answers(spoken)
-        self._link.agree(spoken, dispatch.ClientDispatcher(answers, self._link.hooks).routes)
+        routes = dispatch.ClientDispatcher(answers, self._link.hooks).routes
+        self._link.agree(spoken, routes, self._identity.offer.extensions)
 
     async def _say_ready(self, spoken: Profile, session: ClientSession) -> None:
         if spoken.ready:
@@ -133,5 +134,6 @@ class Opener:
         return mcp_wire.profile(agreed), opening, None
 
     def _to_server(self, profile: Profile) -> Any:
-        asking = Asking(self._link, profile, self._link.hooks.outbound)
+        rows = self._identity.offer.extensions.rows(profile)
+        asking = Asking(self._link, profile, self._link.hooks.outbound, rows=rows)
         return import_module(f"{profile.module}.requests").ToServer(asking)

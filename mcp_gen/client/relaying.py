@@ -133,11 +133,13 @@ class SessionRelay:
         profile = self.profile
         own = self._session.meta
         if own:
-            own = dict(own)
+            key = profile.client_capabilities_key or ""
+            # What a server adds for an extension would reach clients that know nothing of it.
+            own = {**own, key: _without_extensions(own.get(key))}
             if asker is not None and self._passed:
                 declared = asker.capabilities(profile.revision)
                 passed = {key: one for key, one in declared.items() if key in self._passed}
-                own[profile.client_capabilities_key or ""] = passed
+                own[key] = passed
             level = asker.log_level() if asker is not None else None
             if level is not None and profile.log_level_key is not None:
                 own[profile.log_level_key] = level
@@ -214,6 +216,12 @@ class SessionRelay:
             prompts=lists and _tells(declared.prompts),
             resources=lists and _tells(declared.resources),
         )
+
+
+def _without_extensions(declared: Any) -> Any:
+    if getattr(declared, "extensions", None) is None:
+        return declared
+    return msgspec.structs.replace(declared, extensions=None)
 
 
 def _tells(declared: Any) -> bool:

@@ -18,12 +18,16 @@ from mcp_gen.client.returns import Returns
 from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
 from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
+from mcp_gen.core.extensions import SERVER, carries, declared, owner_of
+from mcp_gen.core.project import project
 from mcp_gen.session.asking import AtRevision, is_plain
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+
+    from msgspec import Struct
 
     from mcp_gen.client.identity import Identity
     from mcp_gen.client.relaying import SessionRelay
@@ -32,10 +36,14 @@ if TYPE_CHECKING:
     from mcp_gen.session.client import ClientLink
     from mcp_wire import common
     from mcp_wire.callers import OnProgress
+    from mcp_wire.extension import Extension
+    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSession"]
 
+P = TypeVar("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 _log = logging.getLogger("mcp_gen.client")
@@ -115,6 +123,7 @@ class ClientSession(AtRevision, ServerCaller):
         """The resources that are watched, where each is subscribed to by a request."""
         self._results_at = results_at
         asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
+        self._asking = asking
         requests = import_module(f"{profile.module}.requests")
         AtRevision.__init__(self, profile, requests.ToServer(asking), meta)
         self.default_timeout_s = settings.timeout_s
@@ -164,6 +173,55 @@ class ClientSession(AtRevision, ServerCaller):
 
             self._relay = SessionRelay(self, self._identity)
         return self._relay
+
+    # --- extensions ---
+
+    def declares(self, extension: Extension) -> dict[str, Any] | None:
+        """The settings with which the server declared an extension; None if it did not.
+
+        Where the revision that is spoken does not carry the extension, no server can.
+        """
+        return declared(extension, self.server_capabilities, self.profile, SERVER)
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> R:
+        """Send a request of an extension; typed calls: `ToServer(session)` of its package.
+
+        Raises:
+            UsageError: the client was made without the extension, or the revision lacks it.
+            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+        """
+        self._check_carried(method)
+        link = self._link
+        if link.is_lost:
+            await self._restart(link)
+            self._check_carried(method)
+        return await self._asking.request(
+            method,
+            self._with_meta(params),
+            timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
+            progress=progress,
+        )
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification of an extension; see `request`."""
+        self._check_carried(method)
+        await self._asking.notify(method, params)
+
+    def _check_carried(self, method: Method[Any, Any]) -> None:
+        if not carries(owner_of(self._identity.offer.extensions, method), self.profile):
+            raise UsageError(f"{self.revision} has no {method.name}")
+
+    def _with_meta(self, params: P) -> P:
+        given: Any = params
+        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta) or given.meta)
+        return made
 
     # --- lists ---
 
@@ -306,21 +364,29 @@ class ClientSession(AtRevision, ServerCaller):
     # --- changes ---
 
     def watch(
-        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
+        self,
+        *uris: str,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        also: Sequence[Struct] = (),
     ) -> Watch:
         """Hear when resources change, and when there are other tools, prompts or resources.
 
             async with session.watch("file:///a", tools=True) as changes:
                 async for change in changes: ...
 
-        `uris` are the resources; `changes.honoured` says what the server will tell of.
+        `uris` are the resources; `changes.honoured` says what the server will tell of. `also` is
+        what extensions add to that, each as the type that its EXTENSION names as `wanted`; what
+        then comes goes to the hooks of the extension, and `changes.agreed(EXTENSION)` says of what.
 
         Raises:
-            UsageError: nothing to watch.
+            UsageError: nothing to watch, or what no extension of this client lets it hear of.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
         """
-        if not (uris or tools or prompts or resources):
+        self._check_wanted(also)
+        if not (uris or tools or prompts or resources or also):
             raise UsageError("watch: name the URIs of resources, or give `tools=True` or the like")
         wanted = latest.SubscriptionFilter(
             tools_list_changed=tools or None,
@@ -328,10 +394,23 @@ class ClientSession(AtRevision, ServerCaller):
             resources_list_changed=resources or None,
             resource_subscriptions=list(dict.fromkeys(uris)) or None,
         )
-        return Watch(self, wanted)
+        return Watch(self, wanted, also)
+
+    def _check_wanted(self, also: Sequence[Struct]) -> None:
+        offered = self._identity.offer.extensions.at(self.profile)
+        if also and self.profile.listen is None:
+            raise UsageError(f"{self.revision} has no request to listen with")
+        for one in also:
+            if not any(extension.wanted is type(one) for extension in offered):
+                raise UsageError(
+                    f"watch: {type(one).__name__} is of no extension that this client declares here"
+                )
 
     async def listen(
-        self, wanted: latest.SubscriptionFilter, opened: Callable[[RequestId], None]
+        self,
+        wanted: latest.SubscriptionFilter,
+        opened: Callable[[RequestId], None],
+        also: Sequence[Struct] = (),
     ) -> None:
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
         if self._link.is_lost:
@@ -342,9 +421,13 @@ class ClientSession(AtRevision, ServerCaller):
         )
         requests = import_module(f"{self.profile.module}.requests")
         once = AtRevision(self.profile, requests.ToServer(asking), self._meta)
+        notifications: Any = wanted
+        if also:
+            plain = [project(wanted, self.revision).value, *also]
+            notifications = {k: v for one in plain for k, v in msgspec.to_builtins(one).items()}
         await once._ask(
             ServerCaller.subscriptions_listen.__name__,
-            {"notifications": wanted},
+            {"notifications": notifications},
             meta=None,
             timeout_s=None,
             progress=None,

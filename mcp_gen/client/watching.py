@@ -15,11 +15,14 @@ from mcp_gen.core.errors import McpGenError, RequestTimeout, UsageError
 from mcp_wire import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
+
+    from msgspec import Struct
 
     from mcp_gen.client.session import ClientSession
     from mcp_gen.core.envelope import RequestId
+    from mcp_wire.extension import Extension
 
 __all__ = ["Change", "Watch"]
 
@@ -57,9 +60,15 @@ class Watch:
     server ends the subscription in good order; it raises SessionLost when the session was lost.
     """
 
-    def __init__(self, session: ClientSession, wanted: latest.SubscriptionFilter) -> None:
+    def __init__(
+        self,
+        session: ClientSession,
+        wanted: latest.SubscriptionFilter,
+        also: Sequence[Struct] = (),
+    ) -> None:
         self._session = session
         self._wanted = wanted
+        self._also = also
         self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
         """What the server will tell of, of what was wanted; known once the watch has begun."""
         self._waiting: dict[Change, None] = {}
@@ -126,6 +135,12 @@ class Watch:
                 raise StopAsyncIteration
             self._woken = self._loop.create_future()
             await self._woken
+
+    def agreed(self, extension: Extension) -> Any:
+        """What the server will tell of an extension, as the type that it names as `agreed`."""
+        names: tuple[str, ...] = extension.agreed.__struct_fields__
+        fields = ((name, getattr(self.honoured, name, None)) for name in names)
+        return extension.agreed(**{name: value for name, value in fields if value is not None})
 
     # --- what the session calls ---
 
@@ -201,7 +216,7 @@ class Watch:
 
     async def _wait_for_end(self) -> None:
         try:
-            await self._session.listen(self._wanted, self._opened)
+            await self._session.listen(self._wanted, self._opened, self._also)
         except McpGenError as error:
             self._finish(error)
         else:

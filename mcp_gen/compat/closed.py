@@ -17,6 +17,7 @@ from mcp_gen.core.closed import Violation, differences, violations
 from mcp_wire import encode
 
 if TYPE_CHECKING:
+    from mcp_gen.core.extensions import Extensions
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
@@ -32,10 +33,16 @@ _ERROR = {"code", "message", "data"}
 
 
 class FrameChecker:
-    """Checks the frames of one conversation, in the order in which they were sent."""
+    """Checks the frames of one conversation, in the order in which they were sent.
 
-    def __init__(self, profile: Profile) -> None:
+    `extensions` are those that both sides may make use of.
+    """
+
+    def __init__(self, profile: Profile, extensions: Extensions | None = None) -> None:
         self._profile = profile
+        self._methods = dict(profile.methods)
+        if extensions:
+            self._methods |= extensions.rows(profile)
         self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
         """The requests that are open; None for one whose method the revision lacks."""
 
@@ -71,7 +78,7 @@ class FrameChecker:
 
     def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
         name = frame["method"]
-        method = self._profile.methods.get(name) if isinstance(name, str) else None
+        method = self._methods.get(name) if isinstance(name, str) else None
         if "id" in frame:
             yield from self._opens(frame["id"], method, sender, path)
         if method is None:

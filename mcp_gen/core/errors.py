@@ -117,17 +117,19 @@ class McpError(McpGenError):
 class MissingCapability(McpError):
     """The client has not declared what the request needs: it was not asked.
 
-    `capability` is a path such as `sampling.tools`. The error's data names it under
-    `requiredCapabilities`, in the shape of ClientCapabilities; `code` is the revision's own where
-    it has one, and that of an invalid request elsewhere.
+    `capability` is a path such as `sampling.tools`; `path` has its steps, where they hold dots. The
+    error's data names it under `requiredCapabilities`, in the shape of ClientCapabilities; `code`
+    is the revision's own where it has one, and that of an invalid request elsewhere.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
-    def __init__(self, capability: str, code: int = InvalidRequest.code) -> None:
+    def __init__(
+        self, capability: str, code: int = InvalidRequest.code, path: Sequence[str] = ()
+    ) -> None:
         required: dict[str, Any] = {}
-        for name in reversed(capability.split(".")):
+        for name in reversed(path or capability.split(".")):
             required = {name: required}
         super().__init__(
             code,

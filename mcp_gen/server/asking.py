@@ -62,7 +62,13 @@ Answer: TypeAlias = Accepted[T] | Declined | Cancelled
 
 
 async def elicit(
-    ctx: Context, message: str, form: type[T], *, key: str | None, timeout_s: float | None
+    ctx: Context,
+    message: str,
+    form: type[T],
+    *,
+    key: str | None,
+    timeout_s: float | None,
+    task: bool = False,
 ) -> Answer[T]:
     """See `Context.elicit`."""
     fields = form_of(form)
@@ -71,7 +77,8 @@ async def elicit(
     def read(result: latest.ElicitResult) -> Answer[T]:
         return _answer(result, fields.read)
 
-    return await _ask(ctx, Question("elicit", params), key, read, timeout_s)
+    question = Question("elicit", params, as_task=task)
+    return await _ask(ctx, question, key, read, timeout_s)
 
 
 async def elicit_url(
@@ -100,6 +107,7 @@ async def sample(
     max_tokens: int,
     key: str | None,
     timeout_s: float | None,
+    task: bool = False,
     **params: Any,
 ) -> latest.CreateMessageResult:
     """See `Context.sample`."""
@@ -111,7 +119,8 @@ async def sample(
     def read(result: latest.CreateMessageResult) -> latest.CreateMessageResult:
         return result
 
-    return await _ask(ctx, Question("create_message", asked), key, read, timeout_s)
+    question = Question("create_message", asked, as_task=task)
+    return await _ask(ctx, question, key, read, timeout_s)
 
 
 async def list_roots(

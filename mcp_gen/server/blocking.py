@@ -139,10 +139,16 @@ class BlockingContext:
         return worker.wait(call)
 
     def elicit(
-        self, message: str, form: type[T], *, key: str | None = None, timeout_s: float | None = None
+        self,
+        message: str,
+        form: type[T],
+        *,
+        key: str | None = None,
+        timeout_s: float | None = None,
+        task: bool = False,
     ) -> Answer[T]:
         """See `Context.elicit`."""
-        return self._wait(self._ctx.elicit(message, form, key=key, timeout_s=timeout_s))
+        return self._wait(self._ctx.elicit(message, form, key=key, timeout_s=timeout_s, task=task))
 
     def elicit_url(
         self,

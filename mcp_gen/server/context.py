@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
 
+from mcp_gen.core.extensions import CLIENT, declared, missing
 from mcp_gen.server.rounds import earlier_rounds, rounds_of
 from mcp_gen.session.peer import client_at
 from mcp_gen.session.together import together
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from mcp_gen.server.blocking import BlockingContext, Worker
     from mcp_gen.server.rounds import Rounds
     from mcp_gen.server.server import Server
+    from mcp_gen.server.tasks.box import TaskBox
+    from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.session.lifecycle import Caller
-    from mcp_gen.session.peer import Session
+    from mcp_gen.session.peer import Session, SessionClient
     from mcp_wire import latest
-    from mcp_wire.callers import ClientCaller
+    from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile
 
 __all__ = ["Context"]
@@ -55,6 +58,10 @@ class Context(Struct, eq=False):
     """What was reported last: progress only goes up."""
     reports: Allowance | None = None
     """How many reports may still be sent, once there has been one."""
+    task: RunningTask | None = None
+    """The task that the handler runs as; None where the request is answered with its result."""
+    task_box: TaskBox | None = None
+    """Who keeps its tasks, where the server is mounted in another one."""
 
     # --- the request ---
 
@@ -92,7 +99,7 @@ class Context(Struct, eq=False):
         return cast("Mapping[str, str] | None", self.caller.headers)
 
     @property
-    def client(self) -> ClientCaller:
+    def client(self) -> SessionClient:
         """The client, asked and told as a part of this request.
 
         Raises:
@@ -105,6 +112,29 @@ class Context(Struct, eq=False):
     def lifespan(self) -> Any:
         """What the server's lifespan gave; None without one."""
         return self.server.lifespan_value
+
+    # --- extensions ---
+
+    def declares(self, extension: Extension) -> dict[str, Any] | None:
+        """The settings with which the client declared an extension; None if it did not.
+
+        They may be empty. Where the revision does not carry the extension, nobody can.
+        """
+        return declared(extension, self.caller.capabilities, self.profile, CLIENT)
+
+    def require(self, extension: Extension) -> dict[str, Any]:
+        """The same where the request makes no sense without it.
+
+        Raises:
+            MissingCapability: the client has not declared it.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
+        """
+        settings = self.declares(extension)
+        if settings is None:
+            raise missing(extension, self.profile)
+        return settings
 
     # --- telling the client ---
 
@@ -152,7 +182,13 @@ class Context(Struct, eq=False):
     # --- asking the client: one body for every revision ---
 
     async def elicit(
-        self, message: str, form: type[T], *, key: str | None = None, timeout_s: float | None = None
+        self,
+        message: str,
+        form: type[T],
+        *,
+        key: str | None = None,
+        timeout_s: float | None = None,
+        task: bool = False,
     ) -> Answer[T]:
         """Ask the user to fill in a form: a dataclass, a Struct or a TypedDict of plain fields.
 
@@ -169,6 +205,9 @@ class Context(Struct, eq=False):
         not given; `math.inf` waits for ever. An answer that does not fit the form is InvalidParams
         there. Where it comes with the next request, it is asked for again.
 
+        With `task` a client that has declared so may take the question as a task of its own: it is
+        looked at until it is over, and cancelled if nobody waits any more.
+
         Raises:
             MissingCapability: the client has not declared that it can ask its user.
             UsageError: not in a tool, prompt or resource; a form that JSON cannot carry flat.
@@ -180,7 +219,7 @@ class Context(Struct, eq=False):
         """
         from mcp_gen.server.asking import elicit
 
-        return await elicit(self, message, form, key=key, timeout_s=timeout_s)
+        return await elicit(self, message, form, key=key, timeout_s=timeout_s, task=task)
 
     async def elicit_url(
         self,
@@ -231,6 +270,7 @@ class Context(Struct, eq=False):
         include_context: Literal["none", "thisServer", "allServers"] | None = None,
         key: str | None = None,
         timeout_s: float | None = None,
+        task: bool = False,
     ) -> latest.CreateMessageResult:
         """Ask the client's model to go on with a conversation; see `elicit` for how and errors.
 
@@ -248,6 +288,7 @@ class Context(Struct, eq=False):
             max_tokens=max_tokens,
             key=key,
             timeout_s=timeout_s,
+            task=task,
             system_prompt=system_prompt,
             model_preferences=model_preferences,
             temperature=temperature,

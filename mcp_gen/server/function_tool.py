@@ -10,7 +10,7 @@ from msgspec import Raw
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.docstrings import described
 from mcp_gen.server.jsonable import Reader
-from mcp_gen.server.offered_tool import OfferedTool, check_icons, plain_arguments
+from mcp_gen.server.offered_tool import OfferedTool, TaskSupport, check_icons, plain_arguments
 from mcp_gen.server.outputs import output_of_hint, output_of_schema
 from mcp_gen.server.returned import promised
 from mcp_gen.server.signature import Signature
@@ -44,10 +44,11 @@ class FunctionTool(OfferedTool):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> None:
         self.signature = Signature(function)
         name = self.signature.name if name is None else name
-        super().__init__(name, timeout_s=timeout_s, run_in_thread=run_in_thread)
+        super().__init__(name, timeout_s=timeout_s, run_in_thread=run_in_thread, task=task)
         check_icons(f"tool {name}", icons)
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")

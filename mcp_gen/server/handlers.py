@@ -12,6 +12,7 @@ from mcp_gen.server.logs import LogHandlers
 from mcp_gen.server.news import NewsHandlers
 from mcp_gen.server.prompts import PromptHandlers
 from mcp_gen.server.resources import ResourceHandlers
+from mcp_gen.server.tasks.handlers import TaskHandlers
 from mcp_gen.server.tools import ToolHandlers
 from mcp_wire import latest
 
@@ -24,7 +25,13 @@ __all__ = ["Handlers"]
 
 
 class Handlers(
-    ToolHandlers, ResourceHandlers, PromptHandlers, CompletionHandlers, LogHandlers, NewsHandlers
+    ToolHandlers,
+    ResourceHandlers,
+    PromptHandlers,
+    CompletionHandlers,
+    LogHandlers,
+    NewsHandlers,
+    TaskHandlers,
 ):
     """Everything a client may ask for."""
 
@@ -42,7 +49,7 @@ class Handlers(
         ctx.caller.agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
-            capabilities=project(self.server.capabilities(), profile.revision).value,
+            capabilities=self.server.capabilities_at(profile),
             server_info=project(self.server.info, profile.revision).value,
             instructions=self.server.instructions,
         )
@@ -56,7 +63,7 @@ class Handlers(
         """server/discover"""
         return latest.DiscoverResult(
             supported_versions=list(self.server.kernel.per_request),
-            capabilities=self.server.capabilities(),
+            capabilities=self.server.capabilities(ctx.profile),
             instructions=self.server.instructions,
             **self.server.hints.of("discover").fields(),
         )

@@ -38,7 +38,8 @@ class Listing(Generic[T]):
     """One kind of thing that a server offers, as its clients get to see it.
 
     `result` and `field` are the list's type and the field in it; `describe` gives the newest wire
-    type of an item. Where neither filters nor sessions make a difference, a page is encoded once
+    type of an item, and `finish(item, described, revision)` adds what only that revision has a
+    place for. Where neither filters nor sessions make a difference, a page is encoded once
     per revision.
     """
 
@@ -51,6 +52,7 @@ class Listing(Generic[T]):
         describe: Callable[[T], Wire],
         changed: Callable[[], None],
         hints: Hints,
+        finish: Callable[[T, Any, str], Any] | None = None,
     ) -> None:
         self.kind = kind
         self.items: Registry[T] = Registry(kind, self._on_change)
@@ -64,6 +66,7 @@ class Listing(Generic[T]):
         """The newest wire type of an item."""
         self._own = object()
         """Under what a session keeps its own items of this list: another server has others."""
+        self._finish = finish
         self._changed = changed
         self.pages: dict[tuple[str, int], Encoded] = {}
         """Pages as they are sent, by revision and by how many items are before them."""
@@ -162,7 +165,7 @@ class Listing(Generic[T]):
 
     def _page(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Any:
         shown = self._shown(ctx, entries, behind)
-        return self.result(ctx, shown, self._at, private=bool(self.filters))
+        return self.result(ctx, shown, self.at, private=bool(self.filters))
 
     def result(
         self,
@@ -208,10 +211,13 @@ class Listing(Generic[T]):
             return iter(entries)
         return (entry for entry in entries if self._passes(ctx, entry.item))
 
-    def _at(self, revision: str, entry: Entry[T]) -> Any:
+    def at(self, revision: str, entry: Entry[T]) -> Any:
         made = entry.forms.get(revision)
         if made is None:
-            made = entry.forms[revision] = project(self.describe(entry.item), revision).value
+            made = project(self.describe(entry.item), revision).value
+            if self._finish is not None:
+                made = self._finish(entry.item, made, revision)
+            entry.forms[revision] = made
         return made
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
+from mcp_gen.core.project import project
 from mcp_gen.server.capabilities import require_for, require_url
 from mcp_gen.server.questions import check_page
 from mcp_gen.server.rounds import Question, Rounds, questions_of
@@ -83,13 +85,37 @@ class LiveRounds(Rounds):
             fields = {name: getattr(params, name) for name in names}
         if timeout_s is None and question.role != "list_roots":
             timeout_s = ANSWER_TIMEOUT_S
-        call = getattr(SessionClient(ctx.profile, asking), question.role)
-        sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
+        if question.as_task:
+            sent = self._as_task(question, fields, timeout_s)
+        else:
+            client = SessionClient(ctx.profile, asking, ctx.server.kernel.extensions)
+            call = getattr(client, question.role)
+            sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._sent.add(sent)
         try:
             return await sent
         finally:
             self._sent.discard(sent)
+
+    def _as_task(
+        self, question: Question, fields: dict[str, Any], timeout_s: float | None
+    ) -> asyncio.Task[Any]:
+        """Send a question that may be answered as a task, if the client does that."""
+        # Imported here: few servers ask so.
+        from mcp_gen.server.tasks.asked import ask_as_task, takes_tasks
+
+        async def ask(client: SessionClient, more: dict[str, Any], timeout_s: float | None) -> Any:
+            given = {**fields, **more}
+            if "params" in fields:
+                params = project(fields["params"], self.ctx.revision).value
+                given = {"params": replace(params, **more)}
+            return await getattr(client, question.role)(**given, timeout_s=timeout_s)
+
+        if not takes_tasks(self.ctx, question):
+            plain = question._replace(as_task=False)
+            return asyncio.create_task(self._send(plain, timeout_s))
+        limit_s = ANSWER_TIMEOUT_S if timeout_s is None else timeout_s
+        return asyncio.create_task(ask_as_task(self.ctx, question, ask, limit_s))
 
     def _page(self, page: UrlElicitation) -> Any:
         """A page in the type of the request's revision, under an id that the session knows."""

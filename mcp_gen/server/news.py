@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from msgspec import UNSET
@@ -18,6 +19,7 @@ from mcp_gen.server.topics import (
     PROMPTS,
     RESOURCES,
     TOOLS,
+    Also,
     Topic,
     is_watched,
     send,
@@ -34,10 +36,13 @@ if TYPE_CHECKING:
     from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
     from mcp_wire import common
+    from mcp_wire.extension import Extension
+    from mcp_wire.method import Method
 
-__all__ = ["Above", "News", "NewsHandlers"]
+__all__ = ["Above", "Listening", "News", "NewsHandlers"]
 
 _log = logging.getLogger("mcp_gen.server")
+P = TypeVar("P")
 Loop: TypeAlias = asyncio.AbstractEventLoop
 _Changes: TypeAlias = "dict[tuple[Topic, Session | None], None]"
 """What has changed, in order and each once; for one session, or for all who want to know."""
@@ -108,6 +113,42 @@ class News:
     ) -> Awaitable[common.SubscriptionsListenResult]:
         """What a request to listen is answered with, when it ends."""
         return self._listeners.listen(ctx, params)
+
+    def listeners(self, **hearing: Any) -> Listening:
+        """Those who listen to something of an extension, to be told what it has for them.
+
+            await ToClient(server.notify.listeners(task_ids="1")).notify_task_status(params)
+
+        `hearing` is one field that the extension adds to what clients ask to hear of, and what must
+        be under it, or among what is.
+        """
+        ((field, value),) = hearing.items()
+        return Listening(self, Also(field, value))
+
+    def tell_also(self, topic: Also, method: Method[Any, None], params: Any) -> None:
+        """Send a notification to those who listen to a topic of an extension; on any thread."""
+        here = _running_loop()
+        for loop in list(self._kernel.loops):
+            soon = loop.call_soon if loop is here else loop.call_soon_threadsafe
+            with contextlib.suppress(RuntimeError):  # it is closed
+                soon(self._listeners.tell_also, topic, method, params, loop)
+
+    def has_listeners(self, topic: Also) -> bool:
+        """Whether anybody listens to a topic of an extension: else nothing need be made for it."""
+        return self._listeners.has(topic)
+
+    def tell_first(
+        self, field: str, what: Callable[[Any], Awaitable[tuple[Method[Any, None], Any] | None]]
+    ) -> None:
+        """Let `what(value)` say what there is to be told at once to who begins to listen.
+
+        `value` is what stands under a field that an extension adds to what clients ask to hear of.
+        """
+        self._listeners.first[field] = what
+
+    def agree(self, extension: Extension, how: Callable[[Context, Any], Awaitable[Any]]) -> None:
+        """Let `how(ctx, wanted)` decide what of an extension's part of a filter is granted."""
+        self._listeners.agreements[extension] = how
 
     # --- one burst of changes, one message ---
 
@@ -205,6 +246,22 @@ class News:
         self._listeners.end(outlet)
         for task in list(self._busy.get(outlet, ())):
             task.cancel()
+
+
+class Listening:
+    """Those who listen to something of an extension; for `ToClient` of its package."""
+
+    def __init__(self, news: News, topic: Also) -> None:
+        self._news = news
+        self._topic = topic
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send them a notification; it goes out with the next turn of the event loop."""
+        self.tell(method, params)
+
+    def tell(self, method: Method[P, None], params: P) -> None:
+        """The same for who cannot wait; any thread may call it."""
+        self._news.tell_also(self._topic, method, params)
 
 
 def _running_loop() -> Loop | None:

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from mcp_gen.server.outputs import Output
     from mcp_wire import latest
 
-__all__ = ["OfferedTool", "check_icons", "is_tool_name", "plain_arguments"]
+__all__ = ["OfferedTool", "TaskSupport", "check_icons", "is_tool_name", "plain_arguments"]
 
 T = TypeVar("T")
+TaskSupport: TypeAlias = Literal["optional", "required"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
@@ -41,7 +42,12 @@ class OfferedTool(ABC):
     output: Output
 
     def __init__(
-        self, name: str, *, timeout_s: float | None = None, run_in_thread: bool | None = None
+        self,
+        name: str,
+        *,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> None:
         if not is_tool_name(name):
             raise UsageError(
@@ -50,7 +56,11 @@ class OfferedTool(ABC):
             )
         if timeout_s is not None and not timeout_s > 0:
             raise UsageError(f"tool {name}: timeout_s={timeout_s}: expected seconds, more than 0")
+        if task not in (None, "optional", "required"):
+            raise UsageError(f'tool {name}: task={task!r}: expected "optional", "required" or None')
         self.name = name
+        self.task: TaskSupport | None = task
+        """Whether it may run, or only runs, as a task; None: it never does."""
         self.timeout_s = timeout_s
         self.run_in_thread = run_in_thread
 

@@ -20,6 +20,7 @@ from mcp_gen.server.tool_results import (
     is_block,
     is_result,
     of_revision,
+    stands_for_result,
     to_json,
 )
 from mcp_wire import UNSET, latest
@@ -87,7 +88,8 @@ class _DataOutput(Output):
         content: Sequence[Any] | None = None
         if value.__class__ not in _PLAIN:
             if is_result(value):
-                self._check_result(value)
+                if not stands_for_result(type(value)):
+                    self._check_result(value)
                 return value
             if isinstance(value, Structured):
                 content, value = value.content, cast("Any", value).data
@@ -107,7 +109,7 @@ class _DataOutput(Output):
 
     def _check_result(self, result: Any) -> None:
         """A result that the tool made itself holds what was promised, or says that it failed."""
-        if isinstance(result, latest.InputRequiredResult) or result.is_error:
+        if result.is_error:
             return
         if getattr(result, "structured_content", None) in (None, UNSET):
             raise self._broken() from ValueError("it has no structured content")

@@ -59,13 +59,21 @@ class PerConnection(ServesSockets):
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport, until it hangs up; see `Server.serve`."""
-        await self.make().serve(transport)
+        server = self.make()
+        try:
+            await server.serve(transport)
+        finally:
+            await server.end_tasks()
 
     @asynccontextmanager
     async def connect(self, transport: Duplex) -> AsyncGenerator[ServerSession[Context]]:
         """Serve one client over a transport while this lasts; see `Server.connect`."""
-        async with self.make().connect(transport) as session:
-            yield session
+        server = self.make()
+        try:
+            async with server.connect(transport) as session:
+                yield session
+        finally:
+            await server.end_tasks()
 
     def asgi(self, path: str = "/mcp", **options: Any) -> AsgiApp:
         """An ASGI app with a server for each session; `options` are those of `Server.asgi`.

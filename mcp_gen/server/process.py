@@ -59,6 +59,7 @@ class _Process:
         gc.freeze()
         try:
             await self._server.serve(StdioTransport(max_message_bytes=limit))
+            await self._server.end_tasks()
         finally:
             # From here on SIGTERM is meant for a process that does not end: it is not held back.
             self._task = None

@@ -13,7 +13,7 @@ import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.project import project
 from mcp_gen.server.blocking import call_in_thread
-from mcp_gen.server.offered_tool import OfferedTool, check_icons, plain_arguments
+from mcp_gen.server.offered_tool import OfferedTool, TaskSupport, check_icons, plain_arguments
 from mcp_gen.server.outputs import Output, output_of_schema
 from mcp_gen.server.raw_schema import RawSchema
 from mcp_wire import latest
@@ -37,9 +37,11 @@ class RawTool(OfferedTool):
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> None:
+        task = task or _said_support(tool)
         tool = project(tool, mcp_wire.LATEST).value
-        super().__init__(tool.name, timeout_s=timeout_s, run_in_thread=run_in_thread)
+        super().__init__(tool.name, timeout_s=timeout_s, run_in_thread=run_in_thread, task=task)
         check_icons(f"tool {tool.name}", tool.icons)
         self._tool = tool
         self._handler = handler
@@ -84,6 +86,13 @@ def input_schema_of(name: str, schema: Any) -> RawSchema:
     if made.schema.get("type") != "object":
         raise UsageError(f'tool {name}: input schema: expected `"type": "object"` at its root')
     return made
+
+
+def _said_support(tool: Any) -> TaskSupport | None:
+    """What a description says of tasks, at the revision that has a place for it."""
+    execution: Any = getattr(tool, "execution", None)
+    support: Any = getattr(execution, "task_support", None)
+    return None if support == "forbidden" else support
 
 
 def _checked(name: str, handler: Any) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.rounds import Handler
 
-__all__ = ["CLEANUP_S", "ReplayedRounds"]
+__all__ = ["CLEANUP_S", "REQUESTS", "ReplayedRounds", "result_of"]
 
 T = TypeVar("T")
 
@@ -43,11 +43,12 @@ _TURNS = 8
 _LATE = 8
 """How often a handler that will not end is let off at once, before it has to wait."""
 
-_REQUESTS: Mapping[Role, Any] = {
+REQUESTS: Mapping[Role, Any] = {
     "elicit": latest.ElicitRequest,
     "create_message": latest.CreateMessageRequest,
     "list_roots": latest.ListRootsRequest,
 }
+"""What stands for a question where it is no request of its own."""
 
 
 class ReplayedRounds(Rounds):
@@ -109,7 +110,7 @@ class ReplayedRounds(Rounds):
         key = self.claim(question, key)
         if key in self._answers:
             try:
-                return read(_result(question.role, self._answers[key]))
+                return read(result_of(question.role, self._answers[key]))
             except (InvalidParams, msgspec.ValidationError):
                 # No answer to this question: it is asked again.
                 del self._answers[key]
@@ -200,7 +201,7 @@ class ReplayedRounds(Rounds):
 
     def _required(self) -> latest.InputRequiredResult:
         asked = {
-            key: _REQUESTS[question.role](params=question.params)
+            key: REQUESTS[question.role](params=question.params)
             for key, question in self._open.items()
         }
         responses = None
@@ -264,14 +265,15 @@ def _binding(ctx: Context, params: Any) -> bytes:
     return hashlib.sha256(msgspec.json.encode(what, order="sorted")).digest()
 
 
-def _result(role: Role, given: Raw) -> Any:
+def result_of(role: Role, given: Raw) -> Any:
+    """What the client sent as the answer to a question; ValidationError if it is none."""
     method: Any = getattr(mcp_wire.profile(mcp_wire.LATEST), role)
     return method.decode_result(given)
 
 
 def _refused(given: Raw) -> bool:
     try:
-        return bool(_result("elicit", given).action != "accept")
+        return bool(result_of("elicit", given).action != "accept")
     except msgspec.ValidationError:
         return False
 

@@ -22,6 +22,8 @@ async def report_progress(
     # A handler that does nothing but report would let nobody else have a turn, its cancellation
     # neither: not even where nothing is sent.
     await asyncio.sleep(0)
+    if message is not None and ctx.task is not None and ctx.task.tells_progress:
+        await ctx.task.report(message)
     profile = ctx.profile
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
     if token.__class__ not in (str, int) or profile.progress is None:

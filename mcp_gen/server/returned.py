@@ -20,7 +20,8 @@ from typing import (
 from mcp_gen.server.callee import NO_DEFAULT
 from mcp_gen.server.content import Structured
 from mcp_gen.server.jsonable import bare
-from mcp_wire import UnknownContent, Wire, latest
+from mcp_gen.server.tool_results import stands_for_result
+from mcp_wire import UnknownContent, Wire
 
 __all__ = ["classes_of", "promised"]
 
@@ -43,8 +44,8 @@ def promised(returns: Any) -> Any:
     if get_origin(bare(returns)) in (Awaitable, Coroutine):
         returns = get_args(bare(returns))[-1]
     if get_origin(returns) in (Union, UnionType):
-        # Not a result but a question: what follows the answer is what is promised.
-        arms = [arm for arm in get_args(returns) if not _is_question(arm)]
+        # Not a result but a question, or a task: what follows it is what is promised.
+        arms = [arm for arm in get_args(returns) if not _comes_first(arm)]
         returns = Union[tuple(arms)] if arms else None  # noqa: UP007
     if get_origin(returns) is Structured:
         return get_args(returns)[0]
@@ -72,10 +73,8 @@ def _has_wire(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, (Wire, UnknownContent))
 
 
-def _is_question(hint: Any) -> bool:
-    # Of any revision that has it.
-    name = latest.InputRequiredResult.__name__
-    return isinstance(hint, type) and issubclass(hint, Wire) and hint.__name__ == name
+def _comes_first(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Wire) and stands_for_result(hint)
 
 
 def classes_of(hint: Any) -> frozenset[type] | None:

@@ -52,6 +52,8 @@ class Question(NamedTuple):
     params: Any = None
     elicitation_id: str | None = None
     """The id of a page, where the revision has ids for them."""
+    as_task: bool = False
+    """Whether the client may answer it as a task of its own."""
 
 
 class Rounds(ABC):

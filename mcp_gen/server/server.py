@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.extensions import SERVER, Given
+from mcp_gen.core.project import project
 from mcp_gen.core.revisions import select
 from mcp_gen.server.completions import Completions, OffersCompletions
 from mcp_gen.server.context import Context
 from mcp_gen.server.custom import OffersMethods
+from mcp_gen.server.extensions import OffersExtensions
 from mcp_gen.server.handlers import Handlers
 from mcp_gen.server.hints import CacheHints, Hints
 from mcp_gen.server.lifespan import Lifespan, MakeLifespan
@@ -32,10 +35,15 @@ from mcp_gen.session.limits import Limits
 from mcp_gen.session.server import ServerSession
 from mcp_wire import latest
 from mcp_wire.hooks import ServerHooks
+from mcp_wire.profile import Profile
+
+if TYPE_CHECKING:
+    from mcp_gen.server.tasks.box import TaskBox
+    from mcp_gen.server.tasks.options import Tasks
 
 __all__ = ["Feature", "Server"]
 
-Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tools"]
+Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tasks", "tools"]
 
 
 _LOGGING: tuple[Feature] = ("logging",)
@@ -48,6 +56,7 @@ class Server(
     OffersCompletions,
     OffersLists,
     OffersMethods,
+    OffersExtensions,
     OffersMiddleware,
     OffersMounts,
     Serves,
@@ -62,6 +71,9 @@ class Server(
     `cache` tells clients how long they may keep what they got.
 
     `experimental` is declared as it is, by name: what a program offers beside the protocol.
+    `extensions` are those that have no requests to be answered, or whose requests are answered
+    elsewhere: each is the EXTENSION of a generated package, or that and its settings. For others
+    see `add_extension`.
 
     `lifespan(server)` is an async context manager, entered once before the first client is served
     and left after the last; what it gives is `ctx.lifespan`.
@@ -79,6 +91,8 @@ class Server(
     at most. The first of `state_keys` protects it, each of them recognises it: several processes
     that serve one client need the same. Without them there is a random key for this process.
     `max_rounds` is how often a request may come with answers before it fails.
+
+    `tasks` says for how long tasks are kept, how many, and where.
     """
 
     def __init__(
@@ -96,6 +110,7 @@ class Server(
         page_size: int | None = None,
         cache: CacheHints = CacheHints(),  # noqa: B008
         experimental: Mapping[str, dict[str, Any]] | None = None,
+        extensions: Iterable[Given] = (),
         lifespan: MakeLifespan | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
@@ -106,6 +121,7 @@ class Server(
         state_keys: Sequence[str | bytes] = (),
         state_ttl_s: float = 600.0,
         max_rounds: int = 32,
+        tasks: Tasks | None = None,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -157,9 +173,19 @@ class Server(
             self._changes("resources", self.notify.resource_list_changed), hints
         )
         self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), hints)
+        self.tasks: TaskBox | None = None
+        """The tasks, once there is a tool that runs as one."""
+        self._task_options = tasks
+        self.tools.takes_tasks = self.take_tasks
+        if "tasks" in offers:
+            self.take_tasks()
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
         self._set_page_size(page_size)
+        self.tools.arms = self.kernel.extensions.arms
+        for given in extensions:
+            one, settings = given if isinstance(given, tuple) else (given, None)
+            self.add_extension(one, settings=settings)
 
     def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
         """What is called when something of a feature has been added or removed."""
@@ -172,6 +198,22 @@ class Server(
                 tell()
 
         return changed
+
+    def take_tasks(self) -> None:
+        """Keep tasks from now on; the first tool that runs as one does this by itself."""
+        if self.tasks is not None:
+            return
+        # Imported here: most servers have none.
+        from mcp_gen.server.tasks.box import TaskBox
+        from mcp_gen.server.tasks.core import CAPABILITIES
+        from mcp_gen.server.tasks.extension import ExtensionHandlers
+        from mcp_gen.server.tasks.options import Tasks
+        from mcp_wire.extensions.tasks import EXTENSION
+
+        self.tasks = TaskBox(self, self._task_options or Tasks())
+        self._declared |= CAPABILITIES
+        self.add_extension(EXTENSION, ExtensionHandlers(self.tasks))
+        self.declares_more()
 
     def _rewrapped(self) -> None:
         """A hook or a middleware has been added."""
@@ -193,11 +235,16 @@ class Server(
         """Decorators that add hooks: `@server.hooks.before_call_tool`, and so on."""
         return self.kernel.hooks
 
-    def capabilities(self) -> latest.ServerCapabilities:
-        """What the server declares."""
+    def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
+        """What the server declares; with a `profile` also of extensions, as its revision has it."""
         on = self.features()
+        extensions, experimental = dict[str, Any](), dict(self.experimental or {})
+        if profile is not None and self.kernel.extensions:
+            extensions, more = self.kernel.extensions.capabilities(SERVER, profile)
+            experimental |= more
         return latest.ServerCapabilities(
-            experimental=dict(self.experimental) if self.experimental else None,
+            experimental=experimental or None,
+            extensions=extensions or None,
             completions={} if "completions" in on else None,
             logging={} if "logging" in on else None,
             prompts=latest.PromptsCapability(list_changed=True) if "prompts" in on else None,
@@ -206,6 +253,15 @@ class Server(
             else None,
             tools=latest.ToolsCapability(list_changed=True) if "tools" in on else None,
         )
+
+    def capabilities_at(self, profile: Profile) -> Any:
+        """What the server declares at a revision, in its types."""
+        declared = project(self.capabilities(profile), profile.revision).value
+        if self.tasks is None or profile.tasks != "core":
+            return declared
+        from mcp_gen.server.tasks.core import with_capability
+
+        return with_capability(declared, profile)
 
     def _offered(self) -> frozenset[str]:
         on = self.features()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.lifespan import Lifespan
     from mcp_gen.server.mounts.mount import Mount
+    from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tools import ToolBox
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.peer import Session
@@ -37,6 +38,7 @@ class Serves(ServesSockets):
     _needs: int
     """How many need what the server sets up."""
     _is_kept: bool
+    tasks: TaskBox | None
     _served: dict[ServerSession[Context], asyncio.Event]
     """The connections that are being served, and what is set when each has ended."""
     _apps: list[AsgiApp]
@@ -274,8 +276,17 @@ class Serves(ServesSockets):
         self._apps.append(app)
         return app
 
+    async def end_tasks(self) -> None:
+        """End the tasks that run: a server that is served no more is not to go on with them.
+
+        `run`, the end of an ASGI app and `aclose` see to it; `serve` and `connect` do not, because
+        a client may come back on another connection.
+        """
+        if self.tasks is not None:
+            await self.tasks.aclose()
+
     async def aclose(self) -> None:
-        """End every session, and leave the lifespan: what is in flight gets a moment.
+        """End every session and task, and leave the lifespan: what is in flight gets a moment.
 
         Only needed where the server is served by something that does not tell of its end, such as
         an ASGI app that is mounted where no lifespan events come.
@@ -286,4 +297,5 @@ class Serves(ServesSockets):
         self.end_sessions()
         for ended in served:
             await ended.wait()
+        await self.end_tasks()
         await self.let_go()

@@ -11,11 +11,21 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_wire import UnknownContent, Wire, latest
+from mcp_wire.base import DEFAULT_TAGS
 
 if TYPE_CHECKING:
     from mcp_wire import common
 
-__all__ = ["as_block", "as_text", "failed", "is_block", "is_result", "of_revision", "to_json"]
+__all__ = [
+    "as_block",
+    "as_text",
+    "failed",
+    "is_block",
+    "is_result",
+    "of_revision",
+    "stands_for_result",
+    "to_json",
+]
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 _RESULTS = frozenset({latest.CallToolResult.__name__, latest.InputRequiredResult.__name__})
@@ -35,8 +45,23 @@ def is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
 
 
 def is_result(value: Any) -> TypeGuard[common.CallToolResult]:
-    """A result of any revision, or a question instead of one: the tool has made its own."""
-    return isinstance(value, Wire) and type(value).__name__ in _RESULTS
+    """A result of any revision, or what may stand in its place: the tool has made its own."""
+    return isinstance(value, Wire) and (
+        type(value).__name__ in _RESULTS or stands_for_result(type(value))
+    )
+
+
+def stands_for_result(kind: type[Any]) -> bool:
+    """Whether values of a wire type answer a request without being its result: a question, a task.
+
+    They say so with another `resultType`.
+    """
+    config: Any = getattr(kind, "__struct_config__", None)
+    return (
+        config is not None
+        and config.tag_field in DEFAULT_TAGS
+        and config.tag != DEFAULT_TAGS[config.tag_field]
+    )
 
 
 def as_block(value: Any) -> latest.ContentBlock:

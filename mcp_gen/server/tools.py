@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 import msgspec
@@ -14,7 +14,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.core.groups import sentence, speaking
 from mcp_gen.server.function_tool import FunctionTool
 from mcp_gen.server.listing import Listing
-from mcp_gen.server.offered_tool import OfferedTool
+from mcp_gen.server.offered_tool import OfferedTool, TaskSupport
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tool_results import failed
 from mcp_gen.session.outlet import is_left
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.raw_tool import RawHandler
     from mcp_gen.server.server import Server
     from mcp_wire import common, latest
+    from mcp_wire.extension import Extension
 
 __all__ = ["OffersTools", "ToolBox", "ToolHandlers", "made_tool"]
 
@@ -46,11 +47,16 @@ class ToolBox:
             result="ListToolsResult",
             field="tools",
             describe=lambda tool: tool.tool,
+            finish=_with_support,
             changed=changed,
             hints=hints,
         )
         self.for_hooks = False
         """Whether hooks see the results: then these are of the newest types, at every revision."""
+        self.arms: Mapping[type[Any], Extension] = {}
+        """What calls may also be answered with, by extensions that clients must have declared."""
+        self.takes_tasks: Callable[[], None] | None = None
+        """Called with the first tool that runs as a task, before it is added."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 
@@ -78,6 +84,8 @@ class ToolBox:
         Raises:
             UsageError: there is one of that name.
         """
+        if tool.task is not None and self.takes_tasks is not None:
+            self.takes_tasks()
         self.listing.items.add(tool.name, tool)
 
     async def call(
@@ -100,6 +108,8 @@ class ToolBox:
             return _bad_arguments(ctx, tool, given, error)
         try:
             made = await tool.call(ctx, arguments)
+            if self.arms and made.__class__ in self.arms:
+                ctx.require(self.arms[made.__class__])
             for_hooks = self.for_hooks
             return tool.output.result(
                 made,
@@ -145,7 +155,10 @@ class ToolHandlers(ServerHandlers["Context"]):
     ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
         """tools/call"""
         # Not async itself: one coroutine less for every call to go through.
-        return in_rounds(ctx, params, self.server.tools.call)
+        server = self.server
+        if server.tasks is not None:
+            return (ctx.task_box or server.tasks).call(ctx, params)
+        return in_rounds(ctx, params, server.tools.call)
 
 
 class OffersTools:
@@ -171,6 +184,7 @@ class OffersTools:
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
@@ -192,6 +206,10 @@ class OffersTools:
         arguments and results are held to them. A call that takes longer than `timeout_s` seconds
         has failed; what runs in a thread goes on unheard. A function that is not async runs in a
         thread, unless `run_in_thread` is false: then it must not block.
+
+        With `task="optional"` a call may become a task, whose result is fetched later; with
+        `task="required"` it always does. Who decides is a fact of the revision; where it has no
+        tasks a call is answered with its result. In a task `ctx.task` tells of it.
 
         Raises:
             UsageError: a name that is taken or not allowed, a parameter without a type or with one
@@ -215,6 +233,7 @@ class OffersTools:
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> None: ...
 
     @overload
@@ -233,6 +252,7 @@ class OffersTools:
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
     ) -> None: ...
 
     def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
@@ -255,6 +275,16 @@ class OffersTools:
             UsageError: there is none of that name.
         """
         self.tools.listing.items.remove(name)
+
+
+def _with_support(tool: OfferedTool, described: Any, revision: str) -> Any:
+    """How clients see a tool of which they are to know that it runs as a task."""
+    profile = mcp_wire.profile(revision)
+    if tool.task is None or profile.tasks != "core":
+        return described
+    from mcp_gen.server.tasks.core import with_support
+
+    return with_support(described, tool.task, profile)
 
 
 def made_tool(tool: Any, handler: Any = None, /, **described: Any) -> OfferedTool:

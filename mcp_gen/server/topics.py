@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from msgspec import UNSET
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.outlet import Outlet
     from mcp_wire.method import Method
@@ -16,7 +20,10 @@ __all__ = [
     "PROMPTS",
     "RESOURCES",
     "TOOLS",
+    "Also",
     "Topic",
+    "also_of",
+    "fields_of",
     "is_watched",
     "send",
     "updated",
@@ -52,6 +59,28 @@ LISTS = (TOOLS, PROMPTS, RESOURCES)
 def updated(uri: str) -> Topic:
     """What one resource reads as."""
     return Topic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
+
+
+class Also(NamedTuple):
+    """Something that an extension lets clients hear of: a value under a field of their filter."""
+
+    field: str
+    value: Any
+
+
+def also_of(fields: Mapping[str, Any]) -> Iterator[Also]:
+    """The topics of what was agreed on: each item of a list is one."""
+    for field, value in fields.items():
+        values = cast("list[Any]", value if isinstance(value, list) else [value])
+        plain = (one for one in values if isinstance(one, str | int) and one is not False)
+        yield from (Also(field, one) for one in dict.fromkeys(plain))
+
+
+def fields_of(value: Any, kind: Any) -> dict[str, Any]:
+    """The fields of a kind that a value has something in."""
+    names: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
+    found = ((name, getattr(value, name, None)) for name in names)
+    return {name: one for name, one in found if one is not None and one is not UNSET}
 
 
 def is_watched(kernel: Kernel[Any], method: Method[Any, None]) -> bool:

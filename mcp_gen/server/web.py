@@ -6,7 +6,7 @@ import gc
 import logging
 import signal
 import threading
-from collections.abc import Callable, Collection, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -109,8 +109,16 @@ def asgi_app(
         principal=options.principal,
         beside=pair,
         start=server.keep,
-        stop=server.let_go,
+        stop=_end_of(server),
     )
+
+
+def _end_of(server: Serves) -> Callable[[], Awaitable[None]]:
+    async def end() -> None:
+        await server.end_tasks()
+        await server.let_go()
+
+    return end
 
 
 def url_at(host: str, port: int, path: str) -> str:

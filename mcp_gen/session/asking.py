@@ -13,7 +13,7 @@ from mcp_gen.core.project import project
 from mcp_gen.session.middleware import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_gen.session.middleware import Inner, Middleware
     from mcp_gen.session.outlet import Outlet
@@ -170,7 +170,8 @@ class Asking:
     """The peer of the generated calls: sends, and decodes what comes back.
 
     Around that are the hooks, and around these the middleware, which may answer itself. Results are
-    read with the types of `results_at`, which may be newer than what is spoken.
+    read with the types of `results_at`, which may be newer than what is spoken, or by `rows`, where
+    these have the method: they are of extensions.
     """
 
     def __init__(
@@ -182,9 +183,14 @@ class Asking:
         *,
         middleware: Sequence[Middleware] = (),
         peer: str = "server",
+        rows: Mapping[str, Method[Any, Any]] | None = None,
     ) -> None:
         self._outlet = outlet
-        self._read_as = results_at.methods
+        self._read_as = {**results_at.methods, **rows} if rows else results_at.methods
+        self._also: dict[str, frozenset[type[Any]]] = {
+            name: frozenset(row.results) for name, row in (rows or {}).items()
+        }
+        """What requests may be answered with that extensions have a part in."""
         self._outbound = outbound
         self._middleware = middleware
         self._peer = peer
@@ -254,8 +260,12 @@ class Asking:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidParams(f"{method.name}: the {self._peer}'s result: {error}") from None
         if reader.results and type(result) is not reader.results[0]:
-            self._other_kind(method, result)
+            self._check_kind(method, result)
         return result
+
+    def _check_kind(self, method: Method[Any, Any], result: Any) -> None:
+        if type(result) not in self._also.get(method.name, ()):
+            self._other_kind(method, result)
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
         """The result is not of the kind that answers the request.

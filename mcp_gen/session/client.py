@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.connection import Batch, Event, Noticed, Requested
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.extensions import Extensions
     from mcp_gen.core.transport import Duplex
     from mcp_gen.session.notices import Act
     from mcp_gen.session.outlet import Outlet
@@ -67,7 +68,9 @@ class ClientLink(Link):
     """Whether what a server asks comes in the context of the request that it is asked for."""
 
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
-        super().__init__(transport, Notices(hooks, _log), hooks.outbound)
+        self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
+        """What servers tell by extensions, and what these change of what others tell."""
+        super().__init__(transport, Notices(hooks, _log, custom=self._rows), hooks.outbound)
         self.hooks = hooks
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
@@ -106,18 +109,30 @@ class ClientLink(Link):
         principal: Hashable = getattr(self._transport, "principal", None)
         return principal
 
-    def agree(self, profile: Profile, routes: Callable[[], Mapping[str, Route[Any]]]) -> None:
+    def agree(
+        self,
+        profile: Profile,
+        routes: Callable[[], Mapping[str, Route[Any]]],
+        extensions: Extensions | None = None,
+    ) -> None:
         """Settle the revision, and what makes the routes of what the server may ask at it."""
+        rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
+        self._rows.clear()
+        self._rows.update({name: _always(row) for name, row in rows.items()})
         self._connection.profile = profile
         self._make_routes = routes
         self._routes = None
-        news = ((getattr(profile, place), partial(self._news, place)) for place in _NEWS)
+        news = (
+            (rows.get(method.name, method), partial(self._news, place))
+            for place in _NEWS
+            if (method := getattr(profile, place)) is not None
+        )
         # Where a server asks nothing, what it calls off is a request of ours that listens.
         live = profile.asks_client == "server_request"
         self._acts = (
             (profile.cancelled, self._cancel if live else partial(self._news, "cancelled")),
             (profile.progress, self._report),
-            *((method, act) for method, act in news if method is not None),
+            *news,
         )
 
     def attempt(self, profile: Profile) -> None:
@@ -274,7 +289,8 @@ class ClientLink(Link):
 
     def _look_over(self, name: str, params: Raw, profile: Profile) -> None:
         """Tell what a server may not send at the revision that is spoken."""
-        method = profile.methods.get(name)
+        row = self._rows.get(name)
+        method = profile.methods.get(name) if row is None else row(profile)
         if method is None or not method.from_server:
             self._odd(name, "$.method", f"not for a server to send at {profile.revision}")
         elif params:
@@ -356,6 +372,10 @@ class ClientLink(Link):
             # Details stay here: they may hold what no peer should see.
             _log.exception("%s failed", event.method)
             return internal_error(event.id)
+
+
+def _always(row: Method[Any, Any]) -> Callable[[Profile], Method[Any, None] | None]:
+    return lambda profile: row
 
 
 class _Listening:

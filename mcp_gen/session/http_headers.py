@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from mcp_gen.core.headers import Headers
     from mcp_wire.profile import Profile
 
-__all__ = ["REPEATED", "HeaderCheck", "about_what", "decoded_value", "encoded_value", "value_at"]
+__all__ = [
+    "REPEATED",
+    "HeaderCheck",
+    "about_what",
+    "decoded_value",
+    "encoded_value",
+    "named_by",
+    "value_at",
+]
 
-_NAMES = ("name", "uri", "task_id")
-"""The fields of params that one header repeats, whichever of them there is."""
-REPEATED = ("name", "uri", "taskId")
-"""The same, as they are on the wire."""
+REPEATED = ("name", "uri")
+"""The members of params that one header repeats, whichever of them there is."""
 
 _NULL = Raw(b"null")
 _OPEN, _CLOSE = b"=?base64?", b"?="
@@ -68,10 +74,17 @@ class HeaderCheck:
             )
         return stated.strip().decode("latin-1")
 
-    def message(self, headers: Headers, method: str, params: Any) -> None:
+    def message(
+        self,
+        headers: Headers,
+        method: str,
+        params: Any,
+        field: tuple[str, str] | None = None,
+    ) -> None:
         """Check the headers that name the method, and what it is about.
 
-        `params` are a wire type, or what could be read of them.
+        `params` are a wire type, or what could be read of them. Where the method is an extension's,
+        `field` is what its header repeats.
 
         Raises:
             McpError: a header is missing, or says something else than the body.
@@ -81,7 +94,9 @@ class HeaderCheck:
             given, wanted = raw.get(self._method), method.encode()
             if given != wanted and (given is None or given.strip() != wanted):
                 raise self._expected(self._profile.method_header, method)
-        about = about_what(params) if self._name else None
+        about: str | None = None
+        if self._name:
+            about = about_what(params) if field is None else named_by(params, field)
         if about is not None:
             given = raw.get(self._name)
             # Most are what they seem to be.
@@ -176,8 +191,20 @@ def about_what(params: Any) -> str | None:
         return next((one for one in found if isinstance(one, str)), None)
     field = _fields.get(params.__class__)
     if field is None:
-        field = _fields[params.__class__] = next((n for n in _NAMES if hasattr(params, n)), "")
+        field = _fields[params.__class__] = next((n for n in REPEATED if hasattr(params, n)), "")
     return getattr(params, field) if field else None
+
+
+def named_by(params: Any, field: tuple[str, str]) -> str | None:
+    """What a request of an extension is about; `field` is its attribute, and its name in JSON."""
+    attribute, wire = field
+    if not wire:
+        return None
+    if isinstance(params, dict):
+        found = cast("dict[str, Any]", params).get(wire)
+    else:
+        found = getattr(params, attribute, None)
+    return found if isinstance(found, str) else None
 
 
 _fields: dict[type[Any], str] = {}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import McpGenError
+    from mcp_gen.core.extensions import Extensions
     from mcp_gen.core.transport import Duplex, Lines, Posts
     from mcp_gen.session.link import Waiter, Way
     from mcp_wire.method import Method, Route
@@ -59,11 +60,16 @@ class HttpLink(ClientLink):
         self._http.speak(profile, agreed=False)
         self._mirror = Mirror(profile)
 
-    def agree(self, profile: Profile, routes: Callable[[], Mapping[str, Route[Any]]]) -> None:
+    def agree(
+        self,
+        profile: Profile,
+        routes: Callable[[], Mapping[str, Route[Any]]],
+        extensions: Extensions | None = None,
+    ) -> None:
         """Settle the revision; see `ClientLink.agree`."""
-        super().agree(profile, routes)
+        super().agree(profile, routes, extensions)
         self._http.speak(profile, agreed=True)
-        self._mirror = Mirror(profile)
+        self._mirror = Mirror(profile, extensions.name_params(profile) if extensions else {})
 
     async def opened(self, session: Any) -> None:
         """The session is open: hear what the server has to say."""

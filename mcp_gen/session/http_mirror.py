@@ -14,7 +14,7 @@ from msgspec import DecodeError, Raw, ValidationError, json
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.header_params import MARK, marked_params
-from mcp_gen.session.http_headers import about_what, encoded_value, value_at
+from mcp_gen.session.http_headers import about_what, encoded_value, named_by, value_at
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport import Lines
@@ -27,7 +27,6 @@ Marks: TypeAlias = Mapping[bytes, tuple[str, ...]]
 """The path of each argument that a header repeats, by the header's name."""
 
 _MARK = MARK.encode()
-_NAMED = ("name", "uri", "task_id")
 
 _log = logging.getLogger("mcp_gen.client")
 _object = json.Decoder(dict[str, Raw])
@@ -37,7 +36,11 @@ _list = json.Decoder(list[Raw])
 class Mirror:
     """What one server wants repeated at one revision. It learns from the lists of its tools."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(
+        self, profile: Profile, name_params: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
+        self._name_params = name_params or {}
+        """What the requests of extensions are about, by method."""
         types = mcp_wire.types(profile.revision)
         self._profile = profile
         self._method = _lower(profile.method_header)
@@ -55,7 +58,8 @@ class Mirror:
         if not self._method:
             return ()
         lines = [(self._method, method.encode())]
-        about = about_what(params)
+        of_extension = self._name_params.get(method)
+        about = about_what(params) if of_extension is None else named_by(params, of_extension)
         if about is not None:
             lines.append((self._name, encoded_value(about)))
             marks = self._marks.get(about)

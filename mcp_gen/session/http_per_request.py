@@ -128,9 +128,11 @@ class PerRequestExchange(Generic[C]):
         except (McpError, ProtocolError):
             if caller.ready:
                 # It was admitted: headers come before whatever is wrong with its method or params.
-                check.message(headers, method, loosely(frame.params, REPEATED))
+                field = binding.name_params.get(method)
+                wires = REPEATED if field is None else (field[1],)
+                check.message(headers, method, loosely(frame.params, wires), field)
             raise
-        check.message(headers, method, call.params)
+        check.message(headers, method, call.params, binding.name_params.get(method))
         if self._header_params is not None and check.param_prefix:
             paths = self._header_params(call.ctx, call.route.method, call.params)
             if paths:

@@ -128,6 +128,14 @@ class Post(Stream):
 
     # --- the outlet ---
 
+    @property
+    def reachable(self) -> bool:
+        """Whether what is sent there now reaches the client."""
+        reply = self.reply
+        if reply is not None and reply.can_stream and not reply.over:
+            return True
+        return self.session.reachable
+
     def send(self, message: bytes) -> None:
         """Send a message that belongs to a request of this POST."""
         reply = self.reply

@@ -95,6 +95,11 @@ class HttpSession(Link, Session):
         return self
 
     @property
+    def reachable(self) -> bool:
+        """Whether the client has a stream open for what belongs to no request."""
+        return not self.over and self.streams.listened_to
+
+    @property
     def busy(self) -> bool:
         """Whether anything is open: a request, or what a client reads at its own pace."""
         return bool(self._connection.in_flight) or self._carried > 0

@@ -64,7 +64,7 @@ class Keeper:
         if revision is None or handshake is None:
             return False
         profile = mcp_wire.profile(revision)
-        client = handshake.decode_params(stored.client)
+        client = session.kernel.binding(revision).routes[handshake.name].decode(stored.client)
         caller = Caller(profile, session, session, client.capabilities, client.client_info)
         caller.principal = stored.principal
         session.began_s -= max(0.0, time.time() - stored.began_at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
@@ -28,6 +28,7 @@ from mcp_gen.core.errors import (
     RequestTimeout,
     UsageError,
 )
+from mcp_gen.core.extensions import CLIENT, Extensions, declared, missing
 from mcp_gen.core.groups import speaking
 from mcp_gen.core.long_texts import holding_texts, with_written_texts
 from mcp_gen.core.project import project
@@ -56,6 +57,7 @@ __all__ = [
     "Encoded",
     "Kernel",
     "Passed",
+    "error_told",
     "internal_error",
     "is_cancelled",
     "loosely",
@@ -73,7 +75,7 @@ _COMPLETE = Raw(b'"complete"')
 class Binding(Generic[C]):
     """One server at one revision: its routes and its way of beginning, made once."""
 
-    __slots__ = ("identity", "lifecycle", "profile", "routes")
+    __slots__ = ("identity", "lifecycle", "name_params", "profile", "routes")
 
     def __init__(
         self,
@@ -81,8 +83,11 @@ class Binding(Generic[C]):
         routes: dict[str, Route[C]],
         lifecycle: Lifecycle,
         identity: dict[str, Any],
+        name_params: Mapping[str, tuple[str, str]],
     ) -> None:
         self.profile = profile
+        self.name_params = name_params
+        """What the requests of extensions are about, by method: see `Extensions.name_params`."""
         self.routes = routes
         self.lifecycle = lifecycle
         self.identity: dict[str, Any] = {key: Raw(encode(who)) for key, who in identity.items()}
@@ -175,6 +180,8 @@ class Kernel(Generic[C]):
         """Requests that no revision knows, by method: the route of each at a revision."""
         self.custom_notices: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
         """Notifications that no revision knows, and somebody listens to: the row of each."""
+        self.extensions = Extensions()
+        """What is offered beside the protocol; call `changed` after adding to it."""
         self._bindings: dict[str, Binding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
         # Searched for in undecoded params: most requests of a connection with a handshake lack it.
@@ -211,6 +218,10 @@ class Kernel(Generic[C]):
             for name, route in routes.items()
             if not route.method.capability or route.method.capability in offered
         }
+        for name, row in self.extensions.rows(profile).items():
+            known = visible.get(name)
+            if known is not None and row.params is not known.method.params:
+                visible[name] = Route(known.method, known.call, row.params)
         for name, make in self.custom.items():
             route = make(profile)
             if route is not None:
@@ -218,7 +229,9 @@ class Kernel(Generic[C]):
         identity: dict[str, Any] = {}
         if profile.server_info_key:
             identity[profile.server_info_key] = project(self._server_info, profile.revision).value
-        return Binding(profile, visible, lifecycle_of(profile, self.per_request), identity)
+        lifecycle = lifecycle_of(profile, self.per_request)
+        names = self.extensions.name_params(profile)
+        return Binding(profile, visible, lifecycle, identity, names)
 
     def _wrapped(self, route: Route[C], profile: Profile) -> Route[C]:
         """The route inside of all middleware, with so much time as a request has."""
@@ -342,24 +355,14 @@ class Kernel(Generic[C]):
         Raises:
             CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
         """
-        told, name = speaking(error), call.route.method.name
+        told = speaking(error)
         if isinstance(told, McpError | ProtocolError):
             call.error_code = told.code
-            return envelope.failure(call.id, envelope.error_object(told))
-        if isinstance(told, KeyboardInterrupt) or (
+        elif isinstance(told, KeyboardInterrupt) or (
             cancelled and isinstance(told, asyncio.CancelledError)
         ):
             raise told
-        if isinstance(told, RequestTimeout):
-            _log.warning("%s was not answered: %s", name, told)
-        elif is_left(error):
-            _log.debug("%s was not answered: %s", name, told)
-        else:
-            # Details stay here: they may hold what no peer should see.
-            _log.error("%s failed", name, exc_info=error)
-        if isinstance(told, McpGenError) and not isinstance(told, UsageError):
-            return envelope.failure(call.id, envelope.ErrorObject(ProtocolError.code, str(told)))
-        return internal_error(call.id)
+        return envelope.failure(call.id, error_told(error, call.route.method.name))
 
     def answer(self, call: Call[C], result: Any) -> bytes:
         """The bytes of the answer to a request whose handler gave this.
@@ -384,13 +387,29 @@ class Kernel(Generic[C]):
                 return envelope.response(call.id, _with_our_identity(result.json, binding))
             if kind is Raw:
                 return _with_identity(envelope.response(call.id, result), binding)
-            result = project(result, caller.profile.revision).value
+            if kind in self.extensions.arms:
+                self._check_arm(call, kind)
+            else:
+                result = project(result, caller.profile.revision).value
         field = holding_texts(result.__class__)
         if field:
             result = with_written_texts(result, field)
         if binding.identity:
             result = binding.whole(result)
         return envelope.response(call.id, result)
+
+    def _check_arm(self, call: Call[C], kind: type[Any]) -> None:
+        """Let a result of an extension pass where the client can make something of it.
+
+        Raises:
+            MissingCapability: it has not declared the extension.
+            UsageError: the request is none that may be answered so.
+        """
+        extension, profile, method = self.extensions.arms[kind], call.binding.profile, call.route
+        if kind not in extension.arms.get(method.method.name, ()):
+            raise UsageError(f"{method.method.name} cannot be answered with {kind.__name__}")
+        if declared(extension, call.caller.capabilities, profile, CLIENT) is None:
+            raise missing(extension, profile)
 
 
 def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
@@ -428,9 +447,29 @@ def _timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:
     return timed
 
 
+def error_told(error: BaseException, what: str) -> envelope.ErrorObject:
+    """What a client is told of an error in `what`; what it is not told is logged."""
+    told = speaking(error)
+    if isinstance(told, McpError | ProtocolError):
+        return envelope.error_object(told)
+    if isinstance(told, RequestTimeout):
+        _log.warning("%s was not answered: %s", what, told)
+    elif is_left(error):
+        _log.debug("%s was not answered: %s", what, told)
+    else:
+        # Details stay here: they may hold what no peer should see.
+        _log.error("%s failed", what, exc_info=error)
+    if isinstance(told, McpGenError) and not isinstance(told, UsageError):
+        return envelope.ErrorObject(ProtocolError.code, str(told))
+    return _INTERNAL
+
+
+_INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
+
+
 def internal_error(id: RequestId) -> bytes:
     """The answer to a request whose handler failed in a way that is nobody else's business."""
-    return envelope.failure(id, envelope.ErrorObject(ProtocolError.code, "internal error"))
+    return envelope.failure(id, _INTERNAL)
 
 
 def is_cancelled() -> bool:

@@ -57,8 +57,9 @@ class Notices:
         for what a peer sent: malformed params are logged, and what nobody listens to is not read.
         """
         method = profile.methods.get(event.method)
-        if method is None and event.method in self._custom:
-            method = self._custom[event.method](profile)
+        if event.method in self._custom:
+            # An extension's, or one of the protocol's that an extension adds to.
+            method = self._custom[event.method](profile) or method
         if method is None:
             self._log.debug("ignored the notification %s", event.method)
             return

@@ -7,9 +7,10 @@ import secrets
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.extensions import CLIENT, declared, owner_of
 from mcp_gen.session.asking import Asking, AtRevision
 from mcp_gen.session.levels import as_json, is_heard
 from mcp_wire.callers import ClientCaller
@@ -17,11 +18,15 @@ from mcp_wire.callers import ClientCaller
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from mcp_gen.core.extensions import Extensions
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.outlet import Outlet
     from mcp_wire import latest
+    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
+
+P = TypeVar("P")
 
 __all__ = ["Session", "SessionClient", "asking", "client_at"]
 
@@ -116,6 +121,11 @@ class Session(ABC):
     def outlet(self) -> Outlet:
         """Where messages go that belong to no request."""
 
+    @property
+    @abstractmethod
+    def reachable(self) -> bool:
+        """Whether what is sent there now reaches the client without its asking for more."""
+
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
         caller.profile = profile
@@ -176,7 +186,7 @@ class Session(ABC):
         """End the session: what is in flight gets a moment, then the connection is closed."""
 
     @cached_property
-    def client(self) -> ClientCaller:
+    def client(self) -> SessionClient:
         """The client, to be asked and told at the revision that was agreed on.
 
         Raises:
@@ -191,14 +201,29 @@ class Session(ABC):
 class SessionClient(AtRevision, ClientCaller):
     """The client of a session or of a request, to be asked and told."""
 
-    def __init__(self, profile: Profile, asking: Asking) -> None:
+    def __init__(self, profile: Profile, asking: Asking, extensions: Extensions) -> None:
         requests = import_module(f"{profile.module}.requests")
         super().__init__(profile, requests.ToClient(asking))
+        self._asking = asking
+        self._extensions = extensions
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification of an extension; typed: `ToClient(ctx.client)` of its package.
+
+        A client that has not declared the extension is sent nothing.
+
+        Raises:
+            UsageError: the server has no such extension.
+        """
+        capabilities = self._asking.context.client_capabilities
+        extension = owner_of(self._extensions, method)
+        if declared(extension, capabilities, self.profile, CLIENT) is not None:
+            await self._asking.notify(method, params)
 
 
 def client_at(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> SessionClient:
     """The client at the end of an outlet; hooks and middleware get `context`."""
-    return SessionClient(profile, asking(profile, outlet, kernel, context))
+    return SessionClient(profile, asking(profile, outlet, kernel, context), kernel.extensions)
 
 
 def asking(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> Asking:

@@ -71,6 +71,11 @@ class ServerSession(Link, Session, Generic[C]):
         """The connection itself."""
         return self
 
+    @property
+    def reachable(self) -> bool:
+        """Whether the client has not hung up, as far as is known."""
+        return not self._ended.done()
+
     def agree(self, caller: Caller, profile: Profile) -> None:
         """Settle the revision of this connection, and who the client is."""
         super().agree(caller, profile)

@@ -341,7 +341,7 @@ async def test_what_is_nested_too_deeply_to_read_is_a_parse_error(revision: str)
 
 async def asked(client: Any) -> Any:
     """The next request of the server."""
-    return await client._take(lambda frame: "method" in frame and "id" in frame)
+    return await client.take(lambda frame: "method" in frame and "id" in frame)
 
 
 @with_handshake

@@ -14,6 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Sender
+from tests.support.known import known_extensions
 from tests.support.published import published
 
 __all__ = ["ClientWatch"]
@@ -96,7 +97,7 @@ class ClientWatch:
 
 
 def _checker(revision: str) -> FrameChecker:
-    return FrameChecker(mcp_wire.profile(revision))
+    return FrameChecker(mcp_wire.profile(revision), known_extensions())
 
 
 def _key(frame: dict[str, Any]) -> bytes:

@@ -12,6 +12,7 @@ import pytest
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Violation
 from mcp_gen.compat.recording import Frame
+from mcp_gen.core.extensions import Extensions
 from mcp_wire.profile import Profile
 
 __all__ = [
@@ -117,13 +118,18 @@ def decoded(lines: Iterable[bytes]) -> list[Any]:
 
 
 def server_violations(
-    revision: str, frames: Sequence[Frame], *, custom: bool = False
+    revision: str,
+    frames: Sequence[Frame],
+    *,
+    custom: bool = False,
+    extensions: Extensions | None = None,
 ) -> list[Violation]:
     """What is wrong at `revision` with what the server said; the client may say anything.
 
-    `custom` says that the server has methods of its own, whose results nobody else can judge.
+    `custom` says that the server has methods of its own, whose results nobody else can judge;
+    `extensions` are those that it offers.
     """
-    checker = FrameChecker(mcp_wire.profile(revision))
+    checker = FrameChecker(mcp_wire.profile(revision), extensions)
     found: list[Violation] = []
     client_is_right = True
     for frame in frames:

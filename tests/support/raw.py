@@ -41,18 +41,19 @@ class RawClient:
 
     async def next(self) -> Any:
         """The next frame that nobody has taken yet."""
-        return await self._take(lambda frame: True)
+        return await self.take(lambda frame: True)
 
     async def answer(self, id: Any) -> Any:
         """The answer to a request, whatever comes before it."""
-        return await self._take(lambda frame: type(frame) is dict and _same(frame.get("id"), id))
+        return await self.take(lambda frame: type(frame) is dict and _same(frame.get("id"), id))
 
     async def ask(self, message: bytes) -> Any:
         """Send a request, and wait for its answer."""
         self.send(message)
         return await self.answer(msgspec.json.decode(message)["id"])
 
-    async def _take(self, wanted: Any) -> Any:
+    async def take(self, wanted: Any) -> Any:
+        """The next frame that nobody has taken yet, and that is wanted."""
         async with asyncio.timeout(WAIT_S):
             while True:
                 for place, frame in enumerate(self.came):
@@ -97,7 +98,10 @@ async def talking(
         await client.transport.close()
         async with asyncio.timeout(WAIT_S):
             await serving
-    assert server_violations(revision, client.transport.frames, custom=custom) == []
+    kernel: Any = getattr(server, "kernel", None)
+    extensions = kernel.extensions if kernel else None
+    frames = client.transport.frames
+    assert server_violations(revision, frames, custom=custom, extensions=extensions) == []
 
 
 def _same(one: Any, other: Any) -> bool:

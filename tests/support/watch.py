@@ -31,6 +31,7 @@ from mcp_gen.session.http_streams import Stream
 from mcp_gen.session.outlet import ReplyOutlet
 from mcp_gen.session.server import ServerSession
 from tests.support.client_watch import ClientWatch
+from tests.support.known import answers_otherwise, known_extensions
 from tests.support.published import published
 
 __all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
@@ -55,6 +56,8 @@ class Watch:
         self.revision = revision
         """What was agreed on, once something was."""
         self.violations: list[str] = []
+        self.extensions = known_extensions()
+        """What the server offers beside the protocol, as far as that is known."""
         self._named: str | None = None
         self._client_asked: dict[bytes, list[_Asked]] = {}
         self._server_asked: set[bytes] = set()
@@ -87,7 +90,7 @@ class Watch:
         self._named = named or self._named
         if isinstance(frame, dict) and "method" not in frame and frame.keys() & {"result", "error"}:
             return
-        right = not _checker(named or self.spoken).check(data, "client")
+        right = not self._checker(named or self.spoken).check(data, "client")
         if isinstance(frame, dict) and "method" in frame and "id" in frame:
             id = msgspec.json.encode(frame["id"])
             right = right and not self._client_asked.get(id)
@@ -100,7 +103,7 @@ class Watch:
 
     def _said(self, frame: Any, data: bytes) -> None:
         if not isinstance(frame, dict):
-            self._add(self.spoken, _checker(self.spoken).check(data, "server"))
+            self._add(self.spoken, self._checker(self.spoken).check(data, "server"))
         elif "method" in frame:
             self._asks_or_tells(frame, data)
         else:
@@ -108,7 +111,7 @@ class Watch:
 
     def _asks_or_tells(self, frame: dict[str, Any], data: bytes) -> None:
         revision = self.spoken
-        self._add(revision, _checker(revision).check(data, "server"))
+        self._add(revision, self._checker(revision).check(data, "server"))
         self._add(revision, published(revision).message(frame))
         if "id" in frame:
             id = msgspec.json.encode(frame["id"])
@@ -124,18 +127,23 @@ class Watch:
             # What is no request can still have an id, which its error then carries; and of two
             # requests with one id nobody can tell whose answer it is.
             if self._client_is_right or "id" not in frame:
-                self._add(self.spoken, _checker(self.spoken).check(data, "server"))
+                self._add(self.spoken, self._checker(self.spoken).check(data, "server"))
             return
         if asked.method == "initialize" and "result" in frame:
             self._agree(frame["result"])
         revision = asked.revision or self.spoken
-        known = asked.method in mcp_wire.profile(revision).methods
+        profile = mcp_wire.profile(revision)
+        known = asked.method in {*profile.methods, *self.extensions.rows(profile)}
         if known or "error" in frame:
-            checker = _checker(revision)
+            checker = self._checker(revision)
             checker.check(asked.frame, "client")
             self._add(revision, checker.check(data, "server"))
         schema = published(revision)
-        if "result" in frame:
+        other = answers_otherwise(frame.get("result"), self.extensions)
+        if other is not None:
+            if other.encode() not in asked.frame:
+                self._add(revision, [f"$.result: the client has not declared {other}"])
+        elif "result" in frame:
             self._add(revision, schema.result(asked.method, frame["result"]))
         elif isinstance(frame.get("error"), dict):
             self._add(revision, schema.error(frame))
@@ -148,14 +156,13 @@ class Watch:
         else:
             self._add(self.spoken, [f"$.result.protocolVersion: {revision!r} has no handshake"])
 
+    def _checker(self, revision: str) -> FrameChecker:
+        return FrameChecker(mcp_wire.profile(revision), self.extensions)
+
     def _add(self, revision: str, found: Iterable[object]) -> None:
         for one in found:
             text = str(one)
             self.violations.append(text if revision in text else f"{text} ({revision})")
-
-
-def _checker(revision: str) -> FrameChecker:
-    return FrameChecker(mcp_wire.profile(revision))
 
 
 def _named(frame: Any) -> str | None:
@@ -303,8 +310,11 @@ def install() -> None:
     notify: Callable[..., None] = ReplyOutlet.notify
 
     def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
-        seen = Watched(transport, watch(), "server") if _guards else transport
-        begin(self, kernel, seen, *args, **named)
+        if _guards:
+            seen = watch()
+            seen.extensions = kernel.extensions
+            transport = Watched(transport, seen, "server")
+        begin(self, kernel, transport, *args, **named)
 
     def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         if _guards:
@@ -316,6 +326,7 @@ def install() -> None:
         if not _guards:
             return await answer(self, message, headers, reply)
         seen = _guards[-1].posted(headers)
+        seen.extensions = self._kernel.extensions
         seen.saw("client", message)
         token = _exchange.set(seen)
         try:

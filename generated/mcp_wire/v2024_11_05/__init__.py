@@ -264,6 +264,8 @@ PROFILE = Profile(
     create_message=methods.SAMPLING_CREATE_MESSAGE,
     list_roots=methods.ROOTS_LIST,
     elicitation_complete=None,
+    call_tool=methods.TOOLS_CALL,
+    task_status=None,
     lifecycle="initialize",
     allows_batches=False,
     asks_client="server_request",
@@ -301,4 +303,5 @@ PROFILE = Profile(
     declares_sampling_parts=False,
     session_state=True,
     tasks="none",
+    related_task_key=None,
 )

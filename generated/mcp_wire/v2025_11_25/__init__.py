@@ -396,6 +396,8 @@ PROFILE = Profile(
     create_message=methods.SAMPLING_CREATE_MESSAGE,
     list_roots=methods.ROOTS_LIST,
     elicitation_complete=methods.NOTIFICATIONS_ELICITATION_COMPLETE,
+    call_tool=methods.TOOLS_CALL,
+    task_status=methods.NOTIFICATIONS_TASKS_STATUS,
     lifecycle="initialize",
     allows_batches=False,
     asks_client="server_request",
@@ -433,4 +435,5 @@ PROFILE = Profile(
     declares_sampling_parts=True,
     session_state=True,
     tasks="core",
+    related_task_key="io.modelcontextprotocol/related-task",
 )

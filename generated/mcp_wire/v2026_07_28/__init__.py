@@ -413,6 +413,8 @@ PROFILE = Profile(
     create_message=methods.SAMPLING_CREATE_MESSAGE,
     list_roots=methods.ROOTS_LIST,
     elicitation_complete=None,
+    call_tool=methods.TOOLS_CALL,
+    task_status=None,
     lifecycle="per_request",
     allows_batches=False,
     asks_client="input_required",
@@ -450,4 +452,5 @@ PROFILE = Profile(
     declares_sampling_parts=True,
     session_state=False,
     tasks="extension",
+    related_task_key=None,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import gather
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,9 @@ from mcp_gen.server.registry import next_number
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.listing import Listing
     from mcp_gen.server.mounts.mount import Mounting
+    from mcp_gen.server.registry import Entry
 
 __all__ = ["Numbers", "alike", "items_of", "names_of", "page_of"]
 
@@ -102,7 +105,12 @@ async def _own(server: Mounting, ctx: Context, kind: Kind) -> list[Mounted]:
     if kind is RESOURCES and server.resources.has_sources:
         return await _from_sources(server, ctx)
     return [
-        Mounted(entry.number, entry.name, listing.describe(entry.item), entry.forms)
+        Mounted(
+            entry.number,
+            entry.name,
+            listing.describe(entry.item),
+            partial(_own_at, listing, entry),
+        )
         for entry in listing.shown(ctx)
     ]
 
@@ -127,6 +135,10 @@ async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
 def _passes(server: Mounting, ctx: Context, kind: Kind, item: Mounted) -> bool:
     filters = kind.of(server).filters
     return all(one(ctx, item.described) for one in filters)
+
+
+def _own_at(listing: Listing[Any], entry: Entry[Any], revision: str) -> Any:
+    return listing.at(revision, entry)
 
 
 def _at(revision: str, item: Mounted) -> Any:

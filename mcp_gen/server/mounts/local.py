@@ -39,6 +39,8 @@ class LocalMount(Mount):
         self._shown: dict[Kind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
         self._numbers = {kind: Numbers() for kind in KINDS}
         server.notify.above.add(self)
+        if server.tasks is not None:
+            outer.take_tasks()
 
     @property
     def title(self) -> str:
@@ -61,7 +63,9 @@ class LocalMount(Mount):
 
     def context(self, ctx: Context) -> Context:
         """The same request, as the mounted server sees it."""
-        return self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
+        inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
+        inner.task_box = ctx.task_box or ctx.server.tasks
+        return inner
 
     # --- what the mounted server tells ---
 
@@ -81,9 +85,10 @@ class LocalMount(Mount):
 
     def declared(self) -> None:
         """The mounted server declares more than before."""
-        self.outer.kernel.changed()
-        for mount in list(self.outer.notify.above):
-            mount.declared()
+        if self.server.tasks is not None:
+            # Those of a mounted server are asked about outside.
+            self.outer.take_tasks()
+        self.outer.declares_more()
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """A user is done at a URL."""
@@ -119,7 +124,11 @@ class LocalMount(Mount):
             return None
         if described is inner.described:
             return inner
-        return Mounted(inner.number, getattr(described, kind.key), described)
+
+        def at(revision: str) -> Any:
+            return self.dressed(kind, inner.at(revision))
+
+        return Mounted(inner.number, getattr(described, kind.key), described, at)
 
     async def _walked(self, inner: Context, kind: Kind) -> list[Mounted]:
         """The list as the mounted server's hooks and middleware let it pass."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.news import News
     from mcp_gen.server.prompts import PromptBox
     from mcp_gen.server.resource_box import ResourceBox
+    from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tools import ToolBox
     from mcp_gen.session.kernel import Kernel
     from mcp_wire import Wire
@@ -44,6 +45,15 @@ class Mounting(Protocol):
     hints: Hints
     kernel: Kernel[Context]
     mounts: tuple[Mount, ...]
+    tasks: TaskBox | None
+
+    def take_tasks(self) -> None:
+        """Keep tasks from now on."""
+        ...
+
+    def declares_more(self) -> None:
+        """More is declared than before, or less."""
+        ...
 
 
 class Mounted(Struct, eq=False):
@@ -55,13 +65,17 @@ class Mounted(Struct, eq=False):
     """Its name or URI outside."""
     described: Wire
     """Its newest wire type, under that name."""
+    make: Callable[[str], Any] | None = None
+    """What gives its wire type at a revision, where there is more to it than is described."""
     forms: dict[str, Any] = {}
 
     def at(self, revision: str) -> Any:
         """Its wire type at a revision."""
         made = self.forms.get(revision)
         if made is None:
-            made = self.forms[revision] = project(self.described, revision).value
+            make = self.make
+            made = project(self.described, revision).value if make is None else make(revision)
+            self.forms[revision] = made
         return made
 
 

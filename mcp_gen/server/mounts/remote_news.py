@@ -70,7 +70,7 @@ class RemoteNews:
         """The server has been started anew: what it has now nobody knows."""
         again, self._again = self._again, asyncio.Event()
         again.set()
-        self._mount.outer.kernel.changed()
+        self._mount.outer.declares_more()
         for topic in LISTS:
             self._outdate(topic.capability)
             if topic.capability in self._mount.features():

@@ -1,0 +1,319 @@
+"""An extension: its schema beside that of the revision it extends, and what its facts say."""
+
+import keyword
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codegen import ir
+from codegen.build import build
+from codegen.docs import Docs
+from codegen.errors import CodegenError
+from codegen.load import Object, Source, is_array, is_object, load
+from codegen.names import module, snake
+from codegen.normalize import normalize
+from codegen.overlay import Overlay
+
+_TABLES = frozenset(
+    {
+        "identifier",
+        "revisions",
+        "base",
+        "spec",
+        "source",
+        "settings",
+        "methods",
+        "arms",
+        "listen",
+        "section",
+        "fields",
+        "enums",
+        "deprecated",
+    }
+)
+_DIRECTIONS: dict[str, ir.Direction] = {
+    "client_to_server": "client_to_server",
+    "server_to_client": "server_to_client",
+    "both": "both",
+}
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One extension, ready to be rendered."""
+
+    name: str
+    """Of its package."""
+    identifier: str
+    revisions: tuple[str, ...]
+    base: str
+    """The module of the revision that its schema refers to."""
+    whole: ir.Revision
+    """All types of that revision and of the extension, to look things up; the methods, sections,
+    scalars, unions and enums are the extension's alone."""
+    own: ir.Revision
+    """The same with the extension's types alone."""
+    borrowed: tuple[str, ...]
+    """The names of the revision that the extension's types and methods refer to."""
+    arms: dict[str, tuple[str, ...]]
+    name_params: dict[str, str]
+    wanted: str
+    agreed: str
+    settings: str
+    docs: Docs | None = None
+    """What is said of its types and fields, if anything is."""
+
+
+def extension_folders(root: Path) -> list[Path]:
+    """The folders of the extensions of a checkout, by name."""
+    return sorted(path.parent for path in (root / "schema" / "extensions").glob("*/schema.json"))
+
+
+def find_extension(path: Path) -> Path:
+    """The folder of an extension, given itself or the schema in it.
+
+    Raises:
+        CodegenError: there is no schema.
+    """
+    folder = path.parent if path.is_file() else path
+    if not (folder / "schema.json").is_file():
+        raise CodegenError(f"{path}: no schema.json there; give an extension's folder, or its file")
+    return folder
+
+
+def read_extension(folder: Path, root: Path, overlay: Overlay, label: str) -> Extension:
+    """The model of one extension, from its folder.
+
+    Raises:
+        CodegenError: something without a name, a direction or a decision; the message says which
+            row to add, and where.
+    """
+    name = folder.name.replace("-", "_")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise CodegenError(f"{folder.name!r} cannot name a package; give the folder another name")
+    source = load(folder / "schema.json", folder / "facts.toml", name, label)
+    return _Reader(name, source, root, overlay).run(_docs(folder))
+
+
+def _docs(folder: Path) -> Docs | None:
+    path = folder / "docs.toml"
+    return Docs.load(path) if path.exists() else None
+
+
+class _Reader:
+    def __init__(self, name: str, source: Source, root: Path, overlay: Overlay) -> None:
+        self._name = name
+        self._source = source
+        self._facts = source.facts
+        self._overlay = overlay
+        self._check_keys(self._facts, _TABLES, "facts.toml")
+        self._revisions = tuple(str(one) for one in self._required("revisions"))
+        self._base = str(self._facts.get("base") or self._revisions[-1])
+        folder = root / "schema" / self._base
+        if not (folder / "schema.json").exists():
+            raise self._stop(f"there is no revision {self._base}; correct `revisions` or `base`")
+        self._revision = load(
+            folder / "schema.json", folder / "facts.toml", self._base, f"schema/{self._base}"
+        )
+
+    def run(self, docs: Docs | None) -> Extension:
+        own = self._source.definitions
+        self._check_names(own)
+        self._check_references(own)
+        stated: dict[str, ir.Direction] = {
+            wire: self._direction(wire, row) for wire, row in self._rows("methods")
+        }
+        merged = Source(
+            self._base,
+            self._source.label,
+            self._source.sha256,
+            {**self._revision.definitions, **own},
+            self._merged_facts(),
+        )
+        normalized = normalize(merged, self._overlay)
+        names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
+        whole = self._narrowed(build(merged, normalized, self._overlay, stated), names)
+        self._check_methods(whole, stated)
+        own_model = replace(
+            whole,
+            structs={n: one for n, one in whole.structs.items() if n in names},
+            aliases={n: one for n, one in whole.aliases.items() if n in names},
+            normalized={n: one for n, one in whole.normalized.items() if n in names},
+        )
+        return Extension(
+            name=self._name,
+            identifier=str(self._required("identifier")),
+            revisions=self._revisions,
+            base=module(self._base),
+            whole=whole,
+            own=own_model,
+            borrowed=tuple(sorted(_mentioned(own_model, whole) - names)),
+            arms={
+                wire: tuple(self._struct(one, whole, f'[arms."{wire}"]') for one in row["results"])
+                for wire, row in self._rows("arms")
+            },
+            name_params=dict(self._name_params(whole)),
+            wanted=self._listened("wanted", whole),
+            agreed=self._listened("agreed", whole),
+            settings=self._settings(whole),
+            docs=docs,
+        )
+
+    # --- the model ---
+
+    def _merged_facts(self) -> Object:
+        """The extension's facts, and of the revision's what shapes its types."""
+        merged: Object = {
+            key: self._facts[key] for key in ("spec", "section") if key in self._facts
+        }
+        for table in ("fields", "enums", "deprecated"):
+            merged[table] = {**self._revision.facts.get(table, {}), **self._facts.get(table, {})}
+        return merged
+
+    def _narrowed(self, model: ir.Revision, names: Collection[str]) -> ir.Revision:
+        sections = (
+            replace(one, structs=tuple(each for each in one.structs if each.name in names))
+            for one in model.sections
+        )
+        methods = tuple(one for one in model.methods if one.message in names)
+        return replace(
+            model,
+            module=f"extensions.{self._name}",
+            sections=tuple(one for one in sections if one.structs),
+            scalars=tuple(one for one in model.scalars if one.name in names),
+            unions=tuple(one for one in model.unions if one.name in names),
+            methods=methods,
+            enums={name: one for name, one in model.enums.items() if name in names},
+            pages={
+                name: "" if page.startswith("schema#") else page
+                for name, page in model.pages.items()
+            },
+        )
+
+    def _direction(self, wire: str, row: Object) -> ir.Direction:
+        found = _DIRECTIONS.get(str(row.get("direction")))
+        if found is None:
+            raise self._stop(f'[methods."{wire}"]: `direction` is one of {", ".join(_DIRECTIONS)}')
+        return found
+
+    def _name_params(self, whole: ir.Revision) -> Iterator[tuple[str, str]]:
+        by_wire = {method.wire: method for method in whole.methods}
+        for wire, row in self._rows("methods"):
+            param = row.get("name_param")
+            if param is None:
+                continue
+            struct = whole.structs.get(by_wire[wire].params)
+            field = next((f for f in struct.fields if f.wire == param), None) if struct else None
+            if field is None:
+                raise self._stop(f'[methods."{wire}"]: its params have no `{param}`')
+            yield wire, str(param)
+
+    def _listened(self, which: str, whole: ir.Revision) -> str:
+        row = self._facts.get("listen")
+        return self._struct(str(row[which]), whole, "[listen]") if row else ""
+
+    def _settings(self, whole: ir.Revision) -> str:
+        row = self._facts.get("settings")
+        if row is None:
+            return ""
+        name = str(row["type"])
+        if name not in whole.structs and name not in whole.aliases:
+            raise self._stop(f"[settings]: the schema has no {name}")
+        return name
+
+    # --- checks ---
+
+    def _check_methods(self, whole: ir.Revision, stated: dict[str, ir.Direction]) -> None:
+        for wire in stated.keys() - {method.wire for method in whole.methods}:
+            raise self._stop(f'[methods."{wire}"]: the schema has no such message')
+        for method in whole.methods:
+            if method.kind == "request" and method.direction != "client_to_server":
+                raise self._stop(
+                    f'[methods."{method.wire}"]: {self._base} has no requests of servers'
+                )
+
+    def _check_names(self, own: Object) -> None:
+        taken = own.keys() & self._revision.definitions.keys()
+        if taken:
+            raise self._stop(
+                f"{', '.join(sorted(taken))} is a name of {self._base} too; refer to that one, "
+                "or choose another name"
+            )
+        wires = {
+            schema["properties"]["method"].get("const")
+            for schema in self._revision.definitions.values()
+            if "method" in schema.get("properties", {})
+        }
+        stated = self._facts.get("methods", {})
+        for wire in sorted(wires & stated.keys()):
+            raise self._stop(f"`{wire}` is a method of {self._base}; choose another name")
+        for wire in sorted(self._facts.get("arms", {}).keys() - wires):
+            raise self._stop(f'[arms."{wire}"]: {self._base} has no such request')
+
+    def _check_references(self, own: Object) -> None:
+        """Every reference leads to a definition of the file that it names."""
+        for ref in _references(own):
+            file, _, pointer = ref.partition("#")
+            name = pointer.rpartition("/")[2]
+            if file and self._base not in file.split("/"):
+                raise self._stop(f"`{ref}` is not in the schema of {self._base}")
+            if name not in (self._revision.definitions if file else own):
+                raise self._stop(f"`{ref}` leads to nothing")
+
+    def _check_keys(self, table: Object, known: Collection[str], where: str) -> None:
+        for key in table.keys() - set(known):
+            raise self._stop(f"{where}: unknown `{key}`; known: {', '.join(sorted(known))}")
+
+    def _rows(self, table: str) -> Iterator[tuple[str, Object]]:
+        for key, row in self._facts.get(table, {}).items():
+            if not is_object(row) or not row.get("source"):
+                raise self._stop(f'[{table}."{key}"]: add `source`, a link to where it is said')
+            yield key, row
+
+    def _struct(self, name: str, whole: ir.Revision, where: str) -> str:
+        if name not in whole.structs:
+            raise self._stop(f"{where}: the schema has no object {name}")
+        return name
+
+    def _required(self, key: str) -> Any:
+        if not self._facts.get(key):
+            raise self._stop(f"facts.toml: add `{key}`")
+        return self._facts[key]
+
+    def _stop(self, what: str) -> CodegenError:
+        return CodegenError(f"extension {self._name}: {what}")
+
+
+def python_names(extension: Extension) -> dict[str, str]:
+    """The Python name of each method."""
+    return {method.wire: snake(method.name) for method in extension.own.methods}
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if is_object(schema):
+        ref = schema.get("$ref")
+        if isinstance(ref, str):
+            yield ref
+        for value in schema.values():
+            yield from _references(value)
+    elif is_array(schema):
+        for item in schema:
+            yield from _references(item)
+
+
+def _mentioned(own: ir.Revision, whole: ir.Revision) -> set[str]:
+    """Every definition that the extension's own types and methods name."""
+    names: set[str] = set()
+    for struct in own.structs.values():
+        for field in struct.fields:
+            names.update(ir.mentions(field.type))
+    for alias in own.aliases.values():
+        names.update(ir.mentions(alias.type))
+    for method in own.methods:
+        for name in (method.params, *method.results):
+            names.add(name)
+            while name in whole.aliases and isinstance(whole.aliases[name].type, ir.Ref):
+                (name,) = ir.mentions(whole.aliases[name].type)
+                names.add(name)
+    return names

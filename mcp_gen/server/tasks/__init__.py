@@ -1,0 +1,1 @@
+"""Tools that run as tasks: calls whose results are fetched later."""

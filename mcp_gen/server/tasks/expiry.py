@@ -1,0 +1,68 @@
+"""When tasks are to be forgotten: one timer, for whichever is next."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Awaitable, Callable
+
+__all__ = ["Expiry"]
+
+_log = logging.getLogger("mcp_gen.server")
+
+
+class Expiry:
+    """Calls `expire(id)` when its time has come by the clock `now`."""
+
+    def __init__(self, now: Callable[[], float], expire: Callable[[str], Awaitable[None]]) -> None:
+        self._now = now
+        self._expire = expire
+        self._due: list[tuple[float, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sweeping: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, at: float, id: str) -> None:
+        """Let it be called at a time."""
+        heapq.heappush(self._due, (at, id))
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop and (self._loop is None or self._loop.is_closed()):
+            self._loop, self._timer = loop, None
+        if self._loop is loop and (self._timer is None or self._due[0][1] == id):
+            self._wait()
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._due and self._loop is not None:
+            wait_s = max(0.0, self._due[0][0] - self._now())
+            self._timer = self._loop.call_later(wait_s, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if self._loop is not None:
+            self._sweeping = self._loop.create_task(self.sweep())
+
+    async def sweep(self) -> None:
+        """Call it for all whose time has come."""
+        while self._due and self._due[0][0] <= self._now():
+            _, id = heapq.heappop(self._due)
+            try:
+                await self._expire(id)
+            except Exception:
+                _log.exception("task %s could not be forgotten", id)
+        if self._loop is asyncio.get_running_loop():
+            self._wait()
+
+    def close(self) -> None:
+        """Call it no more."""
+        self._due.clear()
+        # Another loop's timer finds nothing to do.
+        if self._timer is not None and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._timer.cancel)
+        self._timer = None

@@ -1,0 +1,28 @@
+"""The extensions of this project, for those who judge frames and know of neither side."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import mcp_wire.extensions
+from mcp_gen.core.extensions import Extensions
+
+__all__ = ["answers_otherwise", "known_extensions"]
+
+
+@cache
+def known_extensions() -> Extensions:
+    """Every extension there is a package of."""
+    home = mcp_wire.extensions
+    names = [f"{home.__name__}.{module.name}" for module in iter_modules(home.__path__)]
+    return Extensions(import_module(name).EXTENSION for name in names)
+
+
+def answers_otherwise(result: Any, extensions: Extensions) -> str | None:
+    """The extension that a result is of, which the protocol's own schema knows nothing of."""
+    said = result.get("resultType") if isinstance(result, dict) else None
+    tags = {arm.__struct_config__.tag: one.identifier for arm, one in extensions.arms.items()}
+    return tags.get(said) if isinstance(said, str) else None
