@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.task_store import TaskStore
     from mcp_gen.server.context import Context
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.options import Tasks
     from mcp_wire.profile import Profile
@@ -68,7 +69,12 @@ class TaskBox:
 
     def call(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
-        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params)
+        # Not async itself: tools that never run as tasks are not to pay for those that do.
+        tools = self.server.tools
+        tool = tools.listing.find(ctx, params.name)
+        if tool is None or (tool.task is None and getattr(params, "task", None) is None):
+            return in_rounds(ctx, params, tools.call)
+        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool)
         return answer
 
     def protocol(self, profile: Profile) -> Any:
@@ -255,7 +261,7 @@ class PlainCalls:
     def __init__(self, box: TaskBox, profile: Profile) -> None:
         pass
 
-    async def call(self, ctx: Context, params: Any) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
         """What a call of a tool is answered with."""
         return await in_rounds(ctx, params, ctx.server.tools.call)
 

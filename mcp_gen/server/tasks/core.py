@@ -26,6 +26,7 @@ from mcp_gen.session.peer import asking
 if TYPE_CHECKING:
     from mcp_gen.core.task_store import StoredTask
     from mcp_gen.server.context import Context
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
     from mcp_wire.profile import Profile
@@ -53,15 +54,14 @@ class CoreTasks:
 
     # --- calls ---
 
-    async def call(self, ctx: Context, params: Any) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
         """The result of a call, or the task that it has become.
 
         Raises:
             MethodNotFound: the tool only runs as a task, or never does, and the call says else.
         """
         tools = ctx.server.tools
-        tool = tools.listing.find(ctx, params.name)
-        if tool is None or not self._declared(ctx):
+        if not self._declared(ctx):
             return await in_rounds(ctx, params, tools.call)
         wish = params.task
         if wish is None:

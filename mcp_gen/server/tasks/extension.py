@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.task_store import StoredTask
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.session.outlet import Outlet
@@ -65,15 +66,14 @@ class ExtensionTasks:
         self.questions: dict[str, TaskQuestions] = {}
         """Those of the tasks that run here."""
 
-    async def call(self, ctx: Context, params: Any) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
         """The result of a call that has one soon, or else the task that it has become.
 
         Raises:
             MissingCapability: the tool only runs as a task, and the client knows of none.
         """
         tools = ctx.server.tools
-        tool = tools.listing.find(ctx, params.name)
-        if tool is None or tool.task is None:
+        if tool.task is None:
             return await in_rounds(ctx, params, tools.call)
         if ctx.declares(EXTENSION) is None:
             if tool.task == "required":
