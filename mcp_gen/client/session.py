@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from mcp_gen.client.identity import Identity
+    from mcp_gen.client.relaying import SessionRelay
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import UrlElicitation
     from mcp_gen.session.client import ClientLink
@@ -93,6 +94,7 @@ class ClientSession(AtRevision, ServerCaller):
         """The watches that are open."""
         self._log_level: str | None = identity.settings.log_level
         self._visits = Visits()
+        self._relay: SessionRelay | None = None
         self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
 
     def bind(
@@ -127,6 +129,8 @@ class ClientSession(AtRevision, ServerCaller):
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
+        if self._relay is not None:
+            self._relay.begun_again()
 
     # --- what was agreed ---
 
@@ -160,6 +164,15 @@ class ClientSession(AtRevision, ServerCaller):
     def principal(self) -> Hashable:
         """Whom the session speaks for now; None where its transport does not tell."""
         return self._link.principal
+
+    @property
+    def relay(self) -> SessionRelay:
+        """The way through the session for calls that others make: see `Server.mount`."""
+        if self._relay is None:
+            from mcp_gen.client.relaying import SessionRelay
+
+            self._relay = SessionRelay(self, self._identity)
+        return self._relay
 
     # --- extensions ---
 
@@ -482,6 +495,8 @@ class ClientSession(AtRevision, ServerCaller):
         self.opening = opening
         self.cache.clear()
         self._returns.forget()
+        if self._relay is not None:
+            self._relay.begun_again()
         # Of what was said before it knows nothing.
         await self._repeat_log_level()
         await self.subscriptions.renew()
@@ -520,6 +535,15 @@ class ClientSession(AtRevision, ServerCaller):
                 await self._restart(link)
         return await self._called(name, fields, meta, timeout_s, progress)
 
+    async def reconnect(self) -> None:
+        """Connect anew if the connection was lost, as the next request would.
+
+        Raises:
+            SessionLost: it cannot be.
+        """
+        if self._link.is_lost:
+            await self._restart(self._link)
+
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.
 
@@ -548,6 +572,8 @@ class ClientSession(AtRevision, ServerCaller):
             self._visits.done(params.elicitation_id)
         for watch in list(self.watches):
             watch.hear(news, params)
+        if self._relay is not None:
+            self._relay.hear(news, params)
 
     def _lose(self, error: SessionLost) -> None:
         for watch in list(self.watches):

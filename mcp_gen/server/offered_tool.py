@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from mcp_wire import latest
     from mcp_wire.extensions.ui import McpUiToolMeta
 
-__all__ = ["BadArguments", "OfferedTool", "TaskSupport", "check_icons", "plain_arguments"]
+__all__ = [
+    "BadArguments",
+    "OfferedTool",
+    "TaskSupport",
+    "check_icons",
+    "is_tool_name",
+    "plain_arguments",
+]
 
 T = TypeVar("T")
 TaskSupport: TypeAlias = Literal["optional", "required"]
@@ -31,6 +38,14 @@ _SOURCES = ("https:", "data:")
 
 class BadArguments(msgspec.ValidationError):
     """Arguments that a tool could look at only when called; the message ends in the path."""
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a tool may be called that.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names
+    """
+    return _NAME.fullmatch(name) is not None
 
 
 class OfferedTool(ABC):
@@ -48,7 +63,7 @@ class OfferedTool(ABC):
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
     ) -> None:
-        if not _NAME.fullmatch(name):
+        if not is_tool_name(name):
             raise UsageError(
                 f"tool {name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`: "
                 "give it one with name="

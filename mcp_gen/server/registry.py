@@ -6,17 +6,29 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Entry", "Registry"]
+__all__ = ["Entry", "Numbered", "Registry", "next_number"]
 
 T = TypeVar("T")
 
 _numbers = count(1)
+
+
+def next_number() -> int:
+    """A number that is greater than those of all items so far, of whatever registry."""
+    return next(_numbers)
+
+
+class Numbered(Protocol):
+    """What has a place in a list."""
+
+    number: int
+    name: str
 
 
 class Entry(Struct, Generic[T], eq=False):

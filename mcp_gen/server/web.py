@@ -108,25 +108,15 @@ def asgi_app(
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         beside=pair,
-        start=_start_of(server),
+        start=server.keep,
         stop=_end_of(server),
     )
-
-
-def _start_of(server: Serves) -> Callable[[], Awaitable[None]]:
-    async def start() -> None:
-        server.check()
-        if server.lifespan is not None:
-            await server.lifespan.keep()
-
-    return start
 
 
 def _end_of(server: Serves) -> Callable[[], Awaitable[None]]:
     async def end() -> None:
         await server.end_tasks()
-        if server.lifespan is not None:
-            await server.lifespan.let_go()
+        await server.let_go()
 
     return end
 

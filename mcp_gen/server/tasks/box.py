@@ -154,15 +154,11 @@ class TaskBox:
     @asynccontextmanager
     async def needed(self) -> AsyncGenerator[None]:
         """While a handler runs, what the server has set up stays."""
-        lifespan = self.server.lifespan
-        if lifespan is None:
-            yield
-            return
-        await lifespan.acquire()
+        await self.server.need()
         try:
             yield
         finally:
-            await lifespan.release()
+            await self.server.need_no_longer()
 
     # --- finding ---
 

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcp_wire.callers import Peer
+    from mcp_wire.extension import Told
 
 __all__ = ["ToClient", "ToServer"]
 
 
 class ToServer:
-    """What the extension lets a server be asked and told; `peer` is a session with it."""
+    """What the extension lets a server be asked and told.
+
+    `peer` is a session with it.
+    """
 
     __slots__ = ("_peer",)
 
@@ -22,9 +26,12 @@ class ToServer:
 
 
 class ToClient:
-    """What the extension lets a client be asked and told; `peer` is a session with it."""
+    """What the extension lets a client be asked and told.
+
+    `peer` is `ctx.client`, a session's `client`, or those who listen.
+    """
 
     __slots__ = ("_peer",)
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Told) -> None:
         self._peer = peer
