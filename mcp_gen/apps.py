@@ -7,7 +7,7 @@ Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification
 """
 
 from mcp_gen.core.apps import APPS, MIME_TYPE, resource_ui, tool_ui, visible_to
-from mcp_gen.server.apps import shows_apps
+from mcp_gen.server.apps import seen_by, shows_apps
 from mcp_wire.extensions.ui import (
     EXTENSION,
     McpUiResourceCsp,
@@ -25,6 +25,7 @@ __all__ = [
     "McpUiResourcePermissions",
     "McpUiToolMeta",
     "resource_ui",
+    "seen_by",
     "shows_apps",
     "tool_ui",
     "visible_to",

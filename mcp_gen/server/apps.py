@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_wire import latest
 
-__all__ = ["Apps", "checked_ui", "shows_apps"]
+__all__ = ["Apps", "checked_ui", "seen_by", "shows_apps"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +32,15 @@ def shows_apps(ctx: Context) -> bool:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#server-behavior
     """
     return shows(ctx.declares(EXTENSION))
+
+
+def seen_by(ctx: Context, tool: latest.Tool) -> bool:
+    """Whether a tool is for the client of a request: one for apps alone is for who shows them.
+
+    A filter: `server.filter_tools(seen_by)`. Servers have it themselves as soon as they offer such
+    a tool; it is for what is mounted from elsewhere.
+    """
+    return visible_to(tool, "model") or shows_apps(ctx)
 
 
 def checked_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
@@ -70,7 +79,7 @@ class Apps:
         if ui.visibility is not None and "model" not in ui.visibility and not self._filters:
             # Who does not know what `_meta` says of it would show it to the model.
             self._filters = True
-            self._server.filter_tools(_for_apps_alone)
+            self._server.filter_tools(seen_by)
 
     def check(self) -> None:
         """Before the first client is served: every app that a tool names is there.
@@ -88,7 +97,3 @@ class Apps:
                 )
         # What a session gets later may have its app in that session.
         self._unchecked = None
-
-
-def _for_apps_alone(ctx: Context, tool: latest.Tool) -> bool:
-    return visible_to(tool, "model") or shows_apps(ctx)

@@ -54,6 +54,8 @@ class OfferedTool(ABC):
     output: Output
     ui: McpUiToolMeta | None = None
     """The app that shows its results, and who may call it; None where apps play no part."""
+    through: bool = False
+    """Whether calls go to another server in the end, whose rounds and results they are."""
 
     def __init__(
         self,

@@ -14,7 +14,8 @@ from mcp_gen.server.offered_tool import BadArguments, OfferedTool, check_icons
 from mcp_gen.server.straight import Reads, straight
 from mcp_gen.server.tool_results import stands_for_result
 from mcp_gen.server.translation import Translation
-from mcp_wire import latest
+from mcp_gen.session.kernel import Encoded, Passed
+from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
@@ -104,6 +105,7 @@ class TransformedTool(OfferedTool):
         check_icons(f"tool {name}", described.get("icons"))
         self.origin = tool
         """The tool that is called."""
+        self.through = tool.through
         self.output = tool.output
         self._described = {what: value or None for what, value in described.items()}
         self._result = result
@@ -150,7 +152,13 @@ class TransformedTool(OfferedTool):
             if translation is None:
                 raise
             translation.tell(error)
-        if self._result is None or stands_for_result(made.__class__):
+        if self._result is None:
+            return made
+        if self.through and isinstance(made, Encoded | Passed | Wire):
+            from mcp_gen.server.mounts.through import newest
+
+            made = newest("call_tool", made)
+        if stands_for_result(made.__class__):
             return made
         changed = self._result(made)
         return await changed if inspect.isawaitable(changed) else changed

@@ -14,6 +14,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import (
+    Client,
     ClientSession,
     Contents,
     Context,
@@ -30,6 +31,7 @@ from mcp_gen.apps import (
     McpUiResourceMeta,
     McpUiToolMeta,
     resource_ui,
+    seen_by,
     shows_apps,
     tool_ui,
     visible_to,
@@ -411,6 +413,41 @@ async def test_a_session_that_gets_a_tool_of_its_own_keeps_nobody_out() -> None:
         assert len((await session.list_tools()).tools) == 2
         async with served(server, revision) as other:
             assert len((await other.list_tools()).tools) == 1
+
+
+# --- in a server that another one is mounted in ---
+
+
+@where_apps_are
+async def test_apps_of_a_mounted_server_pass(revision: str) -> None:
+    outer = Server("outer", extensions=[APPS])
+    outer.mount("in", wanting())
+    async with host(outer, revision) as session:
+        tools = {tool.name: tool_ui(tool) for tool in (await session.list_tools()).tools}
+        (page,) = (await session.read_resource(FACE)).contents
+        assert (await session.call_tool("in_wind")).content[0].text == "done"
+        assert session.declares(EXTENSION)
+    assert list(tools) == ["in_time", "in_wind"]
+    assert tools["in_time"] == McpUiToolMeta(resource_uri=FACE)
+    assert page.meta == {"ui": WANTS}
+    async with served(outer, revision) as session:
+        assert [tool.name for tool in (await session.list_tools()).tools] == ["in_time"]
+
+
+@where_apps_are
+async def test_tools_for_apps_alone_of_a_far_server_can_be_kept_back(revision: str) -> None:
+    async with Client("gateway", extensions=[APPS]) as client:
+        outer = Server("outer", extensions=[APPS])
+        outer.mount("far", await client.connect(clock(), revision=revision))
+        outer.filter_tools(seen_by)
+        async with host(outer, revision) as session:
+            seen = [tool.name for tool in (await session.list_tools()).tools]
+        async with served(outer, revision) as session:
+            others = [tool.name for tool in (await session.list_tools()).tools]
+            with pytest.raises(McpError, match="unknown tool"):
+                await session.call_tool("far_wind")
+        outer.unmount("far")
+    assert (seen, others) == (["far_time", "far_wind"], ["far_time"])
 
 
 # --- reading it, as hosts do ---

@@ -742,7 +742,7 @@ async def test_a_tool_of_another_server_is_offered_as_it_is() -> None:
 @every_revision
 async def test_the_documented_transformation_does_what_it_says(revision: str) -> None:
     page = Path(__file__).parents[2] / "docs" / "transformation.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    block, _ = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     shown: dict[str, Any] = {"__name__": __name__}
     exec(block, shown)
     server: Server = shown["server"]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from msgspec import Raw
 from msgspec.structs import replace
 
-import mcp_wire
 from mcp_gen.core.errors import McpError
-from mcp_gen.core.project import project
 from mcp_gen.server.handlers import Handlers
 from mcp_gen.server.mounts.finding import find, reader_of, readers_of
 from mcp_gen.server.mounts.lists import page_of
-from mcp_gen.server.mounts.rows import PROMPTS, RESOURCES, TEMPLATES, TOOLS, row
-from mcp_gen.session.kernel import Encoded, Passed
+from mcp_gen.server.mounts.rows import PROMPTS, RESOURCES, TEMPLATES, TOOLS
+from mcp_gen.server.mounts.through import CALLED, newest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -69,9 +66,22 @@ class MountHandlers(Handlers):
         self, ctx: Context, params: CallParams
     ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
         """tools/call"""
-        if self.server.tools.listing.find(ctx, params.name) is not None:
-            return super().call_tool(ctx, params)
-        return self._call_tool(ctx, params)
+        found = self.server.tools.listing.find(ctx, params.name)
+        if found is None:
+            return self._call_tool(ctx, params)
+        if found.through:
+            return self._call_through(ctx, params)
+        return super().call_tool(ctx, params)
+
+    async def _call_through(self, ctx: Context, params: CallParams) -> Any:
+        """Call a tool that is mounted, and offered in another way."""
+        token = CALLED.set(params)
+        try:
+            # Rounds are those of whoever has the tool.
+            result: Any = await self.server.tools.call(ctx, params)
+        finally:
+            CALLED.reset(token)
+        return newest("call_tool", result) if self._is_watched("call_tool") else result
 
     async def _call_tool(self, ctx: Context, params: CallParams) -> Any:
         found = await find(self.server, ctx, TOOLS, params.name)
@@ -184,17 +194,8 @@ class MountHandlers(Handlers):
 
     async def _pass(self, mount: Mount, ctx: Context, what: What, params: Any) -> Any:
         result = await mount.call(ctx, what, params)
-        return _newest(what, result) if self._is_watched(what) else result
+        return newest(what, result) if self._is_watched(what) else result
 
     def _is_watched(self, what: What) -> bool:
         """Whether hooks or middleware see the results: these are of the newest types."""
         return bool(self.server.kernel.middleware or getattr(self.server.hooks, what))
-
-
-def _newest(what: What, result: Any) -> Any:
-    if isinstance(result, Encoded | Passed):
-        result = result.json
-    if isinstance(result, Raw):
-        method: Any = row(what, mcp_wire.LATEST)
-        return method.decode_result(result)
-    return project(result, mcp_wire.LATEST).value

@@ -95,10 +95,11 @@ class RemoteMount(Mount):
 
     async def items(self, ctx: Context, kind: Kind) -> Sequence[Mounted]:
         """What it lists; where it cannot be reached, what it last did."""
-        await self._learn(kind)
+        await self.learn(kind)
         return list(self.lists[kind].items.values())
 
-    async def _learn(self, kind: Kind) -> None:
+    async def learn(self, kind: Kind) -> None:
+        """Ask for a list, unless what it last was still holds good."""
         listed = self.lists[kind]
         before = listed.items
         self._news.open()
@@ -123,7 +124,7 @@ class RemoteMount(Mount):
         """Whether it lists something that a URI may be read from."""
         if not self._lists_reader(uri):
             # What was listed is believed, what was not is asked for again.
-            await asyncio.gather(self._learn(RESOURCES), self._learn(TEMPLATES))
+            await asyncio.gather(self.learn(RESOURCES), self.learn(TEMPLATES))
         return self._lists_reader(uri)
 
     def _lists_reader(self, uri: str) -> bool:
