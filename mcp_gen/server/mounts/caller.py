@@ -95,9 +95,10 @@ class Caller:
             return _asked(self.ctx.caller.capabilities, revision)
         # They were declared once, for all requests.
         known = _declared.setdefault(session, {})
-        if revision not in known:
-            known[revision] = _asked(self.ctx.caller.capabilities, revision)
-        return known[revision]
+        found = known.get(revision)
+        if found is None:
+            found = known[revision] = _asked(self.ctx.caller.capabilities, revision)
+        return found
 
     def log_level(self) -> str | None:
         """How severe log messages must be for the client to hear of them; None: of none."""
