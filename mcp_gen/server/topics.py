@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -71,7 +71,7 @@ class Also(NamedTuple):
 def also_of(fields: Mapping[str, Any]) -> Iterator[Also]:
     """The topics of what was agreed on: each item of a list is one."""
     for field, value in fields.items():
-        values = cast("list[Any]", value if isinstance(value, list) else [value])
+        values: list[Any] = value if value.__class__ is list else [value]
         plain = (one for one in values if isinstance(one, str | int) and one is not False)
         yield from (Also(field, one) for one in dict.fromkeys(plain))
 

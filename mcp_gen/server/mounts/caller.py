@@ -19,6 +19,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.project import project
 from mcp_gen.server.capabilities import declared, require_for
+from mcp_gen.server.mounts.held import over
 from mcp_gen.server.rounds import Question, rounds_of
 from mcp_wire import Wire, latest
 
@@ -95,9 +96,10 @@ class Caller:
             return _asked(self.ctx.caller.capabilities, revision)
         # They were declared once, for all requests.
         known = _declared.setdefault(session, {})
-        if revision not in known:
-            known[revision] = _asked(self.ctx.caller.capabilities, revision)
-        return known[revision]
+        found = known.get(revision)
+        if found is None:
+            found = known[revision] = _asked(self.ctx.caller.capabilities, revision)
+        return found
 
     def log_level(self) -> str | None:
         """How severe log messages must be for the client to hear of them; None: of none."""
@@ -166,7 +168,13 @@ class Caller:
             raise InvalidRequest("the client cannot be asked anything in this request")
         if self.held is not None:
             return await self.held.ask(question)
-        return await rounds_of(ctx).ask(question, None, _as_it_is, None)
+        try:
+            return await rounds_of(ctx).ask(question, None, _as_it_is, None)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise  # the server has taken it back
+            raise over() from None
 
 
 def _asked(declared: Any, revision: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
-from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
+from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, ProtocolError
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounts.caller import Caller
     from mcp_gen.server.rounds import Question, Role
 
-__all__ = ["HeldCall", "HeldCalls"]
+__all__ = ["HeldCall", "HeldCalls", "over"]
 
 MAX_HELD = 1000
 """How many calls wait for their callers to come back, before the oldest is given up."""
@@ -46,6 +46,11 @@ class _Open(NamedTuple):
     answer: asyncio.Future[Any]
 
 
+def over() -> McpError:
+    """The answer to a question whose call has ended without it."""
+    return McpError(InvalidRequest.code, "the call that this was asked for is over")
+
+
 class HeldCall:
     """One call at a remote server, and what it has asked."""
 
@@ -61,6 +66,9 @@ class HeldCall:
 
     def _end(self, call: asyncio.Task[Raw]) -> None:
         self._woken.set()
+        for asked in self._open.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(over())
         if not call.cancelled():
             call.exception()  # it may be that nobody comes to hear of it
 

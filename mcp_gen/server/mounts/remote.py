@@ -312,8 +312,12 @@ class RemoteMount(Mount):
         """Nothing is to be begun: what there is is asked when somebody wants to know."""
 
     async def leave(self) -> None:
-        """Calls that nobody can come back for any more are given up."""
+        """Calls that nobody can come back for any more are given up, and nothing is heard of."""
         self._held.clear()
+        here = asyncio.get_running_loop()
+        ending = [task for task in self._news.pause() if task.get_loop() is here]
+        if ending:
+            await asyncio.wait(ending)
 
     def unmounted(self) -> None:
         """It is not mounted any more."""

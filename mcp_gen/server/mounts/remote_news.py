@@ -209,12 +209,19 @@ class RemoteNews:
                 if isinstance(holder, Session) and holder not in holder.kernel.sessions:
                     self.drop(uri, holder)
 
+    def pause(self) -> list[asyncio.Task[None]]:
+        """Ask to hear of nothing until somebody wants to know; what is going to end."""
+        tasks = [*self._watches.values(), *([self._lists] if self._lists else [])]
+        self._lists = None
+        self._watches.clear()
+        self._holders.clear()
+        ending = [task for task in tasks if not task.done() and not task.get_loop().is_closed()]
+        for task in ending:
+            task.cancel()
+        return ending
+
     def close(self) -> None:
         """Hear of nothing any more."""
         self._closed = True
         self._mount.relay.discard(self)
-        for task in (*self._watches.values(), *([self._lists] if self._lists else [])):
-            if not task.get_loop().is_closed():
-                task.cancel()
-        self._watches.clear()
-        self._holders.clear()
+        self.pause()

@@ -70,7 +70,8 @@ class TaskBox:
     def call(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
         # Not async itself: tools that never run as tasks are not to pay for those that do.
-        tools = self.server.tools
+        # The request's server may be mounted in the one whose tasks these are.
+        tools = ctx.server.tools
         tool = tools.listing.find(ctx, params.name)
         if tool is None or (tool.task is None and getattr(params, "task", None) is None):
             return in_rounds(ctx, params, tools.call)

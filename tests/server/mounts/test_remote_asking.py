@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 import mcp_wire
 from mcp_gen import Client, Context, Server
 from mcp_gen.core.errors import UrlElicitation, UrlElicitationRequired
-from tests.server.mounts.gateway import ANSWERS, at_two, gateway, weather
-from tests.support.asked import WAIT_S, Refused
+from tests.server.mounts.gateway import ANSWERS, at_two, gateway, until, weather
+from tests.support.asked import SILENCE, WAIT_S, Refused
 from tests.support.connect import talk
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
+from tests.support.scripted import Scripted, opening
 
 INTERNAL, INVALID_REQUEST = -32603, -32600
 both_lifecycles = pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
@@ -339,3 +341,47 @@ def test_handlers_that_are_given_later_go_before_the_caller() -> None:
     async def think(session: Any, params: Any) -> Any: ...
 
     assert client._offer.relays == {"elicitation", "roots"}
+
+
+class Impatient(Scripted):
+    """A server that asks, and answers the call without waiting."""
+
+    def __init__(self) -> None:
+        super().__init__(opening(HANDSHAKE))
+
+    def receive(self, message: bytes) -> None:
+        super().receive(message)
+        frame = msgspec.json.decode(message)
+        if frame.get("method") == "tools/call":
+            params = {"messages": [], "maxTokens": 1}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage"}
+            self.say(msgspec.json.encode({**asked, "params": params}))
+        elif frame.get("method") == "ping":
+            call = next(one for one in self.asked if one.get("method") == "tools/call")
+            self.answer(call["id"], {"content": []})
+            self.answer(frame["id"], {})
+
+
+@each_lifecycle
+async def test_a_question_whose_call_is_over_is_answered_with_an_error(
+    revision: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    far, server = Impatient(), Server("outer")
+    never = {**ANSWERS, "sampling/createMessage": lambda asked: SILENCE}
+    async with Client("gateway", relays=True) as between:
+        session = await between.connect(await far.start(), revision=HANDSHAKE)
+        server.mount("far", session)
+        async with talk(lambda: server, revision, answers=never) as client:
+            asked = client.begin("tools/call", {"name": "far_x"})
+            if client.profile.asks_client == "server_request":
+                await client.asks()
+                await session.ping()
+                assert (await asked.result())["content"] == []
+            else:
+                assert (await asked.result())["resultType"] == "input_required"
+                await session.ping()
+            await until(lambda: any(one.get("id") == 1 and "error" in one for one in far.asked))
+        server.unmount("far")
+    (answer,) = (one for one in far.asked if one.get("id") == 1 and "error" in one)
+    assert "is over" in answer["error"]["message"]
+    assert "failed" not in caplog.text

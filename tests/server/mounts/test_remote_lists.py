@@ -255,3 +255,16 @@ async def test_what_a_remote_server_reads_without_listing_it_can_be_read(revisio
             read = await client.request("resources/read", {"uri": "secret:///x"})
             assert read["contents"][0]["text"] == "hidden"
         middle.unmount("far")
+
+
+async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
+    inner = weather()
+    async with gateway(inner, PER_REQUEST) as server:
+        mount: Any = server.mounts[0]
+        for _ in range(2):
+            async with talk(lambda: server, HANDSHAKE) as client:
+                await client.names("tools/list", "tools")
+                await client.listen(resourceSubscriptions=["weather:///today"])
+                assert mount._news._lists is not None
+            assert mount._news._lists is None
+            assert mount._news._watches == {}
