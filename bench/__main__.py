@@ -24,6 +24,7 @@ GROUPS = {
     "hooks": "what hooks cost, used and unused",
     "client": "our client against the official one, in memory, over stdio and HTTP",
     "imports": "import times, memory, start of a server",
+    "mount": "what a mounted server adds to a call of a gateway",
     "tools": "servers with 10 000 tools: start, and a call among them",
 }
 

@@ -14,7 +14,7 @@ from bench.child import Child
 from bench.requests import HANDSHAKE, PER_REQUEST, call, initialize, initialized
 from bench.sampling import Row, Settings, at_least, compare
 
-__all__ = ["rows"]
+__all__ = ["one_cpu", "rows"]
 
 IN_FLIGHT = 64
 IDS = 4 * IN_FLIGHT
@@ -30,7 +30,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     for tuned, revision in product((False, True), (PER_REQUEST, HANDSHAKE)):
         loop = ["--uvloop"] if settings.uvloop else []
         with (
-            _one_cpu(),
+            one_cpu(),
             Child("ours_stdio", *loop, tuned=tuned) as ours,
             Child("bare_stdio", revision, *loop, tuned=tuned) as bare,
         ):
@@ -42,7 +42,7 @@ def rows(settings: Settings) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def _one_cpu() -> Generator[None, None, None]:
+def one_cpu() -> Generator[None, None, None]:
     """Keep this process, and the children it starts, on one CPU.
 
     On two, a call one at a time is mostly the waking of the other: up to ten times the work itself,

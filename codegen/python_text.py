@@ -108,7 +108,12 @@ def docstring(paragraphs: Iterable[str], indent: int) -> str:
     if len(said) < 2:
         return doc(said[0], indent) if said else ""
     space = " " * indent
-    lines = [textwrap.wrap(one, _WIDTH - indent - 3, break_long_words=False) for one in said]
+    width = _WIDTH - indent - 3
+    lines = [
+        # An address stays in one piece.
+        textwrap.wrap(one, width, break_long_words=False, break_on_hyphens="://" not in one)
+        for one in said
+    ]
     texts = [f"\n{space}".join(wrapped) for wrapped in lines]
     return '"""' + f"\n\n{space}".join(texts) + f'\n{space}"""'
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from mcp_gen.core.project import Loss, Projected, project
+    from mcp_gen.server.argument import Argument
     from mcp_gen.server.asking import Accepted, Cancelled, Declined
     from mcp_gen.server.content import Structured
     from mcp_gen.server.contents import Contents
@@ -54,9 +55,11 @@ if TYPE_CHECKING:
     from mcp_gen.server.messages import assistant, user
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.options import Tasks
+    from mcp_gen.server.transformed import transformed
 
 __all__ = [
     "Accepted",
+    "Argument",
     "CacheHints",
     "Cancelled",
     "Change",
@@ -111,11 +114,13 @@ __all__ = [
     "media_of",
     "project",
     "text_of",
+    "transformed",
     "user",
 ]
 
 _HOMES = {
     "Accepted": "mcp_gen.server.asking",
+    "Argument": "mcp_gen.server.argument",
     "CacheHints": "mcp_gen.server.hints",
     "Cancelled": "mcp_gen.server.asking",
     "Change": "mcp_gen.client.watching",
@@ -146,6 +151,7 @@ _HOMES = {
     "media_of": "mcp_gen.client.results",
     "project": "mcp_gen.core.project",
     "text_of": "mcp_gen.client.results",
+    "transformed": "mcp_gen.server.transformed",
     "user": "mcp_gen.server.messages",
 }
 

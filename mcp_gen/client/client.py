@@ -51,6 +51,9 @@ class Client(Offers):
     of it (see `on_report`), `strict` makes the result an error, too; no session is ended for it.
     `log_level` is how severe log messages must be to be sent. Every `keep_alive_s` a server is
     asked whether it is there; one that is silent for `keep_alive_timeout_s` is given up.
+
+    With `relays` its sessions are for `Server.mount`: whatever servers may ask and has no handler
+    here is asked of the client for which the call was made.
     """
 
     def __init__(
@@ -75,18 +78,22 @@ class Client(Offers):
         log_level: latest.LoggingLevel | None = None,
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 10.0,
+        relays: bool = False,
     ) -> None:
-        super().__init__(
-            Offer(
-                sampling=sampling,
-                elicitation=elicitation,
-                elicitation_url=elicitation_url,
-                roots=roots,
-                experimental=experimental,
-                extensions=extensions,
-                tasks=tasks,
-            )
+        offer = Offer(
+            sampling=sampling,
+            elicitation=elicitation,
+            elicitation_url=elicitation_url,
+            roots=roots,
+            experimental=experimental,
+            extensions=extensions,
+            tasks=tasks,
         )
+        if relays:
+            from mcp_gen.client.relaying import ask_callers
+
+            ask_callers(offer)
+        super().__init__(offer)
         self._info = latest.Implementation(name=name, version=version, title=title)
         self._settings = Settings(
             timeout_s=timeout_s,

@@ -75,6 +75,8 @@ class Offer:
         self.elicitation = elicitation
         self.elicitation_url = elicitation_url
         self.experimental = experimental
+        self.passing: Mapping[str, Any] = {}
+        """The handlers that ask whoever made the call, by the attribute that they are meant for."""
         self.named: Mapping[str, dict[str, Any]] = {}
         """Extensions that are declared, and no more is known of."""
         self.extensions = Extensions()
@@ -102,6 +104,18 @@ class Offer:
         if self.tasks and EXTENSION not in self.extensions:
             self.extensions.add(EXTENSION)
         return EXTENSION in self.extensions
+
+    @property
+    def relays(self) -> frozenset[str]:
+        """Of the capabilities, those for which whoever made the call is asked."""
+        if not self.passing:
+            return frozenset()
+        answers = {"elicitation": "elicitation", "sampling": "sampling", "roots": "list_roots"}
+        return frozenset(
+            capability
+            for capability, name in answers.items()
+            if getattr(self, name) is self.passing[name]
+        )
 
     @property
     def has_roots(self) -> bool:
@@ -143,7 +157,9 @@ class Offer:
     def _roots_capability(self, profile: Profile) -> dict[str, Any] | None:
         if not self.has_roots:
             return None
-        return {"listChanged": True} if profile.roots_changed else {}
+        # Each caller has others: no server is to keep those of one for the next.
+        told = profile.roots_changed and "roots" not in self.relays
+        return {"listChanged": True} if told else {}
 
     def _sampling_capability(self, profile: Profile) -> latest.SamplingCapability | None:
         if self.sampling is None:

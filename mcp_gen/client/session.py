@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from msgspec import Raw, Struct
 
     from mcp_gen.client.identity import Identity
+    from mcp_gen.client.relaying import SessionRelay
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import UrlElicitation
     from mcp_gen.session.client import ClientLink
@@ -93,6 +94,7 @@ class ClientSession(ToolCalls):
         self._log_level: str | None = identity.settings.log_level
         self._visits = Visits()
         self._tasks = Tasks(self, identity.settings, declared=identity.offer.has_tasks)
+        self._relay: SessionRelay | None = None
         self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
 
     def bind(
@@ -130,6 +132,8 @@ class ClientSession(ToolCalls):
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
+        if self._relay is not None:
+            self._relay.begun_again()
 
     # --- what was agreed ---
 
@@ -163,6 +167,15 @@ class ClientSession(ToolCalls):
     def principal(self) -> Hashable:
         """Whom the session speaks for now; None where its transport does not tell."""
         return self._link.principal
+
+    @property
+    def relay(self) -> SessionRelay:
+        """The way through the session for calls that others make: see `Server.mount`."""
+        if self._relay is None:
+            from mcp_gen.client.relaying import SessionRelay
+
+            self._relay = SessionRelay(self, self._identity)
+        return self._relay
 
     # --- extensions ---
 
@@ -377,6 +390,8 @@ class ClientSession(ToolCalls):
         self.cache.clear()
         self._returns.forget()
         self._tasks.forget()
+        if self._relay is not None:
+            self._relay.begun_again()
         # Of what was said before it knows nothing.
         await self._repeat_log_level()
         await self.subscriptions.renew()
@@ -420,6 +435,15 @@ class ClientSession(ToolCalls):
             self._link, self.profile, results_at, self, self._identity, self.cache, **options
         )
 
+    async def reconnect(self) -> None:
+        """Connect anew if the connection was lost, as the next request would.
+
+        Raises:
+            SessionLost: it cannot be.
+        """
+        if self._link.is_lost:
+            await self._restart(self._link)
+
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.
 
@@ -451,6 +475,8 @@ class ClientSession(ToolCalls):
             self._tasks.hear(params)
         for watch in list(self.watches):
             watch.hear(news, params)
+        if self._relay is not None:
+            self._relay.hear(news, params)
 
     def _take_tasks(self, link: ClientLink) -> None:
         """Servers may begin tasks on this connection."""

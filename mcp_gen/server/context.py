@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.blocking import BlockingContext, Worker
     from mcp_gen.server.rounds import Rounds
     from mcp_gen.server.server import Server
+    from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.peer import Session, SessionClient
@@ -59,6 +60,8 @@ class Context(Struct, eq=False):
     """How many reports may still be sent, once there has been one."""
     task: RunningTask | None = None
     """The task that the handler runs as; None where the request is answered with its result."""
+    task_box: TaskBox | None = None
+    """Who keeps its tasks, where the server is mounted in another one."""
 
     # --- the request ---
 

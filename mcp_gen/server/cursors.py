@@ -12,7 +12,9 @@ import msgspec
 from mcp_gen.core.errors import InvalidParams
 
 if TYPE_CHECKING:
-    from mcp_gen.server.registry import Registry
+    from collections.abc import Iterable
+
+    from mcp_gen.server.registry import Numbered, Registry
 
 __all__ = ["cursor_to", "place_of"]
 
@@ -38,8 +40,10 @@ def cursor_to(field: str, number: int, name: str) -> str:
     return base64.urlsafe_b64encode(place).decode()
 
 
-def place_of(cursor: str, field: str, items: Registry[Any]) -> int:
+def place_of(cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()) -> int:
     """The number of the item behind which a page begins; it may be gone by now.
+
+    `more` is what the list shows beside the registry's items.
 
     A cursor that another process made for the same list is good as long as its item is there:
     where requests stand for themselves, the next one may come to any of several servers.
@@ -57,7 +61,8 @@ def place_of(cursor: str, field: str, items: Registry[Any]) -> int:
         raise _unknown(items.kind)
     if place.process == _PROCESS:
         return place.number
-    entry = items.entry(place.name)
+    entry: Numbered | None = items.entry(place.name)
+    entry = entry or next((one for one in more if one.name == place.name), None)
     if entry is None:
         raise _unknown(items.kind)
     return entry.number

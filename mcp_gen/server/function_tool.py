@@ -70,6 +70,11 @@ class FunctionTool(OfferedTool):
             self.signature.is_async and self.signature.plan is None and timeout_s is None
         )
 
+    @property
+    def by_annotations(self) -> bool:
+        """Whether the annotations alone say what arguments it takes, all of them to msgspec."""
+        return self._raw is None and not any(one.by_pydantic for one in self.signature.parameters)
+
     def _describe(self) -> latest.Tool:
         signature = self.signature
         return latest.Tool(

@@ -33,7 +33,7 @@ class HeaderParamsOf:
 
     def __init__(self, tools: Listing[OfferedTool]) -> None:
         self._tools = tools
-        self._known: dict[str, tuple[OfferedTool, Marked]] = {}
+        self._known: dict[str, tuple[Any, Marked]] = {}
 
     def __call__(self, ctx: Context, method: Method[Any, Any], params: Any) -> Marked | None:
         """Those of the tool that a request calls; None where it calls none."""
@@ -42,12 +42,26 @@ class HeaderParamsOf:
         name = params.name
         entry = self._tools.items.entries.get(name)
         if entry is None:
-            return None
+            return self._of_mounted(ctx, name)
         known = self._known.get(name)
         if known is None or known[0] is not entry.item:
             known = self._known[name] = (entry.item, self._marked(entry.item.tool))
         # Who may not use a tool does not learn from its headers that there is one.
         return known[1] if known[1] and self._tools.find(ctx, name) else None
+
+    def _of_mounted(self, ctx: Context, name: str) -> Marked | None:
+        if not ctx.server.mounts:
+            return None
+        from mcp_gen.server.mounts.finding import peek
+        from mcp_gen.server.mounts.rows import TOOLS
+
+        tool = peek(ctx.server, ctx, TOOLS, name)
+        if tool is None:
+            return None
+        known = self._known.get(name)
+        if known is None or known[0] is not tool:
+            known = self._known[name] = (tool, self._marked(tool))
+        return known[1]
 
     def _marked(self, tool: Any) -> Marked:
         try:

@@ -15,7 +15,7 @@ import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.project import project
 from mcp_gen.server.cursors import cursor_to, place_of
-from mcp_gen.server.registry import Entry, Registry
+from mcp_gen.server.registry import Entry, Numbered, Registry
 from mcp_gen.session.kernel import Encoded
 from mcp_wire import Wire, encode
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from mcp_gen.server.hints import Hints
     from mcp_gen.session.peer import Session
 
-__all__ = ["Filter", "Listing", "in_session", "listings"]
+__all__ = ["Filter", "Listing", "as_encoded", "in_session", "listings"]
 
 T = TypeVar("T")
 B = TypeVar("B")
+N = TypeVar("N", bound="Numbered")
 
 Filter: TypeAlias = "Callable[[Context, Any], bool]"
 """`filter(ctx, item)`: whether the client of this request may see, and use, what is described."""
@@ -59,12 +60,16 @@ class Listing(Generic[T]):
         self._page_size: int | None = None
         self._hints = hints
         self._result = result
-        self._field = field
+        self.field = field
         self._method = _snake(result.removesuffix("Result"))
-        self._describe = describe
+        self.describe = describe
+        """The newest wire type of an item."""
+        self._own = object()
+        """Under what a session keeps its own items of this list: another server has others."""
         self._finish = finish
         self._changed = changed
-        self._pages: dict[tuple[str, int], Encoded] = {}
+        self.pages: dict[tuple[str, int], Encoded] = {}
+        """Pages as they are sent, by revision and by how many items are before them."""
 
     @property
     def page_size(self) -> int | None:
@@ -89,7 +94,7 @@ class Listing(Generic[T]):
     def forget(self) -> None:
         """The pages are no longer true."""
         # Not cleared: a page that another thread outdates while it is made goes to the old ones.
-        self._pages = {}
+        self.pages = {}
 
     # --- one item ---
 
@@ -116,7 +121,7 @@ class Listing(Generic[T]):
         return [entry.item for entry in self._shown(ctx, self.items.after(0), 0)]
 
     def _passes(self, ctx: Context, item: T) -> bool:
-        described = self._describe(item)
+        described = self.describe(item)
         return all(one(ctx, described) for one in self.filters)
 
     # --- the items of one session ---
@@ -124,13 +129,13 @@ class Listing(Generic[T]):
     def _local(self, session: Session | None) -> Registry[T] | None:
         if session is None or "local" not in session.__dict__:
             return None
-        found: Registry[T] | None = session.local.get(self.kind)
+        found: Registry[T] | None = session.local.get(self._own)
         return found
 
     def in_session(self, session: Session, changed: Callable[[], None]) -> Listing[T]:
         """The same list, whose items are those of one session alone."""
         mine = copy.copy(self)
-        mine.items = session.local.setdefault(self.kind, Registry(self.kind, changed))
+        mine.items = session.local.setdefault(self._own, Registry(self.kind, changed))
         return mine
 
     # --- lists ---
@@ -141,11 +146,11 @@ class Listing(Generic[T]):
         Raises:
             InvalidParams: a cursor that was not made here.
         """
-        pages = self._pages
+        pages = self.pages
         every = entries = self.items.after(0)
         behind = 0
         if cursor is not None:
-            behind = place_of(cursor, self._field, self.items)
+            behind = place_of(cursor, self.field, self.items)
             entries = self.items.after(behind)
         # Pages that begin anywhere else are rare, and there could be one for each item.
         first = len(every) - len(entries)
@@ -155,31 +160,45 @@ class Listing(Generic[T]):
         key = (ctx.revision, first)
         found = pages.get(key)
         if found is None:
-            page, binding = (
-                self._page(ctx, entries, behind),
-                ctx.server.kernel.binding(ctx.revision),
-            )
-            whole = binding.whole(page) if binding.identity else page
-            found = pages[key] = Encoded(Raw(encode(whole)))
+            found = pages[key] = as_encoded(ctx, self._page(ctx, entries, behind))
         return found
 
     def _page(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Any:
-        size = self._page_size
         shown = self._shown(ctx, entries, behind)
+        return self.result(ctx, shown, self.at, private=bool(self.filters))
+
+    def result(
+        self,
+        ctx: Context,
+        shown: Iterable[N],
+        at: Callable[[str, N], Any],
+        *,
+        private: bool,
+    ) -> Any:
+        """A page of what is shown, from its first on; `at` gives the wire type of a revision.
+
+        `private` says that others may see other items.
+        """
+        size = self._page_size
         # One more than fits tells whether there is a next page.
         page = list(shown if size is None else islice(shown, size + 1))
-        fields: dict[str, Any] = {
-            self._field: [self._at(ctx.revision, entry) for entry in page[:size]]
-        }
+        fields: dict[str, Any] = {self.field: [at(ctx.revision, entry) for entry in page[:size]]}
         if size is not None and len(page) > size:
             last = page[size - 1]
-            fields["next_cursor"] = cursor_to(self._field, last.number, last.name)
+            fields["next_cursor"] = cursor_to(self.field, last.number, last.name)
         if ctx.profile.cache_hints:
             fields |= self._hints.of(self._method).fields()
-            if self.filters:
-                # Others may see other items.
+            if private:
                 fields["cache_scope"] = "private"
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)
+
+    def shown(self, ctx: Context) -> Iterator[Entry[T]]:
+        """Every item that the client of this request may use, in order, with its number."""
+        return self._shown(ctx, self.items.after(0), 0)
+
+    def differs(self, ctx: Context) -> bool:
+        """Whether the client of this request may see something else than others."""
+        return bool(self.filters or self._local(ctx.caller.session))
 
     def _shown(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Iterator[Entry[T]]:
         """Of the entries behind a number, and the session's own, those that the client may use."""
@@ -192,14 +211,20 @@ class Listing(Generic[T]):
             return iter(entries)
         return (entry for entry in entries if self._passes(ctx, entry.item))
 
-    def _at(self, revision: str, entry: Entry[T]) -> Any:
+    def at(self, revision: str, entry: Entry[T]) -> Any:
         made = entry.forms.get(revision)
         if made is None:
-            made = project(self._describe(entry.item), revision).value
+            made = project(self.describe(entry.item), revision).value
             if self._finish is not None:
                 made = self._finish(entry.item, made, revision)
             entry.forms[revision] = made
         return made
+
+
+def as_encoded(ctx: Context, page: Any) -> Encoded:
+    """A page as it is sent, to be kept for others."""
+    binding = ctx.server.kernel.binding(ctx.revision)
+    return Encoded(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 
 def listings(box: object) -> Iterator[tuple[str, Listing[Any]]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.hints import CacheHints, Hints
     from mcp_gen.server.news import News
+    from mcp_gen.server.offered_tool import OfferedTool
     from mcp_gen.session.peer import Session
     from mcp_wire import latest
 
@@ -57,6 +58,9 @@ class SessionOffers(OffersTools, OffersResources, OffersPrompts):
         box = in_session(getattr(self._server, name), self._session, changed)
         setattr(self, name, box)
         return box
+
+    def _to_transform(self, name: str) -> OfferedTool:
+        return self.tools.get(name) or self._server.tools[name]
 
 
 class OffersLists:

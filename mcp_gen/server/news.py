@@ -8,7 +8,8 @@ import logging
 from collections.abc import Awaitable, Iterable
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from weakref import WeakSet
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -39,13 +40,29 @@ if TYPE_CHECKING:
     from mcp_wire import common
     from mcp_wire.method import Method
 
-__all__ = ["Hearing", "News", "NewsHandlers"]
+__all__ = ["Above", "Hearing", "News", "NewsHandlers"]
 
 _log = logging.getLogger("mcp_gen.server")
 P = TypeVar("P")
 Loop: TypeAlias = asyncio.AbstractEventLoop
 _Changes: TypeAlias = "dict[tuple[Topic, Session | None], None]"
 """What has changed, in order and each once; for one session, or for all who want to know."""
+
+
+class Above(Protocol):
+    """The place where a server is mounted."""
+
+    def changed(self, topic: Topic, session: Session | None) -> None:
+        """Something of the mounted server has changed, for one session or for all."""
+        ...
+
+    def declared(self) -> None:
+        """The mounted server declares more than before."""
+        ...
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """A user is done at a URL."""
+        ...
 
 
 class News:
@@ -64,6 +81,8 @@ class News:
         self._lock = Lock()
         self._waiting: dict[Loop, _Changes] = {}
         self._busy: dict[Outlet, set[asyncio.Task[None]]] = {}
+        self.above: WeakSet[Above] = WeakSet()
+        """Where this server is mounted: those who use it there are told too."""
         kernel.ending.append(self._ended)
 
     @property
@@ -73,15 +92,15 @@ class News:
 
     def tool_list_changed(self) -> None:
         """The list of tools is another one. Adding and removing tools says so by itself."""
-        self._tell(TOOLS)
+        self.tell(TOOLS)
 
     def prompt_list_changed(self) -> None:
         """The list of prompts is another one. Adding and removing prompts says so by itself."""
-        self._tell(PROMPTS)
+        self.tell(PROMPTS)
 
     def resource_list_changed(self) -> None:
         """The list of resources, or of templates, is another one; adding and removing say so."""
-        self._tell(RESOURCES)
+        self.tell(RESOURCES)
 
     def resource_updated(self, uri: str) -> None:
         """A resource reads differently now: told to those who have subscribed to this very URI.
@@ -89,7 +108,7 @@ class News:
         What else it is a part of is told by calls of its own: what a URI contains is not written
         in it.
         """
-        self._tell(updated(uri))
+        self.tell(updated(uri))
 
     def end_listening(self) -> None:
         """End every request that listens, in good order; new ones may come."""
@@ -117,7 +136,10 @@ class News:
 
     # --- one burst of changes, one message ---
 
-    def _tell(self, topic: Topic, session: Session | None = None) -> None:
+    def tell(self, topic: Topic, session: Session | None = None) -> None:
+        """Something has changed, for one session or for all."""
+        for mount in list(self.above):
+            mount.changed(topic, session)
         loops = self._kernel.loops
         if not loops:
             return
@@ -155,7 +177,7 @@ class News:
 
     def changed_in(self, session: Session, topic: Topic) -> None:
         """A list is another one for one session."""
-        self._tell(topic, session)
+        self.tell(topic, session)
 
     def _tell_sessions(self, topic: Topic, sessions: Iterable[Session], loop: Loop) -> None:
         for session in sessions:
@@ -192,6 +214,8 @@ class News:
         from mcp_gen.server.asking import tell_complete
 
         await tell_complete(self._kernel, elicitation_id)
+        for mount in list(self.above):
+            await mount.elicitation_complete(elicitation_id)
 
     def _sent(self, outlet: Outlet, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):

@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.outputs import Output
     from mcp_wire import latest
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
-__all__ = ["OfferedTool", "TaskSupport", "check_icons", "plain_arguments"]
+__all__ = [
+    "BadArguments",
+    "OfferedTool",
+    "TaskSupport",
+    "check_icons",
+    "is_tool_name",
+    "plain_arguments",
+]
 
 T = TypeVar("T")
 TaskSupport: TypeAlias = Literal["optional", "required"]
@@ -28,10 +36,26 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
 
 
+class BadArguments(msgspec.ValidationError):
+    """Arguments that a tool could look at only when called; the message ends in the path."""
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a tool may be called that.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names
+    """
+    return _NAME.fullmatch(name) is not None
+
+
 class OfferedTool(ABC):
     """One tool of a server, however it was made."""
 
     output: Output
+    ui: McpUiToolMeta | None = None
+    """The app that shows its results, and who may call it; None where apps play no part."""
+    through: bool = False
+    """Whether calls go to another server in the end, whose rounds and results they are."""
 
     def __init__(
         self,
@@ -41,7 +65,7 @@ class OfferedTool(ABC):
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
     ) -> None:
-        if not _NAME.fullmatch(name):
+        if not is_tool_name(name):
             raise UsageError(
                 f"tool {name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`: "
                 "give it one with name="
@@ -59,7 +83,12 @@ class OfferedTool(ABC):
     @cached_property
     def tool(self) -> latest.Tool:
         """What clients see."""
-        return self._describe()
+        described = self._describe()
+        if self.ui is None:
+            return described
+        from mcp_gen.core.apps import with_tool_ui
+
+        return msgspec.structs.replace(described, meta=with_tool_ui(described.meta, self.ui))
 
     @abstractmethod
     def _describe(self) -> latest.Tool: ...
@@ -79,6 +108,7 @@ class OfferedTool(ABC):
 
         Raises:
             ToolError: it took too long.
+            BadArguments: not what the tool takes, as it could not say before.
             Exception: what the tool raises.
         """
 

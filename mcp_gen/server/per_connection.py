@@ -105,8 +105,7 @@ class _SessionServers:
             LifespanError: its lifespan did not start.
         """
         server = self._servers.make()
-        if server.lifespan is not None:
-            await server.lifespan.keep()
+        await server.keep()
         self._open[id(server.kernel)] = server
         return server.kernel
 

@@ -87,6 +87,14 @@ class RawSchema:
             said = getattr(error, "message", None) or str(error)
             raise UsageError(f"{self.what}: no valid schema: {said}") from None
 
+    def compile(self) -> None:
+        """Find out at once what else would be found when first used.
+
+        Raises:
+            UsageError: no valid schema.
+        """
+        _ = self._validator
+
     def check(self, value: Any, path: str = "$") -> None:
         """Compare plain JSON with the schema.
 

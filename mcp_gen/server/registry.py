@@ -6,17 +6,29 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Entry", "Registry"]
+__all__ = ["Entry", "Numbered", "Registry", "next_number"]
 
 T = TypeVar("T")
 
 _numbers = count(1)
+
+
+def next_number() -> int:
+    """A number that is greater than those of all items so far, of whatever registry."""
+    return next(_numbers)
+
+
+class Numbered(Protocol):
+    """What has a place in a list."""
+
+    number: int
+    name: str
 
 
 class Entry(Struct, Generic[T], eq=False):
@@ -40,7 +52,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._changed = changed
         self.entries: dict[str, Entry[T]] = {}
-        """What there is, for looking things up; only `add` and `remove` change it."""
+        """What there is, for looking things up; only the methods here change it."""
         self._in_order: list[Entry[T]] | None = None
         self._lock = Lock()
 
@@ -82,6 +94,22 @@ class Registry(Generic[T]):
             self._in_order = None
         self._changed()
         return entry.item
+
+    def replace(self, old: str, name: str, item: T) -> None:
+        """Put an item, under a name of its own, where another was; it is the last in the order.
+
+        Raises:
+            UsageError: there is none under the old name, or one under the new name.
+        """
+        with self._lock:
+            if old not in self.entries:
+                raise UsageError(f"there is no {self.kind} {old!r} to replace")
+            if name != old and name in self.entries:
+                raise UsageError(f"{self.kind} {name!r} is there already")
+            del self.entries[old]
+            self.entries[name] = Entry(next(_numbers), name, item)
+            self._in_order = None
+        self._changed()
 
     def get(self, name: str) -> T | None:
         """The item of that name."""

@@ -95,6 +95,11 @@ class ResourceBox:
         if self.completable is not None:
             self.completable(item.choices)
 
+    @property
+    def has_sources(self) -> bool:
+        """Whether there are resources that come and go by themselves, or have been."""
+        return bool(self._sourced)
+
     # --- finding and reading ---
 
     def find(self, ctx: Context, uri: str) -> _Found | None:

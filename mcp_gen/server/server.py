@@ -22,7 +22,9 @@ from mcp_gen.server.lifespan import Lifespan, MakeLifespan
 from mcp_gen.server.lists import OffersLists
 from mcp_gen.server.logs import Logs
 from mcp_gen.server.middleware import OffersMiddleware
+from mcp_gen.server.mounts.offering import OffersMounts
 from mcp_gen.server.news import News
+from mcp_gen.server.offers_apps import OffersApps
 from mcp_gen.server.per_connection import PerConnection
 from mcp_gen.server.prompts import OffersPrompts, PromptBox
 from mcp_gen.server.resources import OffersResources, ResourceBox
@@ -37,6 +39,7 @@ from mcp_wire.hooks import ServerHooks
 from mcp_wire.profile import Profile
 
 if TYPE_CHECKING:
+    from mcp_gen.server.apps import Apps
     from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tasks.options import Tasks
 
@@ -55,8 +58,10 @@ class Server(
     OffersCompletions,
     OffersLists,
     OffersMethods,
+    OffersApps,
     OffersExtensions,
     OffersMiddleware,
+    OffersMounts,
     Serves,
 ):
     """An MCP server.
@@ -139,6 +144,9 @@ class Server(
         self.lifespan = Lifespan(self, lifespan) if lifespan else None
         self._served: dict[ServerSession[Context], asyncio.Event] = {}
         self._apps = []
+        self._needs = 0
+        self._is_kept = False
+        self.mounts = ()
         self.states = States(state_keys, state_ttl_s)
         self.kept = Kept(state_ttl_s)
         if max_rounds < 1:
@@ -171,9 +179,12 @@ class Server(
         self.tasks: TaskBox | None = None
         """The tasks, once there is a tool that runs as one."""
         self._task_options = tasks
-        self.tools.takes_tasks = self._take_tasks
+        self.tools.takes_tasks = self.take_tasks
+        self.apps: Apps | None = None
+        """The apps, once there is one, or a tool that has one."""
+        self.tools.takes_apps = lambda tool: self.use_apps().take(tool)
         if "tasks" in offers:
-            self._take_tasks()
+            self.take_tasks()
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
         self._set_page_size(page_size)
@@ -188,13 +199,14 @@ class Server(
         def changed() -> None:
             if feature not in self._declared:
                 self._declared.add(feature)
-                self.kernel.changed()
+                self.declares_more()
             if tell:
                 tell()
 
         return changed
 
-    def _take_tasks(self) -> None:
+    def take_tasks(self) -> None:
+        """Keep tasks from now on; the first tool that runs as one does this by itself."""
         if self.tasks is not None:
             return
         # Imported here: most servers have none.
@@ -207,6 +219,16 @@ class Server(
         self.tasks = TaskBox(self, self._task_options or Tasks())
         self._declared |= CAPABILITIES
         self.add_extension(EXTENSION, ExtensionHandlers(self.tasks))
+        self.declares_more()
+
+    def use_apps(self) -> Apps:
+        """What the server keeps of its apps; with it, the extension is declared."""
+        if self.apps is None:
+            # Imported here: most servers have none.
+            from mcp_gen.server.apps import Apps
+
+            self.apps = Apps(self)
+        return self.apps
 
     def _rewrapped(self) -> None:
         """A hook or a middleware has been added."""
@@ -230,7 +252,7 @@ class Server(
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
         """What the server declares; with a `profile` also of extensions, as its revision has it."""
-        on = self._declared
+        on = self.features()
         extensions, experimental = dict[str, Any](), dict(self.experimental or {})
         if profile is not None and self.kernel.extensions:
             extensions, more = self.kernel.extensions.capabilities(SERVER, profile)
@@ -257,5 +279,15 @@ class Server(
         return with_capability(declared, profile, lists=known)
 
     def _offered(self) -> frozenset[str]:
-        more = {"resources.subscribe"} if "resources" in self._declared else set[str]()
-        return frozenset(self._declared | more)
+        on = self.features()
+        return on | {"resources.subscribe"} if "resources" in on else on
+
+    def features(self) -> frozenset[str]:
+        """The features that are declared: its own, and those of what is mounted."""
+        return frozenset(self._declared).union(*(mount.features() for mount in self.mounts))
+
+    def declares_more(self) -> None:
+        """More is declared than before, or less: what answers is routed anew."""
+        self.kernel.changed()
+        for mount in list(self.notify.above):
+            mount.declared()

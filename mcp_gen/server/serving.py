@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from mcp_gen.core.event_store import EventStore
     from mcp_gen.core.session_store import SessionStore
     from mcp_gen.core.transport import Duplex
+    from mcp_gen.server.apps import Apps
     from mcp_gen.server.context import Context
     from mcp_gen.server.lifespan import Lifespan
+    from mcp_gen.server.mounts.mount import Mount
     from mcp_gen.server.tasks.box import TaskBox
     from mcp_gen.server.tools import ToolBox
     from mcp_gen.session.kernel import Kernel
@@ -33,7 +35,12 @@ class Serves(ServesSockets):
     max_message_bytes: int | None
     lifespan: Lifespan | None
     tools: ToolBox
+    mounts: tuple[Mount, ...]
+    _needs: int
+    """How many need what the server sets up."""
+    _is_kept: bool
     tasks: TaskBox | None
+    apps: Apps | None
     _served: dict[ServerSession[Context], asyncio.Event]
     """The connections that are being served, and what is set when each has ended."""
     _apps: list[AsgiApp]
@@ -108,7 +115,7 @@ class Serves(ServesSockets):
     async def _session(self, transport: Duplex) -> AsyncGenerator[ServerSession[Context]]:
         """A session that has begun, to be finished inside; the lifespan is entered around it."""
         try:
-            await self._need()
+            await self.need()
         except BaseException:
             # A client that cannot be served is not kept waiting.
             await transport.close()
@@ -121,23 +128,82 @@ class Serves(ServesSockets):
         finally:
             del self._served[session]
             ended.set()
-            await self._need_no_longer()
+            await self.need_no_longer()
 
-    async def _need(self) -> None:
+    def check(self) -> None:
+        """See whether all is there that what is offered refers to.
+
+        Raises:
+            UsageError: something is not.
+        """
+        if self.apps is not None:
+            self.apps.check()
+
+    async def need(self) -> None:
+        """Need what the server sets up; to be followed by `need_no_longer`, unless this raises.
+
+        Raises:
+            LifespanError: it could not be entered.
+        """
+        self.check()
         if self.lifespan is not None:
             await self.lifespan.acquire()
+        self._needs += 1
+        try:
+            await self._enter_mounts()
+        except BaseException:
+            await self.need_no_longer()
+            raise
 
-    async def _need_no_longer(self) -> None:
+    async def need_no_longer(self) -> None:
+        """The end of `need`: what nobody needs is left."""
+        self._needs -= 1
+        try:
+            if not self._needs:
+                for mount in reversed(self.mounts):
+                    await mount.leave()
+        finally:
+            if self.lifespan is not None:
+                await self.lifespan.release()
+
+    async def _enter_mounts(self) -> None:
+        for mount in self.mounts:
+            await mount.enter()
+
+    async def keep(self) -> None:
+        """Need what the server sets up until `let_go`, however often this is called.
+
+        Raises:
+            LifespanError: it could not be entered.
+        """
+        self.check()
         if self.lifespan is not None:
-            await self.lifespan.release()
+            await self.lifespan.keep()
+        if not self._is_kept:
+            self._is_kept = True
+            self._needs += 1
+        await self._enter_mounts()
+
+    async def let_go(self) -> None:
+        """The end of `keep`."""
+        try:
+            if self._is_kept:
+                self._is_kept = False
+                self._needs -= 1
+                if not self._needs:
+                    for mount in reversed(self.mounts):
+                        await mount.leave()
+        finally:
+            if self.lifespan is not None:
+                await self.lifespan.let_go()
 
     @asynccontextmanager
     async def _listening(self) -> AsyncGenerator[None]:
-        await self._need()
+        await self.need()
         try:
             yield
         finally:
-            await self._need_no_longer()
+            await self.need_no_longer()
 
     def asgi(
         self,
@@ -245,5 +311,4 @@ class Serves(ServesSockets):
         for ended in served:
             await ended.wait()
         await self.end_tasks()
-        if self.lifespan is not None:
-            await self.lifespan.let_go()
+        await self.let_go()

@@ -145,12 +145,20 @@ class Signature:
         for one in self.parameters:
             hint = Raw if one.by_pydantic else one.hint
             fields.append(
-                (one.name, hint) if one.required else (one.name, hint, _default(one.default))
+                (one.name, hint) if one.required else (one.name, hint, self.default_of(one))
             )
         # A function that takes nothing says so in its schema, and so it is held to that.
         return msgspec.defstruct(
             f"{self.name}_arguments", fields, kw_only=True, forbid_unknown_fields=not fields
         )
+
+    def default_of(self, parameter: Parameter) -> Any:
+        """The default of a parameter that has one, as that of a struct's field."""
+        value = parameter.default
+        if value.__class__ in (list, dict, set):
+            # A default that a call could change is copied for each.
+            return msgspec.field(default_factory=partial(copy.copy, value))
+        return value
 
     @cached_property
     def adapters(self) -> dict[str, TypeAdapter[Any]]:
@@ -261,10 +269,3 @@ class Signature:
         else:
             made = await call_in_thread(ctx, self.function, named)
         return await made if inspect.iscoroutine(made) else made
-
-
-def _default(value: Any) -> Any:
-    if value.__class__ in (list, dict, set):
-        # A default that a call could change is copied for each.
-        return msgspec.field(default_factory=partial(copy.copy, value))
-    return value

@@ -14,9 +14,11 @@ from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.core.groups import sentence, speaking
 from mcp_gen.server.function_tool import FunctionTool
 from mcp_gen.server.listing import Listing
-from mcp_gen.server.offered_tool import OfferedTool, TaskSupport
+from mcp_gen.server.names import one_of
+from mcp_gen.server.offered_tool import BadArguments, OfferedTool, TaskSupport
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.server.tool_results import failed
+from mcp_gen.server.transforming import TransformsTools
 from mcp_gen.session.outlet import is_left
 from mcp_wire import Wire
 from mcp_wire.handlers import ServerHandlers
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_wire import common, latest
     from mcp_wire.extension import Extension
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = ["OffersTools", "ToolBox", "ToolHandlers", "made_tool"]
 
@@ -57,6 +60,8 @@ class ToolBox:
         """What calls may also be answered with, by extensions that clients must have declared."""
         self.takes_tasks: Callable[[], None] | None = None
         """Called with the first tool that runs as a task, before it is added."""
+        self.takes_apps: Callable[[OfferedTool], None] | None = None
+        """Called with each tool that has to do with an app, before it is added."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
 
@@ -78,15 +83,40 @@ class ToolBox:
         """The tool of that name."""
         return self.listing.items.get(name)
 
+    def __getitem__(self, name: str) -> OfferedTool:
+        """The tool of that name, as `transformed` and `Server.add_tool` take it.
+
+        Raises:
+            UsageError: there is none.
+        """
+        tool = self.get(name)
+        if tool is None:
+            raise UsageError(f"there is no tool {name!r}{one_of(name, self.names)}")
+        return tool
+
     def add(self, tool: OfferedTool) -> None:
         """Add a tool.
 
         Raises:
             UsageError: there is one of that name.
         """
+        self._prepare(tool)
+        self.listing.items.add(tool.name, tool)
+
+    def replace(self, name: str, tool: OfferedTool) -> None:
+        """Put a tool in the place of another.
+
+        Raises:
+            UsageError: there is none of that name, or one that has the new tool's name.
+        """
+        self._prepare(tool)
+        self.listing.items.replace(name, tool.name, tool)
+
+    def _prepare(self, tool: OfferedTool) -> None:
         if tool.task is not None and self.takes_tasks is not None:
             self.takes_tasks()
-        self.listing.items.add(tool.name, tool)
+        if tool.ui is not None and self.takes_apps is not None:
+            self.takes_apps(tool)
 
     async def call(
         self, ctx: Context, params: CallParams
@@ -118,6 +148,8 @@ class ToolBox:
             )
         except McpError:
             raise
+        except BadArguments as error:
+            return _bad_arguments(ctx, tool, given, error)
         except ToolError as error:
             return failed(str(error))
         except SystemExit as error:
@@ -157,11 +189,11 @@ class ToolHandlers(ServerHandlers["Context"]):
         # Not async itself: one coroutine less for every call to go through.
         server = self.server
         if server.tasks is not None:
-            return server.tasks.call(ctx, params)
+            return (ctx.task_box or server.tasks).call(ctx, params)
         return in_rounds(ctx, params, server.tools.call)
 
 
-class OffersTools:
+class OffersTools(TransformsTools):
     """The part of a server that takes tools."""
 
     tools: ToolBox
@@ -185,6 +217,7 @@ class OffersTools:
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
@@ -211,6 +244,9 @@ class OffersTools:
         `task="required"` it always does. Who decides is a fact of the revision; where it has no
         tasks a call is answered with its result. In a task `ctx.task` tells of it.
 
+        `ui` is the URI of the app that shows the results, offered with `ui_resource`; or a
+        `McpUiToolMeta` that also says whether the model or apps may call the tool.
+
         Raises:
             UsageError: a name that is taken or not allowed, a parameter without a type or with one
                 that JSON cannot carry, a schema that is none.
@@ -234,6 +270,7 @@ class OffersTools:
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> None: ...
 
     @overload
@@ -253,10 +290,17 @@ class OffersTools:
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        ui: McpUiToolMeta | str | None = None,
     ) -> None: ...
+
+    @overload
+    def add_tool(self, tool: OfferedTool, /) -> None: ...
 
     def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
         """Offer a function as a tool, as `tool` does; or a tool as described, with its handler.
+
+        Or a tool that is one already: `other.tools["search"]` of another server, or what
+        `transformed` makes.
 
         `handler(ctx, arguments)` is async or not. It gets the arguments as plain JSON that fits the
         tool's input schema, and returns what a function may return; with an output schema that is
@@ -287,19 +331,34 @@ def _with_support(tool: OfferedTool, described: Any, revision: str) -> Any:
     return with_support(described, tool.task, profile)
 
 
-def made_tool(tool: Any, handler: Any = None, /, **described: Any) -> OfferedTool:
+def made_tool(
+    tool: Any, handler: Any = None, /, *, ui: McpUiToolMeta | str | None = None, **described: Any
+) -> OfferedTool:
     """A tool from what `OffersTools.add_tool` takes, before it is offered to anybody.
 
     Raises:
         UsageError: see `OffersTools.tool`.
     """
+    if isinstance(tool, OfferedTool):
+        if handler is not None or described or ui is not None:
+            raise UsageError(
+                f"tool {tool.name}: it is one already; to offer it in another way: "
+                "`add_tool(transformed(tool, name=..., description=...))`"
+            )
+        return tool
     if isinstance(tool, Wire):
         from mcp_gen.server.raw_tool import RawTool
 
-        return RawTool(cast("latest.Tool", tool), handler, **described)
-    if handler is not None:
+        made: OfferedTool = RawTool(cast("latest.Tool", tool), handler, **described)
+    elif handler is not None:
         raise UsageError("a function is its own handler: `add_tool(function)`")
-    return FunctionTool(tool, **described)
+    else:
+        made = FunctionTool(tool, **described)
+    if ui is not None:
+        from mcp_gen.server.apps import checked_ui
+
+        made.ui = checked_ui(made.name, ui)
+    return made
 
 
 def _bad_arguments(

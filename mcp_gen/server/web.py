@@ -95,7 +95,6 @@ def asgi_app(
         header_params=HeaderParamsOf(server.tools.listing),
         servers=servers,
     )
-    lifespan = server.lifespan
     return AsgiApp(
         exchange,
         path,
@@ -109,7 +108,7 @@ def asgi_app(
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         beside=pair,
-        start=lifespan.keep if lifespan else None,
+        start=server.keep,
         stop=_end_of(server),
     )
 
@@ -117,8 +116,7 @@ def asgi_app(
 def _end_of(server: Serves) -> Callable[[], Awaitable[None]]:
     async def end() -> None:
         await server.end_tasks()
-        if server.lifespan is not None:
-            await server.lifespan.let_go()
+        await server.let_go()
 
     return end
 

@@ -60,6 +60,11 @@ class AtRevision:
         """The revision that is spoken."""
         return self.profile.revision
 
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """What goes into `_meta` of every request."""
+        return self._meta
+
     async def _ask(
         self,
         name: str,

@@ -54,6 +54,7 @@ _NEWS = (
     "acknowledged",
     "elicitation_complete",
     "task_status",
+    "log",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 
@@ -64,6 +65,8 @@ class ClientLink(Link):
     """Drives one connection to a server."""
 
     _log = _log
+    tells_calls_apart = False
+    """Whether what a server asks comes in the context of the request that it is asked for."""
 
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
@@ -256,6 +259,8 @@ class ClientLink(Link):
         if self.profile is None and isinstance(event, Answered):
             self._held = []
         if isinstance(event, Refused):
+            if self._closed:
+                return  # such as the answer to a request that listened until now
             self._odd("", "$", str(event.error))
         super()._handle(event)
 

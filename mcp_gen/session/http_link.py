@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import UNSET
@@ -44,6 +44,8 @@ MAX_PAGES = 100
 
 class HttpLink(ClientLink):
     """Drives the conversation with one HTTP server."""
+
+    tells_calls_apart = True
 
     def __init__(self, transport: Posts, *given: Any, **named: Any) -> None:
         # It is a duplex, and more.
@@ -128,7 +130,8 @@ class HttpLink(ClientLink):
                 return
             settle_in = await self.begin_again()
             self._begun += 1
-            await self._http.listen()
+            # What comes on that stream belongs to no request, this one included.
+            await self.loop.create_task(self._http.listen(), context=Context())
         token = _settling.set(True)
         try:
             await settle_in()

@@ -56,6 +56,7 @@ __all__ = [
     "Call",
     "Encoded",
     "Kernel",
+    "Passed",
     "error_told",
     "internal_error",
     "is_cancelled",
@@ -67,6 +68,8 @@ C = TypeVar("C")
 Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
 
 _log = logging.getLogger("mcp_gen.server")
+_members = msgspec.json.Decoder(dict[str, Raw])
+_COMPLETE = Raw(b'"complete"')
 
 
 class Binding(Generic[C]):
@@ -99,6 +102,12 @@ class Binding(Generic[C]):
 
 class Encoded(Struct, gc=False):
     """A result that is encoded already, with what every result of its revision has."""
+
+    json: Raw
+
+
+class Passed(Struct, gc=False):
+    """A result of the revision as another server has written it, to be passed on as it is."""
 
     json: Raw
 
@@ -148,7 +157,8 @@ class Kernel(Generic[C]):
         self.revisions = tuple(revisions)
         self.handshakes = with_handshake(revisions)
         self.per_request = per_request(revisions)
-        self._handlers = handlers
+        self.handlers = handlers
+        """What answers; call `changed` after giving it another."""
         self.hooks = hooks
         self.context = context
         self.offered = offered
@@ -201,7 +211,7 @@ class Kernel(Generic[C]):
 
     def _bind(self, profile: Profile) -> Binding[C]:
         dispatch = import_module(f"{profile.module}.dispatch")
-        routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self._handlers, self.hooks).routes()
+        routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self.handlers, self.hooks).routes()
         offered = self.offered()
         visible = {
             name: self._wrapped(route, profile)
@@ -373,6 +383,8 @@ class Kernel(Generic[C]):
         if kind not in call.route.results or caller.profile is not binding.profile:
             if kind is Encoded:
                 return envelope.response(call.id, result.json)
+            if kind is Passed:
+                return envelope.response(call.id, _with_our_identity(result.json, binding))
             if kind is Raw:
                 return _with_identity(envelope.response(call.id, result), binding)
             if kind in self.extensions.arms:
@@ -408,6 +420,18 @@ def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
         return answer
     # Every result of these revisions begins with its type, so there is a member to follow.
     return b'%b,"_meta":%b}}' % (answer[: -len(b"}}")], encode(binding.identity))
+
+
+def _with_our_identity(result: Raw, binding: Binding[Any]) -> Raw:
+    """A result that another server has written, as an answer of this one; the rest is kept."""
+    if not binding.identity:
+        return result
+    members = _members.decode(result)
+    meta = _members.decode(members.get("_meta") or b"{}")
+    members["_meta"] = Raw(encode({**meta, **binding.identity}))
+    # First, where readers look for it; and there, though those who wrote it may have left it out.
+    kind = members.pop("resultType", _COMPLETE)
+    return Raw(encode({"resultType": kind, **members}))
 
 
 def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:

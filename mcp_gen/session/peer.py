@@ -91,8 +91,8 @@ class Session(ABC):
         return {}
 
     @cached_property
-    def local(self) -> dict[str, Any]:
-        """What the server offers in this session alone, by kind: see `Server.for_session`."""
+    def local(self) -> dict[Any, Any]:
+        """What a server offers in this session alone, by its list: see `Server.for_session`."""
         return {}
 
     @property

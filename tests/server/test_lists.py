@@ -400,7 +400,7 @@ async def test_cursors_that_begin_anywhere_do_not_fill_the_memory(revision: str)
     async with reading(server, revision) as reader:
         for entry in server.tools.listing.items.after(0):
             await reader.ask("tools", cursors.cursor_to("tools", entry.number, entry.name))
-    assert len(server.tools.listing._pages) <= 5
+    assert len(server.tools.listing.pages) <= 5
 
 
 # --- filters ---

@@ -12,13 +12,17 @@ from mcp_gen.core.extensions import Extensions
 
 __all__ = ["answers_otherwise", "known_extensions"]
 
+SETTINGS: dict[str, Any] = {"io.modelcontextprotocol/ui": {"mimeTypes": []}}
+"""What is declared of extensions of which something must be."""
+
 
 @cache
 def known_extensions() -> Extensions:
     """Every extension there is a package of."""
     home = mcp_wire.extensions
     names = [f"{home.__name__}.{module.name}" for module in iter_modules(home.__path__)]
-    return Extensions(import_module(name).EXTENSION for name in names)
+    found = [import_module(name).EXTENSION for name in names]
+    return Extensions((one, SETTINGS.get(one.identifier)) for one in found)
 
 
 def answers_otherwise(result: Any, extensions: Extensions) -> str | None:

@@ -129,13 +129,18 @@ async def connected(
 
 
 @asynccontextmanager
-async def served(server: Server, revision: str | None) -> AsyncIterator[ClientSession]:
-    """A session with a real server in this process; every frame is checked, both ways."""
+async def served(
+    server: Server, revision: str | None = mcp_wire.LATEST, **options: Any
+) -> AsyncIterator[ClientSession]:
+    """A session with a real server in this process; every frame is checked, both ways.
+
+    `options` are those of the client.
+    """
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(server.serve(theirs))
     transport = RecordingTransport(ours)
     try:
-        async with Client("test", "1.0.0") as client:
+        async with Client("test", "1.0.0", **options) as client:
             session = await client.connect(transport, revision=revision)
             yield session
         assert violations(session.revision, transport.frames) == []

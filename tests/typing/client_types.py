@@ -13,6 +13,7 @@ from mcp_gen import (
     ClientSession,
     Media,
     Report,
+    Server,
     TaskState,
     ToolTask,
     UrlElicitation,
@@ -29,6 +30,14 @@ class Point:
 
 class Named(TypedDict):
     name: str
+
+
+async def sessions_and_servers_are_mounted(session: ClientSession, inner: Server) -> None:
+    server = Server("outer")
+    server.mount("near", inner, separator=".")
+    server.mount(None, session)
+    server.unmount("near")
+    server.unmount(session)
 
 
 async def results_are_typed(session: ClientSession) -> None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from mcp_gen import Client, ClientSession, UrlElicitation
+from mcp_gen import Client, ClientSession, Server, UrlElicitation
 from mcp_wire import latest
+
+
+def wrong_mounts(client: Client, session: ClientSession) -> None:
+    server = Server("outer")
+    server.mount("far", client)  # refused
+    server.mount("far", "https://example.org/mcp")  # refused
+    server.mount(session, "far")  # refused
 
 
 def wrong_handlers(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mcp_gen import Context, Depends, Server, Structured, content
+from mcp_gen import Argument, Context, Depends, Server, Structured, content, transformed
 from mcp_gen.types import Tool, ToolAnnotations
 
 server = Server("typed")
@@ -45,6 +45,18 @@ def wrong_tools(tool: Tool) -> None:
     server.add_tool(plain, run_in_thread="no")  # refused
     server.remove_tool(plain)  # refused
     server.add_tool(plain, name="other", annotations=ToolAnnotations(title="Other"))
+
+
+def wrong_transformations() -> None:
+    transformed("plain")  # refused
+    transformed(plain, arguments={"a": "b"})  # refused
+    transformed(plain, arguments={"a": Argument(nme="b")})  # refused
+    server.transform_tool(plain)  # refused
+    server.add_tool(server.tools["plain"], name="other")  # refused
+    server.tool(ui=["ui://a"])  # refused
+    server.add_ui_resource("ui://a", "", permissions=["mouse"])  # refused
+    server.add_ui_resource("ui://a", "", mime_type="text/html")  # refused
+    server.add_tool(transformed(plain, arguments={"a": Argument(name="b")}))
 
 
 def wrong_content(data: bytes) -> None:

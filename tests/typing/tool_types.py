@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, assert_type
 
-from mcp_gen import Context, Depends, Server, Structured, content
+from mcp_gen import Argument, Context, Depends, Server, Structured, content, transformed
+from mcp_gen.apps import McpUiResourceCsp, McpUiToolMeta
 from mcp_gen.types import CallToolResult, ImageContent, TextContent, Tool, ToolAnnotations
 
 server = Server("typed")
@@ -96,3 +97,35 @@ def a_server_knows_its_tools() -> None:
     assert_type(server.tools.names, list[str])
     assert_type([tool.tool for tool in server.tools], list[Tool])
     assert_type(content.link("file:///a").name, str)
+
+
+@server.ui_resource("ui://types/page", csp=McpUiResourceCsp(connect_domains=[]))
+def page() -> str:
+    return ""
+
+
+@server.tool(ui=McpUiToolMeta(resource_uri="ui://types/page", visibility=["app"]))
+async def shown(a: int) -> Report:
+    return Report(a)
+
+
+async def what_has_an_app_stays_what_it_is() -> None:
+    assert_type(page(), str)
+    assert_type(await shown(1), Report)
+
+
+async def made(ctx: Context) -> int:
+    return 1
+
+
+def a_tool_can_be_offered_in_another_way(other: Server) -> None:
+    arguments = {
+        "a": Argument(name="b", schema={"minimum": 1}),
+        "b": Argument(fixed=1),
+        "c": Argument(make=made),
+        "d": Argument(make=lambda ctx: ctx.revision),
+    }
+    server.add_tool(transformed(other.tools["plain"], name="other", arguments=arguments))
+    server.add_tool(transformed(plain, description="", ui="ui://types/page"))
+    server.add_tool(other.tools["plain"])
+    server.transform_tool("plain", keep=True, name="again", result=str)

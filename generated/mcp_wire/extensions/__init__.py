@@ -7,5 +7,6 @@ __all__ = ["IDENTIFIERS"]
 
 IDENTIFIERS: Final = {
     "io.modelcontextprotocol/tasks": "tasks",
+    "io.modelcontextprotocol/ui": "ui",
 }
 """The packages here, by the identifiers of the extensions."""

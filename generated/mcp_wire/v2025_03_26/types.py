@@ -228,8 +228,8 @@ class Implementation(Wire, kw_only=True):
 class ClientCapabilities(Wire, kw_only=True):
     """What a client offers to servers; an absent member is not offered.
 
-    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
-    negotiation
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
 
     experimental: dict[str, dict[str, Any]] | None = None
@@ -243,8 +243,8 @@ class ClientCapabilities(Wire, kw_only=True):
 class RootsCapability(Wire, kw_only=True):
     """The client answers `roots/list`; says whether it also reports changes.
 
-    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
-    negotiation
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
 
     list_changed: bool | None = None
@@ -254,8 +254,8 @@ class RootsCapability(Wire, kw_only=True):
 class ServerCapabilities(Wire, kw_only=True):
     """What a server offers to clients; an absent member is not offered.
 
-    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
-    negotiation
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
 
     experimental: dict[str, dict[str, Any]] | None = None
@@ -275,8 +275,8 @@ class ServerCapabilities(Wire, kw_only=True):
 class PromptsCapability(Wire, kw_only=True):
     """The server has prompts; says whether it reports changes of the list.
 
-    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
-    negotiation
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
 
     list_changed: bool | None = None
@@ -286,8 +286,8 @@ class PromptsCapability(Wire, kw_only=True):
 class ResourcesCapability(Wire, kw_only=True):
     """The server has resources; says which changes it reports.
 
-    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
-    negotiation
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
 
     subscribe: bool | None = None
@@ -299,8 +299,8 @@ class ResourcesCapability(Wire, kw_only=True):
 class ToolsCapability(Wire, kw_only=True):
     """The server has tools; says whether it reports changes of the list.
 
-    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-
-    negotiation
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
 
     list_changed: bool | None = None

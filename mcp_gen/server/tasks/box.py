@@ -72,7 +72,8 @@ class TaskBox:
     def call(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
         # Not async itself: tools that never run as tasks are not to pay for those that do.
-        tools = self.server.tools
+        # The request's server may be mounted in the one whose tasks these are.
+        tools = ctx.server.tools
         tool = tools.listing.find(ctx, params.name)
         if tool is None or (tool.task is None and getattr(params, "task", None) is None):
             return in_rounds(ctx, params, tools.call)
@@ -162,15 +163,11 @@ class TaskBox:
     @asynccontextmanager
     async def needed(self) -> AsyncGenerator[None]:
         """While a handler runs, what the server has set up stays."""
-        lifespan = self.server.lifespan
-        if lifespan is None:
-            yield
-            return
-        await lifespan.acquire()
+        await self.server.need()
         try:
             yield
         finally:
-            await lifespan.release()
+            await self.server.need_no_longer()
 
     # --- finding ---
 

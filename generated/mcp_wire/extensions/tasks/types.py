@@ -74,8 +74,8 @@ TasksExtensionCapability: TypeAlias = dict[str, Any]
 class Task(Wire, kw_only=True):
     """What is known of a task, whatever it stands at.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#tasks
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
     """
 
     task_id: str
@@ -97,8 +97,8 @@ class Task(Wire, kw_only=True):
 class WorkingTask(Wire, tag_field="status", tag="working", kw_only=True):
     """A task that is being worked on.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#tasks
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
     """
 
     status: ClassVar[Literal["working"]] = "working"
@@ -119,8 +119,8 @@ class WorkingTask(Wire, tag_field="status", tag="working", kw_only=True):
 class InputRequiredTask(Wire, tag_field="status", tag="input_required", kw_only=True):
     """A task that waits for input from the client.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#tasks
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
     """
 
     status: ClassVar[Literal["input_required"]] = "input_required"
@@ -143,8 +143,8 @@ class InputRequiredTask(Wire, tag_field="status", tag="input_required", kw_only=
 class CompletedTask(Wire, tag_field="status", tag="completed", kw_only=True):
     """A task that has its result.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#tasks
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
     """
 
     status: ClassVar[Literal["completed"]] = "completed"
@@ -167,8 +167,8 @@ class CompletedTask(Wire, tag_field="status", tag="completed", kw_only=True):
 class FailedTask(Wire, tag_field="status", tag="failed", kw_only=True):
     """A task that ended in a JSON-RPC error.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#tasks
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
     """
 
     status: ClassVar[Literal["failed"]] = "failed"
@@ -191,8 +191,8 @@ class FailedTask(Wire, tag_field="status", tag="failed", kw_only=True):
 class CancelledTask(Wire, tag_field="status", tag="cancelled", kw_only=True):
     """A task that was cancelled.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#tasks
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
     """
 
     status: ClassVar[Literal["cancelled"]] = "cancelled"
@@ -216,8 +216,8 @@ class CancelledTask(Wire, tag_field="status", tag="cancelled", kw_only=True):
 class CreateTaskResult(Wire, tag_field="resultType", tag="task", kw_only=True):
     """Answers a request that goes on as a task; `tasks/get` tells what becomes of it.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-creation
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-creation
     """
 
     result_type: ClassVar[Literal["task"]] = "task"
@@ -244,8 +244,8 @@ class CreateTaskResult(Wire, tag_field="resultType", tag="task", kw_only=True):
 class GetTaskRequestParams(Wire, kw_only=True):
     """Which task to look up.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-polling
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
     task_id: str
@@ -263,8 +263,8 @@ class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
 class WorkingTaskResult(Wire, tag_field="status", tag="working", kw_only=True):
     """Answers `tasks/get`: a task that is being worked on.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-polling
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
     status: ClassVar[Literal["working"]] = "working"
@@ -288,8 +288,8 @@ class WorkingTaskResult(Wire, tag_field="status", tag="working", kw_only=True):
 class InputRequiredTaskResult(Wire, tag_field="status", tag="input_required", kw_only=True):
     """Answers `tasks/get`: a task that waits for input from the client.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-polling
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
     status: ClassVar[Literal["input_required"]] = "input_required"
@@ -315,8 +315,8 @@ class InputRequiredTaskResult(Wire, tag_field="status", tag="input_required", kw
 class CompletedTaskResult(Wire, tag_field="status", tag="completed", kw_only=True):
     """Answers `tasks/get`: a task that has its result.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-polling
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
     status: ClassVar[Literal["completed"]] = "completed"
@@ -342,8 +342,8 @@ class CompletedTaskResult(Wire, tag_field="status", tag="completed", kw_only=Tru
 class FailedTaskResult(Wire, tag_field="status", tag="failed", kw_only=True):
     """Answers `tasks/get`: a task that ended in a JSON-RPC error.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-polling
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
     status: ClassVar[Literal["failed"]] = "failed"
@@ -369,8 +369,8 @@ class FailedTaskResult(Wire, tag_field="status", tag="failed", kw_only=True):
 class CancelledTaskResult(Wire, tag_field="status", tag="cancelled", kw_only=True):
     """Answers `tasks/get`: a task that was cancelled.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-polling
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
     status: ClassVar[Literal["cancelled"]] = "cancelled"
@@ -397,8 +397,8 @@ class CancelledTaskResult(Wire, tag_field="status", tag="cancelled", kw_only=Tru
 class UpdateTaskRequestParams(Wire, kw_only=True):
     """Answers to questions that a task has asked.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-update-requests
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-update-requests
     """
 
     task_id: str
@@ -418,8 +418,8 @@ class UpdateTaskRequest(Wire, tag_field="method", tag="tasks/update", kw_only=Tr
 class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The answers were taken; whether the task goes on, `tasks/get` tells.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-update-requests
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-update-requests
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
@@ -432,8 +432,8 @@ class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
 class CancelTaskRequestParams(Wire, kw_only=True):
     """Which task to stop.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-cancellation
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
     """
 
     task_id: str
@@ -451,8 +451,8 @@ class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=Tr
 class CancelTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The wish was heard; whether the task stops, `tasks/get` tells.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-cancellation
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
@@ -465,8 +465,8 @@ class CancelTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
 class WorkingTaskNotificationParams(Wire, tag_field="status", tag="working", kw_only=True):
     """Tells of a task that is being worked on.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     status: ClassVar[Literal["working"]] = "working"
@@ -490,8 +490,8 @@ class InputRequiredTaskNotificationParams(
 ):
     """Tells of a task that waits for input from the client.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     status: ClassVar[Literal["input_required"]] = "input_required"
@@ -515,8 +515,8 @@ class InputRequiredTaskNotificationParams(
 class CompletedTaskNotificationParams(Wire, tag_field="status", tag="completed", kw_only=True):
     """Tells of a task that has its result.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     status: ClassVar[Literal["completed"]] = "completed"
@@ -540,8 +540,8 @@ class CompletedTaskNotificationParams(Wire, tag_field="status", tag="completed",
 class FailedTaskNotificationParams(Wire, tag_field="status", tag="failed", kw_only=True):
     """Tells of a task that ended in a JSON-RPC error.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     status: ClassVar[Literal["failed"]] = "failed"
@@ -565,8 +565,8 @@ class FailedTaskNotificationParams(Wire, tag_field="status", tag="failed", kw_on
 class CancelledTaskNotificationParams(Wire, tag_field="status", tag="cancelled", kw_only=True):
     """Tells of a task that was cancelled.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     status: ClassVar[Literal["cancelled"]] = "cancelled"
@@ -594,8 +594,8 @@ class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks"
 class TaskSubscriptionNotifications(Wire, kw_only=True):
     """What `subscriptions/listen` may also ask for.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     task_ids: list[str] | None = None
@@ -605,8 +605,8 @@ class TaskSubscriptionNotifications(Wire, kw_only=True):
 class TaskSubscriptionAcknowledgedNotifications(Wire, kw_only=True):
     """What a server agrees to report of tasks.
 
-    Source: https://github.com/modelcontextprotocol/ext-
-    tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     task_ids: list[str] | None = None

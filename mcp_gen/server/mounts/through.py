@@ -1,0 +1,130 @@
+"""Tools of what is mounted as tools of the outer server, so that they can be offered otherwise."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
+import mcp_wire
+from mcp_gen.core.project import project
+from mcp_gen.server.mounts.local import LocalMount
+from mcp_gen.server.mounts.remote import RemoteMount
+from mcp_gen.server.mounts.rows import TOOLS, row
+from mcp_gen.server.offered_tool import OfferedTool
+from mcp_gen.server.outputs import Output, output_of_schema
+from mcp_gen.session.kernel import Encoded, Passed
+from mcp_wire import Wire, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcp_gen.server.context import Context
+    from mcp_gen.server.mounts.mount import Mount
+    from mcp_gen.server.mounts.rows import What
+    from mcp_gen.server.tools import CallParams
+
+__all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool", "newest"]
+
+CALLED: ContextVar[CallParams] = ContextVar("CALLED")
+"""The params of the call that is being answered: what they have beside arguments passes too."""
+
+
+class ToolThroughMount(OfferedTool):
+    """A tool of what is mounted: whoever has it reads the arguments, and makes the result."""
+
+    through = True
+
+    def __init__(self, mount: Mount, inside: str, described: latest.Tool) -> None:
+        super().__init__(described.name)
+        self._mount = mount
+        self._inside = inside
+        self._described = described
+        self.output = _PassedOutput(described)
+
+    def _describe(self) -> latest.Tool:
+        return self._described
+
+    def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        """The arguments as they came."""
+        return arguments
+
+    async def call(self, ctx: Context, arguments: Any) -> Any:
+        """What whoever has the tool answers, as it comes."""
+        params: Any = CALLED.get()
+        given = UNSET if arguments is None else arguments
+        if given is not UNSET and isinstance(params.arguments, Raw) and not isinstance(given, Raw):
+            given = Raw(msgspec.json.encode(given))
+        if given is UNSET:
+            given = params.arguments
+        return await self._mount.call(
+            ctx, "call_tool", replace(params, name=self._inside, arguments=given)
+        )
+
+
+class _PassedOutput(Output):
+    """Results that were made elsewhere; of others what the schema says is held to it."""
+
+    def __init__(self, described: latest.Tool) -> None:
+        schema = described.output_schema
+        self._made = Output() if schema is None else output_of_schema(described.name, schema)
+
+    def schema(self) -> dict[str, Any] | None:
+        """The schema as it was listed."""
+        return self._made.schema()
+
+    def result(self, value: Any, revision: str, seen: bool) -> Any:
+        """A result as it came, or one of what was made of it; see `Output.result`."""
+        if isinstance(value, Passed | Encoded | Wire):
+            return value
+        return self._made.result(value, revision, seen)
+
+
+def newest(what: What, result: Any) -> Any:
+    """What a mount answered to a request, in the newest types."""
+    if isinstance(result, Encoded | Passed):
+        result = result.json
+    if isinstance(result, Raw):
+        method: Any = row(what, mcp_wire.LATEST)
+        return method.decode_result(result)
+    return project(result, mcp_wire.LATEST).value
+
+
+def known_tool(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
+    """The tool that is mounted under a name, as far as is known without asking anybody."""
+    for mount in mounts:
+        inside = mount.inside(TOOLS, name)
+        described = _described(mount, inside) if inside is not None else None
+        if inside is not None and described is not None:
+            return ToolThroughMount(mount, inside, described)
+    return None
+
+
+async def find_mounted(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
+    """The same, when those who have not listed their tools yet have been asked for them."""
+    for mount in mounts:
+        if mount.inside(TOOLS, name) is not None:
+            await _ask(mount)
+    return known_tool(mounts, name)
+
+
+async def _ask(mount: Mount) -> None:
+    if isinstance(mount, RemoteMount):
+        await mount.learn(TOOLS)
+    elif isinstance(mount, LocalMount):
+        for one in mount.server.mounts:
+            await _ask(one)
+
+
+def _described(mount: Mount, inside: str) -> latest.Tool | None:
+    """How clients outside see the tool of a name inside."""
+    if isinstance(mount, RemoteMount):
+        item = mount.lists[TOOLS].items.get(inside)
+        return cast("latest.Tool", item.described) if item is not None else None
+    if not isinstance(mount, LocalMount):
+        return None
+    own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
+    return cast("latest.Tool | None", mount.dressed(TOOLS, own.tool)) if own else None
