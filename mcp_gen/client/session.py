@@ -220,7 +220,7 @@ class ClientSession(AtRevision, ServerCaller):
 
     def _with_meta(self, params: P) -> P:
         given: Any = params
-        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta) or given.meta)
+        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta))
         return made
 
     # --- lists ---

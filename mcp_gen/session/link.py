@@ -128,7 +128,7 @@ class Link(ABC):
             return await waiter
         except (RequestTimeout, asyncio.CancelledError):
             self._connection.forget_request(id)
-            await self._tell_cancelled(method, id, way)
+            await self._tell_cancelled(method, id, way, params)
             raise
         finally:
             if progress is not None:
@@ -169,13 +169,18 @@ class Link(ABC):
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
-    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId, way: Way) -> None:
+    async def _tell_cancelled(
+        self, method: Method[Any, Any], id: RequestId, way: Way, asked: Any
+    ) -> None:
         profile = self.profile
         # The handshake may not be cancelled, and before it there is nothing to cancel.
         if profile is None or profile.cancelled is None or method is profile.handshake:
             return
         cancelled: Method[Any, None] = profile.cancelled
         params = cancelled.params(request_id=id)
+        key, meta = profile.related_task_key, getattr(asked, "meta", None)
+        if key is not None and meta and key in meta:
+            params = msgspec.structs.replace(params, meta={key: meta[key]})
         # At once: the caller is waiting to be rid of it, and a hook may take its time.
         way.send(envelope.notification(cancelled.name, params))
         point = self._outbound.notices.get(cancelled.name)
