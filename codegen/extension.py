@@ -110,12 +110,8 @@ class _Reader:
         self._check_keys(self._facts, _TABLES, "facts.toml")
         self._revisions = tuple(str(one) for one in self._required("revisions"))
         self._base = str(self._facts.get("base") or self._revisions[-1])
-        folder = root / "schema" / self._base
-        if not (folder / "schema.json").exists():
-            raise self._stop(f"there is no revision {self._base}; correct `revisions` or `base`")
-        self._revision = load(
-            folder / "schema.json", folder / "facts.toml", self._base, f"schema/{self._base}"
-        )
+        self._root = root
+        self._revision = self._published(self._base)
 
     def run(self, docs: Docs | None) -> Extension:
         own = self._source.definitions
@@ -159,6 +155,13 @@ class _Reader:
             settings=self._settings(whole),
             docs=docs,
         )
+
+    def _published(self, revision: str) -> Source:
+        folder = self._root / "schema" / revision
+        if not (folder / "schema.json").exists():
+            raise self._stop(f"there is no revision {revision}; correct `revisions` or `base`")
+        schema, facts = folder / "schema.json", folder / "facts.toml"
+        return load(schema, facts, revision, f"schema/{revision}/schema.json")
 
     # --- the model ---
 
@@ -273,14 +276,11 @@ class _Reader:
                 f"{', '.join(sorted(taken))} is a name of {self._base} too; refer to that one, "
                 "or choose another name"
             )
-        wires = {
-            schema["properties"]["method"].get("const")
-            for schema in self._revision.definitions.values()
-            if "method" in schema.get("properties", {})
-        }
         stated = self._facts.get("methods", {})
-        for wire in sorted(wires & stated.keys()):
-            raise self._stop(f"`{wire}` is a method of {self._base}; choose another name")
+        for revision in self._revisions:
+            for wire in sorted(_wires(self._published(revision).definitions) & stated.keys()):
+                raise self._stop(f"`{wire}` is a method of {revision}; choose another name")
+        wires = _wires(self._revision.definitions)
         for wire in sorted(self._facts.get("arms", {}).keys() - wires):
             raise self._stop(f'[arms."{wire}"]: {self._base} has no such request')
 
@@ -321,6 +321,12 @@ class _Reader:
 def python_names(extension: Extension) -> dict[str, str]:
     """The Python name of each method."""
     return {method.wire: snake(method.name) for method in extension.own.methods}
+
+
+def _wires(definitions: Object) -> set[str]:
+    """The methods of a revision."""
+    found = (one.get("properties", {}).get("method", {}) for one in definitions.values())
+    return {str(method["const"]) for method in found if "const" in method}
 
 
 def _without_required_meta(schema: Object) -> None:

@@ -55,6 +55,9 @@ class Returns:
         if not hasattr(result, "is_error"):
             kind_of_result = type(result).__name__
             raise ProtocolError(f"{name}: answered with {kind_of_result}; call without `returns`")
+        if not hasattr(result, "is_error"):
+            other = type(result).__name__
+            raise InvalidParams(f"{name}: expected what a tool returned, got {other}")
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
         data: Any = getattr(result, "structured_content", UNSET)

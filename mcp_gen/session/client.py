@@ -54,6 +54,7 @@ _NEWS = (
     "acknowledged",
     "elicitation_complete",
     "log",
+    "task_status",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 

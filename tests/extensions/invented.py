@@ -10,22 +10,21 @@ from typing import Any
 
 from codegen.__main__ import main
 
-__all__ = ["parcels"]
+__all__ = ["made", "parcels"]
 
 HERE = Path(__file__).parent
 
 
-def _made(name: str) -> Any:
-    folder = tempfile.TemporaryDirectory()
-    arguments = ["--root", str(HERE.parents[1]), "--extension", str(HERE / name)]
-    assert main([*arguments, "--out", folder.name]) == 0
-    sys.path.insert(0, folder.name)
-    try:
-        package = import_module(name)
-    finally:
-        sys.path.remove(folder.name)
-        folder.cleanup()
-    return package
+def made(extension: Path) -> Any:
+    """The package of an extension in a folder, by the folder's name."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["--root", str(HERE.parents[1]), "--extension", str(extension)]
+        assert main([*arguments, "--out", folder]) == 0
+        sys.path.insert(0, folder)
+        try:
+            return import_module(extension.name)
+        finally:
+            sys.path.remove(folder)
 
 
-parcels = _made("parcels")
+parcels = made(HERE / "parcels")
