@@ -93,8 +93,8 @@ class ClientSession(ToolCalls):
         """The watches that are open."""
         self._log_level: str | None = identity.settings.log_level
         self._visits = Visits()
-        self._tasks = Tasks(self, identity.settings, declared=identity.offer.has_tasks)
         self._relay: SessionRelay | None = None
+        self._tasks = Tasks(self, identity.settings, declared=identity.offer.has_tasks)
         self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
 
     def bind(
@@ -430,11 +430,6 @@ class ClientSession(ToolCalls):
                 await self._restart(link)
         return await self._called(name, fields, meta, timeout_s, progress)
 
-    def _new_asking(self, results_at: str, **options: Any) -> ClientAsking:
-        return ClientAsking(
-            self._link, self.profile, results_at, self, self._identity, self.cache, **options
-        )
-
     async def reconnect(self) -> None:
         """Connect anew if the connection was lost, as the next request would.
 
@@ -443,6 +438,11 @@ class ClientSession(ToolCalls):
         """
         if self._link.is_lost:
             await self._restart(self._link)
+
+    def _new_asking(self, results_at: str, **options: Any) -> ClientAsking:
+        return ClientAsking(
+            self._link, self.profile, results_at, self, self._identity, self.cache, **options
+        )
 
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.

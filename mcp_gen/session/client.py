@@ -53,8 +53,8 @@ _NEWS = (
     "resource_updated",
     "acknowledged",
     "elicitation_complete",
-    "task_status",
     "log",
+    "task_status",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 
