@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, Tasks, UsageError
@@ -393,6 +394,28 @@ async def test_a_handler_in_a_thread_runs_as_a_task() -> None:
         result = await client.ask("tasks/result", taskId=id)
         assert result["structuredContent"] == {"result": 7}
         assert (await client.ask("tasks/get", taskId=id))["statusMessage"] == "working hard"
+
+
+async def test_a_result_that_was_written_elsewhere_stays_as_it_is() -> None:
+    server = Server("tasks")
+    written = b'{"content":[],"isError":true,"_meta":{"x":1.50}}'
+
+    class Written:
+        json = Raw(written)
+
+    @server.tool(task="required")
+    async def work() -> Any:
+        raise NotImplementedError
+
+    async def call(ctx: Context, params: Any) -> Any:
+        return Written()
+
+    server.tools.call = call  # type: ignore[method-assign]
+    async with conversing(server) as client:
+        id = await client.make("work")
+        result = await client.ask("tasks/result", taskId=id)
+        assert result == {"content": [], "isError": True, "_meta": {"x": 1.5, **related(id)}}
+        assert await client.status(id) == "failed"
 
 
 async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:
