@@ -185,6 +185,7 @@ class OffersTools:
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        meanwhile: str | None = None,
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
@@ -209,7 +210,8 @@ class OffersTools:
 
         With `task="optional"` a call may become a task, whose result is fetched later; with
         `task="required"` it always does. Who decides is a fact of the revision; where it has no
-        tasks a call is answered with its result. In a task `ctx.task` tells of it.
+        tasks a call is answered with its result. In a task `ctx.task` tells of it. `meanwhile` is
+        what the task says at first, and what a model may be told while it runs.
 
         Raises:
             UsageError: a name that is taken or not allowed, a parameter without a type or with one
@@ -234,6 +236,7 @@ class OffersTools:
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        meanwhile: str | None = None,
     ) -> None: ...
 
     @overload
@@ -253,6 +256,7 @@ class OffersTools:
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        meanwhile: str | None = None,
     ) -> None: ...
 
     def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:

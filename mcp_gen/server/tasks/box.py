@@ -100,8 +100,8 @@ class TaskBox:
 
     # --- making ---
 
-    def new(self, ctx: Context, wish_ms: int | None = None) -> RunningTask:
-        """A task for a request, which nobody knows of yet.
+    def new(self, ctx: Context, tool: OfferedTool, wish_ms: int | None = None) -> RunningTask:
+        """A task for a call of a tool, which nobody knows of yet.
 
         Raises:
             McpError: the client has too many that run.
@@ -113,6 +113,7 @@ class TaskBox:
         session = ctx.session
         record = StoredTask(
             id=secrets.token_urlsafe(24),
+            message=tool.meanwhile,
             created_at=now,
             updated_at=now,
             expires_at=now + self.options.ttl_for(wish_ms),

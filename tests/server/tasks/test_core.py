@@ -358,6 +358,19 @@ async def test_a_handler_tells_how_far_it_is() -> None:
         assert await client.text(id) == f"warming up, {len(id)}"
 
 
+async def test_a_model_may_be_told_something_meanwhile() -> None:
+    server = Server("tasks")
+
+    @server.tool(task="required", meanwhile="it is being set")
+    async def work() -> str:
+        return "done"
+
+    async with conversing(server) as client:
+        made = await client.call("work", task={})
+        assert made["_meta"] == {mcp_wire.profile(CORE).meanwhile_key: "it is being set"}
+        assert made["task"]["statusMessage"] == "it is being set"
+
+
 async def test_what_a_program_logs_in_a_task_names_the_task() -> None:
     server, go = Server("tasks"), asyncio.Event()
     log = logging.getLogger("tests.tasks")
@@ -430,6 +443,11 @@ async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:
     async with conversing(server) as client:
         assert await client.text(await client.make("work")) == "it is done"
         assert seen == ["CreateTaskResult"]
+
+
+def test_a_tool_that_is_no_task_says_nothing_meanwhile() -> None:
+    with pytest.raises(UsageError, match="meanwhile= is for tools that run as tasks"):
+        Server("tasks").add_tool(lambda: "", name="x", meanwhile="wait")
 
 
 def test_a_tool_cannot_run_in_another_way() -> None:
