@@ -184,8 +184,8 @@ class OffersTools:
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        task: TaskSupport | None = None,
         meanwhile: str | None = None,
+        task: TaskSupport | None = None,
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
@@ -235,8 +235,8 @@ class OffersTools:
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        task: TaskSupport | None = None,
         meanwhile: str | None = None,
+        task: TaskSupport | None = None,
     ) -> None: ...
 
     @overload
@@ -255,8 +255,8 @@ class OffersTools:
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        task: TaskSupport | None = None,
         meanwhile: str | None = None,
+        task: TaskSupport | None = None,
     ) -> None: ...
 
     def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
