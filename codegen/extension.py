@@ -10,33 +10,11 @@ from codegen import ir
 from codegen.build import build
 from codegen.docs import Docs
 from codegen.errors import CodegenError
+from codegen.extension_facts import ExtensionFacts
 from codegen.load import Object, Source, is_array, is_object, load
 from codegen.names import module, snake
 from codegen.normalize import normalize
 from codegen.overlay import Overlay
-
-_TABLES = frozenset(
-    {
-        "identifier",
-        "revisions",
-        "base",
-        "spec",
-        "source",
-        "settings",
-        "methods",
-        "arms",
-        "listen",
-        "section",
-        "fields",
-        "enums",
-        "deprecated",
-    }
-)
-_DIRECTIONS: dict[str, ir.Direction] = {
-    "client_to_server": "client_to_server",
-    "server_to_client": "server_to_client",
-    "both": "both",
-}
 
 
 @dataclass(frozen=True)
@@ -105,21 +83,16 @@ class _Reader:
     def __init__(self, name: str, source: Source, root: Path, overlay: Overlay) -> None:
         self._name = name
         self._source = source
-        self._facts = source.facts
+        self._facts = ExtensionFacts(name, source.facts)
         self._overlay = overlay
-        self._check_keys(self._facts, _TABLES, "facts.toml")
-        self._revisions = tuple(str(one) for one in self._required("revisions"))
-        self._base = str(self._facts.get("base") or self._revisions[-1])
+        self._base = self._facts.base
         self._root = root
         self._revision = self._published(self._base)
 
     def run(self, docs: Docs | None) -> Extension:
-        own = self._source.definitions
+        facts, own = self._facts, self._source.definitions
         self._check_names(own)
         self._check_references(own)
-        stated: dict[str, ir.Direction] = {
-            wire: self._direction(wire, row) for wire, row in self._rows("methods")
-        }
         merged = Source(
             self._base,
             self._source.label,
@@ -129,10 +102,10 @@ class _Reader:
         )
         normalized = normalize(merged, self._overlay)
         names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
-        self._check_stated(stated, {n: normalized.definitions[n] for n in names})
+        self._check_stated({n: normalized.definitions[n] for n in names})
         for name in names & normalized.definitions.keys():
             _without_required_meta(normalized.definitions[name])
-        whole = self._narrowed(build(merged, normalized, self._overlay, stated), names)
+        whole = self._narrowed(build(merged, normalized, self._overlay, facts.directions), names)
         self._check_methods(whole)
         own_model = replace(
             whole,
@@ -142,16 +115,16 @@ class _Reader:
         )
         return Extension(
             name=self._name,
-            identifier=str(self._required("identifier")),
-            revisions=self._revisions,
+            identifier=facts.identifier,
+            revisions=facts.revisions,
             base=module(self._base),
             whole=whole,
             own=own_model,
             borrowed=tuple(sorted(_mentioned(own_model, whole) - names)),
-            arms={wire: self._arms(wire, row, whole) for wire, row in self._rows("arms")},
+            arms={wire: self._arms(wire, row, whole) for wire, row in facts.rows("arms")},
             name_params=dict(self._name_params(whole)),
-            wanted=self._listened("wanted", whole),
-            agreed=self._listened("agreed", whole),
+            wanted=self._struct(facts.one("listen", "wanted"), whole),
+            agreed=self._struct(facts.one("listen", "agreed"), whole),
             settings=self._settings(whole),
             docs=docs,
         )
@@ -159,7 +132,9 @@ class _Reader:
     def _published(self, revision: str) -> Source:
         folder = self._root / "schema" / revision
         if not (folder / "schema.json").exists():
-            raise self._stop(f"there is no revision {revision}; correct `revisions` or `base`")
+            raise self._facts.stop(
+                f"there is no revision {revision}; correct `revisions` or `base`"
+            )
         schema, facts = folder / "schema.json", folder / "facts.toml"
         return load(schema, facts, revision, f"schema/{revision}/schema.json")
 
@@ -167,11 +142,10 @@ class _Reader:
 
     def _merged_facts(self) -> Object:
         """The extension's facts, and of the revision's what shapes its types."""
-        merged: Object = {
-            key: self._facts[key] for key in ("spec", "section") if key in self._facts
-        }
+        given = self._facts.table
+        merged: Object = {key: given[key] for key in ("spec", "section") if key in given}
         for table in ("fields", "enums", "deprecated"):
-            merged[table] = {**self._revision.facts.get(table, {}), **self._facts.get(table, {})}
+            merged[table] = {**self._revision.facts.get(table, {}), **given.get(table, {})}
         return merged
 
     def _narrowed(self, model: ir.Revision, names: Collection[str]) -> ir.Revision:
@@ -194,65 +168,60 @@ class _Reader:
             },
         )
 
-    def _direction(self, wire: str, row: Object) -> ir.Direction:
-        found = _DIRECTIONS.get(str(row.get("direction")))
-        if found is None:
-            raise self._stop(f'[methods."{wire}"]: `direction` is one of {", ".join(_DIRECTIONS)}')
-        return found
-
     def _name_params(self, whole: ir.Revision) -> Iterator[tuple[str, str]]:
         by_wire = {method.wire: method for method in whole.methods}
-        for wire, row in self._rows("methods"):
+        for wire, row in self._facts.rows("methods"):
             param = row.get("name_param")
             if param is None:
                 continue
             struct = whole.structs.get(by_wire[wire].params)
             field = next((f for f in struct.fields if f.wire == param), None) if struct else None
             if field is None:
-                raise self._stop(f'[methods."{wire}"]: its params have no `{param}`')
+                raise self._facts.stop(f'[methods."{wire}"]: its params have no `{param}`')
             yield wire, str(param)
 
     def _arms(self, wire: str, row: Object, whole: ir.Revision) -> tuple[str, ...]:
-        names = tuple(str(one) for one in row["results"])
+        names = self._facts.names(row, "results", f'[arms."{wire}"]')
         for name in names:
             struct = whole.structs.get(name)
             if struct is None or struct.tag is None or struct.tag.wire != "resultType":
-                raise self._stop(
+                raise self._facts.stop(
                     f'[arms."{wire}"]: {name}: expected an object whose `resultType` is a constant'
                 )
             self._check_meta(name, whole)
         return names
 
-    def _listened(self, which: str, whole: ir.Revision) -> str:
-        row = self._facts.get("listen")
-        return self._struct(str(row[which]), whole, "[listen]") if row else ""
+    def _struct(self, name: str, whole: ir.Revision) -> str:
+        if name and name not in whole.structs:
+            raise self._facts.stop(f"[listen]: the schema has no object {name}")
+        return name
 
     def _settings(self, whole: ir.Revision) -> str:
-        row = self._facts.get("settings")
-        if row is None:
-            return ""
-        name = str(row["type"])
-        if name not in whole.structs and name not in whole.aliases:
-            raise self._stop(f"[settings]: the schema has no {name}")
+        name = self._facts.one("settings", "type")
+        if name and name not in whole.structs and name not in whole.aliases:
+            raise self._facts.stop(f"[settings]: the schema has no {name}")
         return name
 
     # --- checks ---
 
-    def _check_stated(self, stated: Collection[str], own: Object) -> None:
+    def _check_stated(self, own: Object) -> None:
         """Every message has a row, and every row a message."""
+        stated = self._facts.directions.keys()
         found: set[str] = set()
         for schema in own.values():
             wire = schema.get("properties", {}).get("method", {}).get("const")
             found |= {wire} if wire else set[str]()
-        for wire in sorted(found - set(stated)):
-            raise self._stop(f'`{wire}`: who sends it? add [methods."{wire}"] with `direction`')
-        for wire in sorted(set(stated) - found):
-            raise self._stop(f'[methods."{wire}"]: the schema has no such message')
+        for wire in sorted(found - stated):
+            raise self._facts.stop(
+                f'`{wire}`: who sends it? add [methods."{wire}"] with `direction`'
+            )
+        for wire in sorted(stated - found):
+            raise self._facts.stop(f'[methods."{wire}"]: the schema has no such message')
 
     def _check_methods(self, whole: ir.Revision) -> None:
         for method in whole.methods:
             if method.kind == "request" and method.direction != "client_to_server":
-                raise self._stop(
+                raise self._facts.stop(
                     f'[methods."{method.wire}"]: {self._base} has no requests of servers'
                 )
             for name in (method.params, *method.results):
@@ -264,7 +233,7 @@ class _Reader:
         for one in ir.arm_names(alias.type) if alias else (name,):
             struct = whole.structs.get(one)
             if struct is None or all(field.name != "meta" for field in struct.fields):
-                raise self._stop(
+                raise self._facts.stop(
                     f"{one}: expected an object with `_meta`; take it from RequestParams, "
                     f"NotificationParams or Result of {self._base} with an `allOf`"
                 )
@@ -272,17 +241,17 @@ class _Reader:
     def _check_names(self, own: Object) -> None:
         taken = own.keys() & self._revision.definitions.keys()
         if taken:
-            raise self._stop(
+            raise self._facts.stop(
                 f"{', '.join(sorted(taken))} is a name of {self._base} too; refer to that one, "
                 "or choose another name"
             )
-        stated = self._facts.get("methods", {})
-        for revision in self._revisions:
-            for wire in sorted(_wires(self._published(revision).definitions) & stated.keys()):
-                raise self._stop(f"`{wire}` is a method of {revision}; choose another name")
+        stated = self._facts.directions.keys()
+        for revision in self._facts.revisions:
+            for wire in sorted(_wires(self._published(revision).definitions) & stated):
+                raise self._facts.stop(f"`{wire}` is a method of {revision}; choose another name")
         wires = _wires(self._revision.definitions)
-        for wire in sorted(self._facts.get("arms", {}).keys() - wires):
-            raise self._stop(f'[arms."{wire}"]: {self._base} has no such request')
+        for wire in sorted(dict(self._facts.rows("arms")).keys() - wires):
+            raise self._facts.stop(f'[arms."{wire}"]: {self._base} has no such request')
 
     def _check_references(self, own: Object) -> None:
         """Every reference leads to a definition of the file that it names."""
@@ -290,32 +259,9 @@ class _Reader:
             file, _, pointer = ref.partition("#")
             name = pointer.rpartition("/")[2]
             if file and self._base not in file.split("/"):
-                raise self._stop(f"`{ref}` is not in the schema of {self._base}")
+                raise self._facts.stop(f"`{ref}` is not in the schema of {self._base}")
             if name not in (self._revision.definitions if file else own):
-                raise self._stop(f"`{ref}` leads to nothing")
-
-    def _check_keys(self, table: Object, known: Collection[str], where: str) -> None:
-        for key in table.keys() - set(known):
-            raise self._stop(f"{where}: unknown `{key}`; known: {', '.join(sorted(known))}")
-
-    def _rows(self, table: str) -> Iterator[tuple[str, Object]]:
-        for key, row in self._facts.get(table, {}).items():
-            if not is_object(row) or not row.get("source"):
-                raise self._stop(f'[{table}."{key}"]: add `source`, a link to where it is said')
-            yield key, row
-
-    def _struct(self, name: str, whole: ir.Revision, where: str) -> str:
-        if name not in whole.structs:
-            raise self._stop(f"{where}: the schema has no object {name}")
-        return name
-
-    def _required(self, key: str) -> Any:
-        if not self._facts.get(key):
-            raise self._stop(f"facts.toml: add `{key}`")
-        return self._facts[key]
-
-    def _stop(self, what: str) -> CodegenError:
-        return CodegenError(f"extension {self._name}: {what}")
+                raise self._facts.stop(f"`{ref}` leads to nothing")
 
 
 def python_names(extension: Extension) -> dict[str, str]:
