@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -183,6 +183,26 @@ async def test_an_error_that_came_of_a_task_is_raised_as_it_is() -> None:
     assert (raised.code, raised.message, raised.data) == (-32602, "bad arguments", {"at": "a"})
     assert not isinstance(raised, TaskGone)
     assert server.sent("tasks/cancel") == []
+
+
+async def test_a_task_that_needs_the_user_on_a_page_first_is_begun_again_after_that() -> None:
+    page = {"mode": "url", "message": "Log in", "url": "https://e.org/", "elicitationId": "e"}
+    error = {"code": -32042, "message": "log in first", "data": {"elicitations": [page]}}
+    server = CoreServer("failed", "completed")
+    outcomes: list[dict[str, Any]] = [{"error": error}, {"result": DONE}]
+    server.on("tasks/result", lambda params: outcomes.pop(0))
+    visited: list[str] = []
+
+    def visit(session: Any, page: Any) -> Literal["accept"]:
+        visited.append(page.url)
+        return "accept"
+
+    recorded = Recorded(server)
+    async with Client("c", elicitation_url=visit) as client:
+        session = await client.connect(recorded, revision=REVISION)
+        result = await session.call_tool("work", {}, task=True)
+    assert (text_of(result), visited) == ("done", ["https://e.org/"])
+    assert len(server.sent("tools/call")) == 2
 
 
 async def test_a_task_that_the_server_called_off_is_told_apart() -> None:
@@ -366,15 +386,6 @@ async def test_who_waits_for_a_task_is_told_that_the_server_went_away() -> None:
         async with asyncio.timeout(WAIT_S):
             with pytest.raises(SessionLost):
                 await calling
-
-
-async def test_a_thousand_tasks_are_awaited_at_once() -> None:
-    server = CoreServer(*["working"] * 500)
-    async with connected(server, revision=REVISION) as (session, _):
-        calls = (session.call_tool("work", {}, task=True) for _ in range(1000))
-        async with asyncio.timeout(WAIT_S):
-            results = await asyncio.gather(*calls)
-    assert {text_of(one) for one in results} == {"done"}
 
 
 async def test_where_there_are_no_tasks_a_call_is_made_as_it_is() -> None:
