@@ -52,7 +52,10 @@ class CoreTasks(TaskWay):
         if error.code not in (MethodNotFound.code, InvalidRequest.code) or not self._declared:
             return False
         self.forget()  # what was listed before has just been contradicted
-        return await self._supported(tool) == "required"
+        try:
+            return await self._supported(tool) == "required"
+        except McpError:
+            return False  # a server that lists nothing: what it said first is what is wrong
 
     def forget(self) -> None:
         """There are other tools now."""

@@ -97,6 +97,13 @@ async def test_a_call_that_is_refused_for_something_else_is_made_once() -> None:
     assert len(server.sent("tools/call")) == 1
 
 
+async def test_a_refusal_of_a_server_that_lists_nothing_is_told_as_it_is() -> None:
+    server = CoreServer().on("tools/list", {"error": {"code": -32603, "message": "no list"}})
+    async with connected(server, revision=REVISION) as (session, _):
+        with pytest.raises(McpError, match="only as a task"):
+            await session.call_tool("work", {})
+
+
 async def test_a_tool_that_may_be_a_task_is_one_only_if_that_is_asked_for() -> None:
     server = CoreServer(support="optional")
     async with connected(server, revision=REVISION) as (session, _):
