@@ -96,3 +96,4 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     session_state: bool
     tasks: Literal["none", "core", "extension"]
     related_task_key: str | None
+    meanwhile_key: str | None

@@ -45,10 +45,17 @@ class FunctionTool(OfferedTool):
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        meanwhile: str | None = None,
     ) -> None:
         self.signature = Signature(function)
         name = self.signature.name if name is None else name
-        super().__init__(name, timeout_s=timeout_s, run_in_thread=run_in_thread, task=task)
+        super().__init__(
+            name,
+            timeout_s=timeout_s,
+            run_in_thread=run_in_thread,
+            task=task,
+            meanwhile=meanwhile,
+        )
         check_icons(f"tool {name}", icons)
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")

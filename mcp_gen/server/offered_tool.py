@@ -40,6 +40,7 @@ class OfferedTool(ABC):
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        meanwhile: str | None = None,
     ) -> None:
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -53,6 +54,12 @@ class OfferedTool(ABC):
         self.name = name
         self.task: TaskSupport | None = task
         """Whether it may run, or only runs, as a task; None: it never does."""
+        if meanwhile is not None and task is None:
+            raise UsageError(
+                f"tool {name}: meanwhile= is for tools that run as tasks: give it task="
+            )
+        self.meanwhile = meanwhile
+        """What there is to be said when a task begins."""
         self.timeout_s = timeout_s
         self.run_in_thread = run_in_thread
 

@@ -38,10 +38,17 @@ class RawTool(OfferedTool):
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
+        meanwhile: str | None = None,
     ) -> None:
         task = task or _said_support(tool)
         tool = project(tool, mcp_wire.LATEST).value
-        super().__init__(tool.name, timeout_s=timeout_s, run_in_thread=run_in_thread, task=task)
+        super().__init__(
+            tool.name,
+            timeout_s=timeout_s,
+            run_in_thread=run_in_thread,
+            task=task,
+            meanwhile=meanwhile,
+        )
         check_icons(f"tool {tool.name}", tool.icons)
         self._tool = tool
         self._handler = handler

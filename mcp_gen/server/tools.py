@@ -184,6 +184,7 @@ class OffersTools:
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        meanwhile: str | None = None,
         task: TaskSupport | None = None,
     ) -> Callable[[F], F]: ...
 
@@ -209,7 +210,8 @@ class OffersTools:
 
         With `task="optional"` a call may become a task, whose result is fetched later; with
         `task="required"` it always does. Who decides is a fact of the revision; where it has no
-        tasks a call is answered with its result. In a task `ctx.task` tells of it.
+        tasks a call is answered with its result. In a task `ctx.task` tells of it. `meanwhile` is
+        what the task says at first, and what a model may be told while it runs.
 
         Raises:
             UsageError: a name that is taken or not allowed, a parameter without a type or with one
@@ -233,6 +235,7 @@ class OffersTools:
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        meanwhile: str | None = None,
         task: TaskSupport | None = None,
     ) -> None: ...
 
@@ -252,6 +255,7 @@ class OffersTools:
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
+        meanwhile: str | None = None,
         task: TaskSupport | None = None,
     ) -> None: ...
 

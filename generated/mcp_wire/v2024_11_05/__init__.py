@@ -304,4 +304,5 @@ PROFILE = Profile(
     session_state=True,
     tasks="none",
     related_task_key=None,
+    meanwhile_key=None,
 )

@@ -436,4 +436,5 @@ PROFILE = Profile(
     session_state=True,
     tasks="core",
     related_task_key="io.modelcontextprotocol/related-task",
+    meanwhile_key="io.modelcontextprotocol/model-immediate-response",
 )

@@ -453,4 +453,5 @@ PROFILE = Profile(
     session_state=False,
     tasks="extension",
     related_task_key=None,
+    meanwhile_key=None,
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Raw
 from msgspec.structs import replace
 
+import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.long_texts import holding_texts, with_written_texts
 from mcp_gen.core.project import project
@@ -99,8 +100,8 @@ class TaskBox:
 
     # --- making ---
 
-    def new(self, ctx: Context, wish_ms: int | None = None) -> RunningTask:
-        """A task for a request, which nobody knows of yet.
+    def new(self, ctx: Context, tool: OfferedTool, wish_ms: int | None = None) -> RunningTask:
+        """A task for a call of a tool, which nobody knows of yet.
 
         Raises:
             McpError: the client has too many that run.
@@ -112,6 +113,7 @@ class TaskBox:
         session = ctx.session
         record = StoredTask(
             id=secrets.token_urlsafe(24),
+            message=tool.meanwhile,
             created_at=now,
             updated_at=now,
             expires_at=now + self.options.ttl_for(wish_ms),
@@ -259,6 +261,10 @@ class TaskBox:
 
     def written(self, result: Any, revision: str) -> tuple[Raw, bool]:
         """A result as JSON of a revision, and whether it says that the tool failed."""
+        profile, raw = mcp_wire.profile(revision), getattr(result, "json", result)
+        if isinstance(raw, Raw) and profile.call_tool is not None:
+            # It has been written elsewhere, and stays as it is.
+            return raw, bool(getattr(profile.call_tool.decode_result(raw), "is_error", None))
         result = project(result, revision).value
         is_error = bool(getattr(result, "is_error", None))
         field = holding_texts(result.__class__)

@@ -68,7 +68,7 @@ class CoreTasks:
             return await in_rounds(ctx, params, tools.call)
         if tool.task is None:
             raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
-        task = self._box.new(ctx, wish.ttl)
+        task = self._box.new(ctx, tool, wish.ttl)
         outlet = task.outlet = RelatedOutlet(task, self._related(task.id))
         listened = task.told
 
@@ -79,7 +79,10 @@ class CoreTasks:
         task.told = told
         await self._box.make(task)
         task.start(work_in(context_in(ctx, task, outlet), params))
-        return self._types.CreateTaskResult(task=self._types.Task(**self._fields(task.record)))
+        made = self._types.Task(**self._fields(task.record))
+        key = self._profile.meanwhile_key
+        said = {key: tool.meanwhile} if key and tool.meanwhile else None
+        return self._types.CreateTaskResult(task=made, meta=said)
 
     def _declared(self, ctx: Context) -> bool:
         session = ctx.session

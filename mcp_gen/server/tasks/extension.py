@@ -76,7 +76,7 @@ class ExtensionTasks:
             if tool.task == "required":
                 ctx.require(EXTENSION)
             return await in_rounds(ctx, params, tools.call)
-        task = self._box.new(ctx)
+        task = self._box.new(ctx, tool)
         task.tells_progress = True
         inside = context_in(ctx, task, UntilTask(task, ctx.caller.outlet))
         inside.rounds = task.asks = TaskQuestions(inside, params, task)

@@ -230,5 +230,6 @@ def _nothing() -> None:
 
 def _said(result: Any) -> str | None:
     """What a result says first, in few words."""
-    text: Any = next((getattr(block, "text", None) for block in result.content), None)
+    blocks: Any = getattr(result, "content", ())
+    text: Any = next((getattr(block, "text", None) for block in blocks), None)
     return text[:200] if isinstance(text, str) else None

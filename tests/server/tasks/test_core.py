@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, Tasks, UsageError
@@ -357,6 +358,19 @@ async def test_a_handler_tells_how_far_it_is() -> None:
         assert await client.text(id) == f"warming up, {len(id)}"
 
 
+async def test_a_model_may_be_told_something_meanwhile() -> None:
+    server = Server("tasks")
+
+    @server.tool(task="required", meanwhile="it is being set")
+    async def work() -> str:
+        return "done"
+
+    async with conversing(server) as client:
+        made = await client.call("work", task={})
+        assert made["_meta"] == {mcp_wire.profile(CORE).meanwhile_key: "it is being set"}
+        assert made["task"]["statusMessage"] == "it is being set"
+
+
 async def test_what_a_program_logs_in_a_task_names_the_task() -> None:
     server, go = Server("tasks"), asyncio.Event()
     log = logging.getLogger("tests.tasks")
@@ -395,6 +409,28 @@ async def test_a_handler_in_a_thread_runs_as_a_task() -> None:
         assert (await client.ask("tasks/get", taskId=id))["statusMessage"] == "working hard"
 
 
+async def test_a_result_that_was_written_elsewhere_stays_as_it_is() -> None:
+    server = Server("tasks")
+    written = b'{"content":[],"isError":true,"_meta":{"x":1.50}}'
+
+    class Written:
+        json = Raw(written)
+
+    @server.tool(task="required")
+    async def work() -> Any:
+        raise NotImplementedError
+
+    async def call(ctx: Context, params: Any) -> Any:
+        return Written()
+
+    server.tools.call = call  # type: ignore[method-assign]
+    async with conversing(server) as client:
+        id = await client.make("work")
+        result = await client.ask("tasks/result", taskId=id)
+        assert result == {"content": [], "isError": True, "_meta": {"x": 1.5, **related(id)}}
+        assert await client.status(id) == "failed"
+
+
 async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:
     server, go = a_server()
     go.set()
@@ -407,6 +443,11 @@ async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:
     async with conversing(server) as client:
         assert await client.text(await client.make("work")) == "it is done"
         assert seen == ["CreateTaskResult"]
+
+
+def test_a_tool_that_is_no_task_says_nothing_meanwhile() -> None:
+    with pytest.raises(UsageError, match="meanwhile= is for tools that run as tasks"):
+        Server("tasks").add_tool(lambda: "", name="x", meanwhile="wait")
 
 
 def test_a_tool_cannot_run_in_another_way() -> None:
