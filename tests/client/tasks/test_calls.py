@@ -294,7 +294,7 @@ async def test_a_call_that_asks_for_a_task_is_not_cancelled_but_the_task_that_it
         with pytest.raises(asyncio.CancelledError):
             await calling
         await session.ping()
-        server.send(id=call["id"], **answer(call["params"]))
+        server.send(id=call["id"], **(answer(call["params"]) or {}))
         await server.next("tasks/cancel")
     assert server.sent("notifications/cancelled") == []
 
@@ -307,7 +307,7 @@ async def test_a_task_that_does_not_begin_in_time_is_called_off_when_it_does() -
         with pytest.raises(RequestTimeout, match="asks for a task"):
             await session.call_tool("work", {}, task=True, timeout_s=0.02)
         call = await server.next("tools/call")
-        server.send(id=call["id"], **answer(call["params"]))
+        server.send(id=call["id"], **(answer(call["params"]) or {}))
         await server.next("tasks/cancel")
     assert server.sent("notifications/cancelled") == []
 

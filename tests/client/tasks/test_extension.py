@@ -314,7 +314,7 @@ async def test_a_task_that_begins_when_nobody_waits_any_more_is_called_off() -> 
         with pytest.raises(asyncio.CancelledError):
             await calling
         await server.next("notifications/cancelled")
-        server.send(id=call["id"], **answer(call["params"]))
+        server.send(id=call["id"], **(answer(call["params"]) or {}))
         await server.next("tasks/cancel")
 
 
