@@ -122,7 +122,9 @@ class ClientAsking(Asking):
                         method, params, timeout_s=timeout_s, progress=progress
                     )
             except McpError as error:
-                await self._visit_first(error)
+                if "task_id" in method.params.__struct_fields__:
+                    raise  # what came of a task stays so, however often it is asked for
+                await self.visit_first(error)
                 continue
             if type(result) is self.task_made:
                 return await self._begun(method, params, result, timeout_s)
@@ -279,7 +281,7 @@ class ClientAsking(Asking):
 
     # --- pages ---
 
-    async def _visit_first(self, error: McpError) -> None:
+    async def visit_first(self, error: McpError) -> None:
         """Send the user to the pages that an error is about; any other error is raised.
 
         Source:

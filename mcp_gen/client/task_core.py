@@ -54,7 +54,10 @@ class CoreTasks(TaskWay):
         if error.code in (MethodNotFound.code, InvalidRequest.code):
             self.forget()  # what was listed before has just been contradicted
         # There are servers that say so with another code: then what was listed will do.
-        return await self._supported(tool) == "required"
+        try:
+            return await self._supported(tool) == "required"
+        except McpError:
+            return False  # a server that lists nothing: what it said first is what is wrong
 
     def forget(self) -> None:
         """There are other tools now."""

@@ -19,6 +19,7 @@ from mcp_gen.core.errors import (
     McpError,
     McpGenError,
     MethodNotFound,
+    ProtocolError,
     RequestTimeout,
     SessionLost,
     TaskGone,
@@ -221,11 +222,20 @@ class Tasks:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Any:
-        """What comes of a call that may go on as a task."""
-        task = await self.start(
-            fields, asked_for, meta=meta, timeout_s=timeout_s, progress=progress
-        )
-        return await self.finished(task, timeout_s)
+        """What comes of a call that may go on as a task.
+
+        As any call it is made again if it fails until the user has been on some pages.
+        """
+        for _ in range(self._settings.max_rounds + 1):
+            task = await self.start(
+                fields, asked_for, meta=meta, timeout_s=timeout_s, progress=progress
+            )
+            try:
+                return await self.finished(task, timeout_s)
+            except McpError as error:
+                await self._session.visit_first(error)
+        times = self._settings.max_rounds
+        raise ProtocolError(f"{fields['name']}: the user was sent to pages {times} times")
 
     async def finished(self, task: ToolTask, timeout_s: float | None = None) -> Any:
         """What comes of a task that nobody else knows of: it is called off if nobody waits.

@@ -145,7 +145,9 @@ class ToolCalls(AtRevision, ServerCaller):
                 if not await self._tasks.required(name, error):
                     raise
             else:
-                if not _failed(result) or not await self._tasks.refused(name, result):
+                # What extensions answer calls with has no such field.
+                failed = getattr(result, "is_error", None)
+                if not failed or not await self._tasks.refused(name, result):
                     return result
         fields: dict[str, Any] = {
             "name": name,
@@ -177,7 +179,8 @@ class ToolCalls(AtRevision, ServerCaller):
                 if not await self._tasks.required(name, error):
                     raise
             else:
-                if not _failed(result) or not await self._tasks.refused(name, result):
+                failed = getattr(result, "is_error", None)
+                if not failed or not await self._tasks.refused(name, result):
                     return result
         return await self._tasks.call(fields, task or True, **options)
 
@@ -281,6 +284,10 @@ class ToolCalls(AtRevision, ServerCaller):
         """What comes of the task that a call was answered with."""
         return await self._tasks.finished(self._tasks.begun(begun, tool, timeout_s), timeout_s)
 
+    async def visit_first(self, error: McpError) -> None:
+        """Send the user to the pages that an error is about; any other error is raised."""
+        await self._asking.visit_first(error)
+
     async def answers(self, questions: Mapping[str, Any]) -> dict[str, Any]:
         """What the program answers to what a task asks, by key."""
         return await self._asking.answers(self._calls_tool, questions)
@@ -302,8 +309,3 @@ class ToolCalls(AtRevision, ServerCaller):
     async def as_returned(self, tool: str, result: Any, returns: type[T]) -> T:
         """What a tool returned, as a value of that type; see `call_tool`."""
         return await self._returns.read(tool, result, returns)
-
-
-def _failed(result: Any) -> bool:
-    # What extensions answer calls with has no such field.
-    return getattr(result, "is_error", None) is True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -97,6 +97,13 @@ async def test_a_call_that_is_refused_for_something_else_is_made_once() -> None:
     assert len(server.sent("tools/call")) == 1
 
 
+async def test_a_refusal_of_a_server_that_lists_nothing_is_told_as_it_is() -> None:
+    server = CoreServer().on("tools/list", {"error": {"code": -32603, "message": "no list"}})
+    async with connected(server, revision=REVISION) as (session, _):
+        with pytest.raises(McpError, match="only as a task"):
+            await session.call_tool("work", {})
+
+
 async def test_a_tool_that_may_be_a_task_is_one_only_if_that_is_asked_for() -> None:
     server = CoreServer(support="optional")
     async with connected(server, revision=REVISION) as (session, _):
@@ -185,6 +192,26 @@ async def test_an_error_that_came_of_a_task_is_raised_as_it_is() -> None:
     assert server.sent("tasks/cancel") == []
 
 
+async def test_a_task_that_needs_the_user_on_a_page_first_is_begun_again_after_that() -> None:
+    page = {"mode": "url", "message": "Log in", "url": "https://e.org/", "elicitationId": "e"}
+    error = {"code": -32042, "message": "log in first", "data": {"elicitations": [page]}}
+    server = CoreServer("failed", "completed")
+    outcomes: list[dict[str, Any]] = [{"error": error}, {"result": DONE}]
+    server.on("tasks/result", lambda params: outcomes.pop(0))
+    visited: list[str] = []
+
+    def visit(session: Any, page: Any) -> Literal["accept"]:
+        visited.append(page.url)
+        return "accept"
+
+    recorded = Recorded(server)
+    async with Client("c", elicitation_url=visit) as client:
+        session = await client.connect(recorded, revision=REVISION)
+        result = await session.call_tool("work", {}, task=True)
+    assert (text_of(result), visited) == ("done", ["https://e.org/"])
+    assert len(server.sent("tools/call")) == 2
+
+
 async def test_a_task_that_the_server_called_off_is_told_apart() -> None:
     server = CoreServer("cancelled")
     async with connected(server, revision=REVISION) as (session, _):
@@ -267,7 +294,7 @@ async def test_a_call_that_asks_for_a_task_is_not_cancelled_but_the_task_that_it
         with pytest.raises(asyncio.CancelledError):
             await calling
         await session.ping()
-        server.send(id=call["id"], **answer(call["params"]))
+        server.send(id=call["id"], **(answer(call["params"]) or {}))
         await server.next("tasks/cancel")
     assert server.sent("notifications/cancelled") == []
 
@@ -280,7 +307,7 @@ async def test_a_task_that_does_not_begin_in_time_is_called_off_when_it_does() -
         with pytest.raises(RequestTimeout, match="asks for a task"):
             await session.call_tool("work", {}, task=True, timeout_s=0.02)
         call = await server.next("tools/call")
-        server.send(id=call["id"], **answer(call["params"]))
+        server.send(id=call["id"], **(answer(call["params"]) or {}))
         await server.next("tasks/cancel")
     assert server.sent("notifications/cancelled") == []
 
@@ -366,15 +393,6 @@ async def test_who_waits_for_a_task_is_told_that_the_server_went_away() -> None:
         async with asyncio.timeout(WAIT_S):
             with pytest.raises(SessionLost):
                 await calling
-
-
-async def test_a_thousand_tasks_are_awaited_at_once() -> None:
-    server = CoreServer(*["working"] * 500)
-    async with connected(server, revision=REVISION) as (session, _):
-        calls = (session.call_tool("work", {}, task=True) for _ in range(1000))
-        async with asyncio.timeout(WAIT_S):
-            results = await asyncio.gather(*calls)
-    assert {text_of(one) for one in results} == {"done"}
 
 
 async def test_where_there_are_no_tasks_a_call_is_made_as_it_is() -> None:

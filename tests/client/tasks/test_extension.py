@@ -314,7 +314,7 @@ async def test_a_task_that_begins_when_nobody_waits_any_more_is_called_off() -> 
         with pytest.raises(asyncio.CancelledError):
             await calling
         await server.next("notifications/cancelled")
-        server.send(id=call["id"], **answer(call["params"]))
+        server.send(id=call["id"], **(answer(call["params"]) or {}))
         await server.next("tasks/cancel")
 
 
@@ -411,11 +411,3 @@ async def test_what_comes_of_a_task_is_fetched_while_it_is_kept() -> None:
     async with session_with(server) as session:
         async with asyncio.timeout(WAIT_S):
             assert text_of(await session.call_tool("work", {})) == "done"
-
-
-async def test_a_thousand_tasks_are_awaited_at_once() -> None:
-    server = ExtensionServer(*["working"] * 500)
-    async with session_with(server) as session:
-        async with asyncio.timeout(WAIT_S):
-            results = await asyncio.gather(*(session.call_tool("work", {}) for _ in range(1000)))
-    assert {text_of(one) for one in results} == {"done"}
