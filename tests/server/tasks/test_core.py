@@ -162,6 +162,22 @@ async def test_an_error_of_the_protocol_is_the_answer_to_who_wants_the_result() 
         assert (task["status"], task["statusMessage"]) == ("failed", "not today")
 
 
+async def test_what_was_cancelled_elsewhere_is_an_error_like_others() -> None:
+    server = Server("tasks")
+
+    @server.tool(task="required")
+    async def waits() -> str:
+        other = asyncio.get_running_loop().create_future()
+        other.cancel()
+        await other
+        return ""
+
+    async with conversing(server) as client:
+        id = await client.make("waits")
+        error = await client.ask("tasks/result", taskId=id)
+        assert error == {"code": INTERNAL_ERROR, "message": "internal error"}
+
+
 @pytest.mark.parametrize(("tool", "task"), [("plain", {}), ("only", None)])
 async def test_a_tool_is_not_called_in_a_way_it_does_not_run(tool: str, task: Any) -> None:
     server, _ = a_server()
