@@ -161,6 +161,9 @@ class ClientAsking(Asking):
         Raises:
             InvalidParams: it is none; the message ends in the path.
         """
+        tagged = method.results[0].__struct_config__
+        if tagged.tag_field is not None:
+            plain = {tagged.tag_field: tagged.tag, **plain}  # inside of others it may be left out
         result = self._read(method, msgspec.Raw(mcp_wire.encode(plain)))
         if type(result) in (self._asks_back, self.task_made):
             super()._other_kind(method, result)

@@ -90,6 +90,7 @@ class OwnTasks:
             await asyncio.wait({handler})
         except asyncio.CancelledError:
             handler.cancel()
+            await asyncio.wait({handler})
             raise
         if not handler.cancelled():
             await self._keep(task, handler)

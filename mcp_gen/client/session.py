@@ -124,7 +124,8 @@ class ClientSession(ToolCalls):
         self._requests: Any = import_module(f"{profile.module}.requests").ToServer
         AtRevision.__init__(self, profile, self._requests(self._asking), meta)
         self._as_spoken = self._beginning = None
-        link.on_late = self._late if self._asking.unasked else None
+        if self._asking.unasked:
+            self._take_tasks(link)
         self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
@@ -375,6 +376,7 @@ class ClientSession(ToolCalls):
         self.opening = opening
         self.cache.clear()
         self._returns.forget()
+        self._tasks.forget()
         # Of what was said before it knows nothing.
         await self._repeat_log_level()
         await self.subscriptions.renew()
@@ -449,6 +451,13 @@ class ClientSession(ToolCalls):
             self._tasks.hear(params)
         for watch in list(self.watches):
             watch.hear(news, params)
+
+    def _take_tasks(self, link: ClientLink) -> None:
+        """Servers may begin tasks on this connection."""
+        from mcp_wire.extensions.tasks.methods import NOTIFICATIONS_TASKS
+
+        link.on_late = self._late
+        link.act_on(NOTIFICATIONS_TASKS, self._tasks.hear)
 
     def _late(self, method: Method[Any, Any], result: Raw) -> None:
         """An answer came when nobody waited for it any more: it may have begun something."""

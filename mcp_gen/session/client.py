@@ -136,6 +136,10 @@ class ClientLink(Link):
             *news,
         )
 
+    def act_on(self, method: Method[Any, Any], act: Callable[[Any], None]) -> None:
+        """Call this, too, with the params of an extension's notification."""
+        self._acts = (*self._acts, (method, act))
+
     def attempt(self, profile: Profile) -> None:
         """What is sent until something is agreed on is of this revision."""
 

@@ -157,6 +157,13 @@ async def test_a_task_is_there_at_once_and_its_result_when_there_is_one() -> Non
     assert result["_meta"] == {RELATED: {"taskId": id}}
 
 
+async def test_a_task_ends_with_its_connection() -> None:
+    model = Model()
+    async with asking(sampling=model, tasks=True) as server:
+        await server.status(await server.begin())
+    assert model.cancelled.is_set()
+
+
 async def test_whoever_asked_is_told_when_a_task_is_over() -> None:
     model = Model()
     async with asking(sampling=model, tasks=True) as server:

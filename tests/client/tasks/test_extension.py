@@ -159,6 +159,32 @@ async def test_what_comes_of_it_may_not_be_another_task() -> None:
             await session.call_tool("work", {})
 
 
+async def test_what_a_server_tells_of_a_task_by_itself_is_heard() -> None:
+    server = ExtensionServer(poll_ms=60_000)
+    async with session_with(server) as session:
+        calling = asyncio.create_task(session.call_tool("work", {}))
+        await server.next("tools/call")
+        await session.list_tools()
+        over = server.task("completed", result=text("told"))
+        server.send(method="notifications/tasks", params=over)
+        assert text_of(await calling) == "told"
+    assert server.sent("tasks/get") == []
+
+
+@pytest.mark.parametrize("tag", [{}, {"resultType": "complete"}])
+async def test_a_good_result_is_good_for_strict_clients_too(tag: dict[str, Any]) -> None:
+    done = {"status": "completed", "result": {**text("done"), **tag}}
+    async with session_with(ExtensionServer(done), checks="strict") as session:
+        assert text_of(await session.call_tool("work", {})) == "done"
+
+
+async def test_what_a_result_may_not_have_is_an_error_for_strict_clients() -> None:
+    done = {"status": "completed", "result": text("done", mood="fine")}
+    async with session_with(ExtensionServer(done), checks="strict") as session:
+        with pytest.raises(ProtocolError, match="mood"):
+            await session.call_tool("work", {})
+
+
 # --- questions ---
 
 

@@ -26,6 +26,7 @@ from mcp_gen import (
     text_of,
 )
 from mcp_wire import latest
+from mcp_wire.extensions.tasks import TaskSubscriptionNotifications
 from tests.support.web import serving
 
 CORE = next(one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).tasks == "core")
@@ -41,8 +42,8 @@ class Named:
 class Work:
     """A server whose tools run as tasks, and can be held."""
 
-    def __init__(self) -> None:
-        options = Tasks(poll_interval_s=0.05, grace_s=0.001)
+    def __init__(self, poll_interval_s: float = 0.05) -> None:
+        options = Tasks(poll_interval_s=poll_interval_s, grace_s=0.001)
         self.server = Server("work", "1.0.0", tasks=options)
         self.go_on = asyncio.Event()
         self.begun = asyncio.Event()
@@ -213,6 +214,19 @@ async def test_a_task_is_finished_and_read_after_its_client_was_killed(revision:
         async with Client("second", tasks=True) as second, asyncio.timeout(WAIT_S):
             session = await second.connect(url, revision=revision)
             assert text_of(await session.task(begun.id or "").result()) == "it is done"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_whoever_listens_to_a_task_need_not_ask(way: Way) -> None:
+    work = Work(poll_interval_s=60)
+    async with connected(way, DIRECTED, work) as session:
+        task = await session.start_tool("work", {})
+        heard = TaskSubscriptionNotifications(task_ids=[task.id or ""])
+        async with session.watch(also=[heard]):
+            following = asyncio.create_task(task.result())
+            await session.list_tools()
+            work.go_on.set()
+            assert text_of(await following) == "it is done"
 
 
 @everywhere
