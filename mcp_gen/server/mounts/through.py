@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 from msgspec.structs import replace
 
 import mcp_wire
@@ -54,15 +53,10 @@ class ToolThroughMount(OfferedTool):
 
     async def call(self, ctx: Context, arguments: Any) -> Any:
         """What whoever has the tool answers, as it comes."""
-        params: Any = CALLED.get()
-        given = UNSET if arguments is None else arguments
-        if given is not UNSET and isinstance(params.arguments, Raw) and not isinstance(given, Raw):
-            given = Raw(msgspec.json.encode(given))
-        if given is UNSET:
-            given = params.arguments
-        return await self._mount.call(
-            ctx, "call_tool", replace(params, name=self._inside, arguments=given)
-        )
+        params: Any = replace(CALLED.get(), name=self._inside)
+        if arguments is not None:
+            params = replace(params, arguments=arguments)
+        return await self._mount.call(ctx, "call_tool", params)
 
 
 class _PassedOutput(Output):

@@ -178,6 +178,37 @@ async def test_hooks_see_calls_and_results_of_it(revision: str, inside: str | No
     assert seen == [("forecast", {"place": "Oslo"}, True)]
 
 
+@every_revision
+@everywhere
+async def test_data_is_what_the_mounted_tool_makes_of_it(revision: str, inside: str | None) -> None:
+    other = Server("other")
+
+    @other.tool
+    async def count(to: int) -> dict[str, int]:
+        return {"count": to}
+
+    async with either(other, inside) as server:
+        tool = await server.find_tool("far_count")
+        server.add_tool(transformed(tool, name="upto", arguments={"to": Argument(name="end")}))
+        async with talk(lambda: server, revision) as client:
+            arguments = {"end": 3}
+            made = await client.request("tools/call", {"name": "upto", "arguments": arguments})
+            itself = await client.request(
+                "tools/call", {"name": "far_count", "arguments": {"to": 3}}
+            )
+    assert made == itself
+    assert made["content"][0]["text"] == '{"count":3}'
+
+
+async def test_a_far_tool_inside_of_a_near_server_is_found() -> None:
+    async with gateway(weather(), PER_REQUEST) as middle:
+        server = near(middle, "near")
+        tool = await server.find_tool("near_far_forecast")
+        server.add_tool(transformed(tool, name="forecast", arguments=PLACE))
+        async with talk(lambda: server, PER_REQUEST) as client:
+            assert await client.text("forecast", place="Oslo") == "Oslo: sun, says weather"
+
+
 async def test_an_error_of_the_far_server_passes() -> None:
     other = Server("other")
 
