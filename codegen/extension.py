@@ -110,12 +110,8 @@ class _Reader:
         self._check_keys(self._facts, _TABLES, "facts.toml")
         self._revisions = tuple(str(one) for one in self._required("revisions"))
         self._base = str(self._facts.get("base") or self._revisions[-1])
-        folder = root / "schema" / self._base
-        if not (folder / "schema.json").exists():
-            raise self._stop(f"there is no revision {self._base}; correct `revisions` or `base`")
-        self._revision = load(
-            folder / "schema.json", folder / "facts.toml", self._base, f"schema/{self._base}"
-        )
+        self._root = root
+        self._revision = self._published(self._base)
 
     def run(self, docs: Docs | None) -> Extension:
         own = self._source.definitions
@@ -133,8 +129,11 @@ class _Reader:
         )
         normalized = normalize(merged, self._overlay)
         names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
+        self._check_stated(stated, {n: normalized.definitions[n] for n in names})
+        for name in names & normalized.definitions.keys():
+            _without_required_meta(normalized.definitions[name])
         whole = self._narrowed(build(merged, normalized, self._overlay, stated), names)
-        self._check_methods(whole, stated)
+        self._check_methods(whole)
         own_model = replace(
             whole,
             structs={n: one for n, one in whole.structs.items() if n in names},
@@ -149,16 +148,20 @@ class _Reader:
             whole=whole,
             own=own_model,
             borrowed=tuple(sorted(_mentioned(own_model, whole) - names)),
-            arms={
-                wire: tuple(self._struct(one, whole, f'[arms."{wire}"]') for one in row["results"])
-                for wire, row in self._rows("arms")
-            },
+            arms={wire: self._arms(wire, row, whole) for wire, row in self._rows("arms")},
             name_params=dict(self._name_params(whole)),
             wanted=self._listened("wanted", whole),
             agreed=self._listened("agreed", whole),
             settings=self._settings(whole),
             docs=docs,
         )
+
+    def _published(self, revision: str) -> Source:
+        folder = self._root / "schema" / revision
+        if not (folder / "schema.json").exists():
+            raise self._stop(f"there is no revision {revision}; correct `revisions` or `base`")
+        schema, facts = folder / "schema.json", folder / "facts.toml"
+        return load(schema, facts, revision, f"schema/{revision}/schema.json")
 
     # --- the model ---
 
@@ -209,6 +212,17 @@ class _Reader:
                 raise self._stop(f'[methods."{wire}"]: its params have no `{param}`')
             yield wire, str(param)
 
+    def _arms(self, wire: str, row: Object, whole: ir.Revision) -> tuple[str, ...]:
+        names = tuple(str(one) for one in row["results"])
+        for name in names:
+            struct = whole.structs.get(name)
+            if struct is None or struct.tag is None or struct.tag.wire != "resultType":
+                raise self._stop(
+                    f'[arms."{wire}"]: {name}: expected an object whose `resultType` is a constant'
+                )
+            self._check_meta(name, whole)
+        return names
+
     def _listened(self, which: str, whole: ir.Revision) -> str:
         row = self._facts.get("listen")
         return self._struct(str(row[which]), whole, "[listen]") if row else ""
@@ -224,13 +238,35 @@ class _Reader:
 
     # --- checks ---
 
-    def _check_methods(self, whole: ir.Revision, stated: dict[str, ir.Direction]) -> None:
-        for wire in stated.keys() - {method.wire for method in whole.methods}:
+    def _check_stated(self, stated: Collection[str], own: Object) -> None:
+        """Every message has a row, and every row a message."""
+        found: set[str] = set()
+        for schema in own.values():
+            wire = schema.get("properties", {}).get("method", {}).get("const")
+            found |= {wire} if wire else set[str]()
+        for wire in sorted(found - set(stated)):
+            raise self._stop(f'`{wire}`: who sends it? add [methods."{wire}"] with `direction`')
+        for wire in sorted(set(stated) - found):
             raise self._stop(f'[methods."{wire}"]: the schema has no such message')
+
+    def _check_methods(self, whole: ir.Revision) -> None:
         for method in whole.methods:
             if method.kind == "request" and method.direction != "client_to_server":
                 raise self._stop(
                     f'[methods."{method.wire}"]: {self._base} has no requests of servers'
+                )
+            for name in (method.params, *method.results):
+                self._check_meta(name, whole)
+
+    def _check_meta(self, name: str, whole: ir.Revision) -> None:
+        """What carries a message has `_meta`: sessions and servers add to it."""
+        alias = whole.aliases.get(name)
+        for one in ir.arm_names(alias.type) if alias else (name,):
+            struct = whole.structs.get(one)
+            if struct is None or all(field.name != "meta" for field in struct.fields):
+                raise self._stop(
+                    f"{one}: expected an object with `_meta`; take it from RequestParams, "
+                    f"NotificationParams or Result of {self._base} with an `allOf`"
                 )
 
     def _check_names(self, own: Object) -> None:
@@ -240,14 +276,11 @@ class _Reader:
                 f"{', '.join(sorted(taken))} is a name of {self._base} too; refer to that one, "
                 "or choose another name"
             )
-        wires = {
-            schema["properties"]["method"].get("const")
-            for schema in self._revision.definitions.values()
-            if "method" in schema.get("properties", {})
-        }
         stated = self._facts.get("methods", {})
-        for wire in sorted(wires & stated.keys()):
-            raise self._stop(f"`{wire}` is a method of {self._base}; choose another name")
+        for revision in self._revisions:
+            for wire in sorted(_wires(self._published(revision).definitions) & stated.keys()):
+                raise self._stop(f"`{wire}` is a method of {revision}; choose another name")
+        wires = _wires(self._revision.definitions)
         for wire in sorted(self._facts.get("arms", {}).keys() - wires):
             raise self._stop(f'[arms."{wire}"]: {self._base} has no such request')
 
@@ -288,6 +321,22 @@ class _Reader:
 def python_names(extension: Extension) -> dict[str, str]:
     """The Python name of each method."""
     return {method.wire: snake(method.name) for method in extension.own.methods}
+
+
+def _wires(definitions: Object) -> set[str]:
+    """The methods of a revision."""
+    found = (one.get("properties", {}).get("method", {}) for one in definitions.values())
+    return {str(method["const"]) for method in found if "const" in method}
+
+
+def _without_required_meta(schema: Object) -> None:
+    """Let `_meta` be left out.
+
+    Where a revision wants it, what reads every request there says so; an extension may be for
+    revisions that do not, and callers leave it to their session.
+    """
+    if "_meta" in schema.get("required", ()):
+        schema["required"] = [one for one in schema["required"] if one != "_meta"]
 
 
 def _references(schema: Any) -> Iterator[str]:

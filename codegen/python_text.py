@@ -237,17 +237,6 @@ def open_arguments(method: ir.Method, revision: ir.Revision) -> str:
     return ", ".join([*filter(None, [listed]), "*", "meta: dict[str, Any] | None = None"])
 
 
-def openly_passed(method: ir.Method, revision: ir.Revision) -> str:
-    """What `open_arguments` are passed on as."""
-    fields = revision.structs[method.params].fields
-    return ", ".join(
-        f"{field.name}={field.name}"
-        + (" or {}" if field.name == "meta" and field.absent == "refused" else "")
-        for field in fields
-        if field.absent not in ("const", "always")
-    )
-
-
 def pascal(name: str) -> str:
     return "".join(word.title() for word in name.split("_"))
 
@@ -278,7 +267,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "flattens": flattens,
     "arguments": arguments,
     "open_arguments": open_arguments,
-    "openly_passed": openly_passed,
     "pascal": pascal,
     "passed_on": passed_on,
     "raw_twin": raw_twin,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mcp_gen.client.reports import Report
     from mcp_gen.client.results import Media, images_of, links_of, media_of, text_of
     from mcp_gen.client.session import ClientSession
+    from mcp_gen.client.task_state import TaskState
+    from mcp_gen.client.tool_task import ToolTask
     from mcp_gen.client.watching import Change, Watch
     from mcp_gen.core.errors import (
         CommandEnded,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
         ResourceNotFound,
         SessionExpired,
         SessionLost,
+        TaskCancelled,
+        TaskGone,
         ToolError,
         TransportError,
         UrlElicitation,
@@ -93,8 +97,12 @@ __all__ = [
     "SessionExpired",
     "SessionLost",
     "Structured",
+    "TaskCancelled",
+    "TaskGone",
+    "TaskState",
     "Tasks",
     "ToolError",
+    "ToolTask",
     "TransportError",
     "UrlElicitation",
     "UrlElicitationRequired",
@@ -133,7 +141,9 @@ _HOMES = {
     "Server": "mcp_gen.server.server",
     "ServerConfig": "mcp_gen.client.manager_config",
     "Structured": "mcp_gen.server.content",
+    "TaskState": "mcp_gen.client.task_state",
     "Tasks": "mcp_gen.server.tasks.options",
+    "ToolTask": "mcp_gen.client.tool_task",
     "Watch": "mcp_gen.client.watching",
     "assistant": "mcp_gen.server.messages",
     "images_of": "mcp_gen.client.results",

@@ -183,6 +183,7 @@ async def _with_session(
         "mcp-gen",
         elicitation=filling.form,
         elicitation_url=filling.page,
+        tasks=True,
         timeout_s=options.timeout_s,
     )
     client.hooks.on_logging_message(screen.logged)

@@ -22,6 +22,8 @@ from mcp_gen.session.asking import Asking
 from mcp_gen.session.together import together
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_gen.client.cache import ResponseCache
     from mcp_gen.client.identity import Identity
     from mcp_gen.client.session import ClientSession
@@ -57,6 +59,8 @@ class ClientAsking(Asking):
         identity: Identity,
         cache: ResponseCache,
         outlet: Outlet | None = None,
+        *,
+        waits: bool = True,
     ) -> None:
         read_at = select([spoken.revision, results_at])[-1]
         reader = mcp_wire.profile(read_at)
@@ -73,8 +77,15 @@ class ClientAsking(Asking):
         """The kind of result in which a server asks back; None where it has other ways."""
         if spoken.asks_client == "input_required":
             self._asks_back = mcp_wire.types(read_at).InputRequiredResult
-        self._task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
+        self.task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
         """The kind of result in which a server begins a task; None where there are none."""
+        self.unasked = spoken.tasks == "extension" and identity.offer.has_tasks
+        """Whether a server may begin one of its own accord."""
+        if self.unasked:
+            from mcp_wire.extensions.tasks import CreateTaskResult
+
+            self.task_made = CreateTaskResult
+        self._waits = waits
 
     async def request(
         self,
@@ -113,8 +124,8 @@ class ClientAsking(Asking):
             except McpError as error:
                 await self._visit_first(error)
                 continue
-            if type(result) is self._task_made:
-                return self._begun(method, params, result)
+            if type(result) is self.task_made:
+                return await self._begun(method, params, result, timeout_s)
             if type(result) is not self._asks_back:
                 return result if self._restated is None else self._restate(method, result)
             params = await self._answered(method, params, result, number)
@@ -140,8 +151,20 @@ class ClientAsking(Asking):
             if error.code == InvalidParams.code and getattr(params, "cursor", None) is not None:
                 self._cache.forget(method.name)
             raise
-        self._cache.put(slot, result)
+        if type(result) not in self._extensions.arms:
+            self._cache.put(slot, result)
         return result
+
+    def result_in(self, method: Method[Any, R], plain: Any) -> R:
+        """A result of this method that came inside of something else, as plain JSON.
+
+        Raises:
+            InvalidParams: it is none; the message ends in the path.
+        """
+        result = self._read(method, msgspec.Raw(mcp_wire.encode(plain)))
+        if type(result) in (self._asks_back, self.task_made):
+            super()._other_kind(method, result)
+        return result if self._restated is None else self._restate(method, result)
 
     def _restate(self, method: Method[P, R], result: R) -> R:
         offered = self._extensions
@@ -150,15 +173,21 @@ class ClientAsking(Asking):
         restated: R = project(result, self._restated or "").value
         return restated
 
-    def _begun(self, method: Method[P, R], params: P, result: R) -> R:
-        """The task that the request has become, with the types of what is spoken.
+    async def _begun(
+        self, method: Method[P, R], params: P, result: R, timeout_s: float | None
+    ) -> R:
+        """The task that the request has become, or what comes of it if nobody asked for one.
 
         Raises:
-            ProtocolError: it was not asked to become one.
+            ProtocolError: it may not become one.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
-        if getattr(params, "task", None) is None:
+        call: Any = params
+        if self.unasked and self._waits:
+            outcome: R = await self.context.finish_call(call.name, result, timeout_s)
+            return outcome
+        if not self.unasked and call.task is None:
             super()._other_kind(method, result)
         return result
 
@@ -166,9 +195,9 @@ class ClientAsking(Asking):
         try:
             result = super()._read(method, raw)
         except InvalidParams:
-            if self._task_made not in method.results:
+            if self.unasked or self.task_made not in method.results:
                 raise
-            begun = self._task_in(raw)
+            begun = self.task_in(raw)
             if begun is None:
                 raise
             result = begun
@@ -176,10 +205,10 @@ class ClientAsking(Asking):
             self._look_over(method, raw)
         return result
 
-    def _task_in(self, raw: msgspec.Raw) -> Any:
+    def task_in(self, raw: msgspec.Raw) -> Any:
         """The result in which a server begins a task; None if it is something else."""
         try:
-            return mcp_wire.decode(self._task_made, raw)
+            return mcp_wire.decode(self.task_made, raw)
         except msgspec.ValidationError:
             return None
 
@@ -212,8 +241,7 @@ class ClientAsking(Asking):
             raise ProtocolError(
                 f"{method.name}: the server wants to be asked again, and says nothing to add"
             )
-        asked = (self._answer(method, question) for question in questions.values())
-        answers = dict(zip(questions, await together(*asked), strict=True))
+        answers = await self.answers(method, questions)
         if not answers and number:
             await asyncio.sleep(min(BACK_OFF_S * 2**number, MAX_BACK_OFF_S))
         given: Any = params
@@ -221,6 +249,18 @@ class ClientAsking(Asking):
             given, input_responses=answers or None, request_state=result.request_state
         )
         return made
+
+    async def answers(
+        self, method: Method[Any, Any], questions: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What the program answers to questions that came in what this method is about, by key.
+
+        Raises:
+            ProtocolError: one that was not declared.
+            InputRefused: one was refused.
+        """
+        asked = (self._answer(method, question) for question in questions.values())
+        return dict(zip(questions, await together(*asked), strict=True))
 
     async def _answer(self, method: Method[Any, Any], question: Any) -> Any:
         route = self._link.routes.get(question.method)

@@ -39,7 +39,10 @@ class Client(Offers):
     user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
     may work on, or what gives them. What is not given is not declared; see the decorators of the
     same names. `experimental` is declared as it is, by name. `extensions` are the EXTENSIONs of
-    generated packages, each alone or with its settings; or, by name, what is only declared.
+    generated packages, each alone or with its settings; or, by name, what is only declared. With
+    `tasks` servers of 2026-07-28 may answer calls of tools with tasks, which the calls then wait
+    for, and servers of 2025-11-25 may ask for answers of `sampling` and `elicitation` as tasks of
+    this client. Calls of tools that run as tasks at 2025-11-25 need none of it.
 
     A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
     all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
@@ -65,6 +68,7 @@ class Client(Offers):
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
+        tasks: bool = False,
         timeout_s: float = 60.0,
         max_timeout_s: float = 3600.0,
         max_pages: int = 1000,
@@ -83,6 +87,7 @@ class Client(Offers):
             roots=roots,
             experimental=experimental,
             extensions=extensions,
+            tasks=tasks,
         )
         if relays:
             from mcp_gen.client.relaying import ask_callers

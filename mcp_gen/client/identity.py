@@ -48,7 +48,11 @@ class Identity:
 
     def answers(self, profile: Profile) -> Answers:
         """What answers the server's questions at a revision."""
-        return Answers(self.offer, profile)
+        if profile.related_task_key is None:
+            return Answers(self.offer, profile)
+        from mcp_gen.client.task_answers import TaskAnswers
+
+        return TaskAnswers(self.offer, profile)
 
     def session_over(
         self,

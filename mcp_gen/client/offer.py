@@ -6,6 +6,9 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
+
+import mcp_wire
 from mcp_gen.core.errors import UrlElicitation, UsageError
 from mcp_gen.core.extensions import CLIENT, Extensions, Given
 from mcp_gen.core.project import project
@@ -59,7 +62,10 @@ class Offer:
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
+        tasks: bool = False,
     ) -> None:
+        self.tasks = tasks
+        """Whether calls and answers may go on as tasks, where both sides have to say so."""
         self.sampling = sampling
         self.sampling_tools = False
         """Whether the model may be given tools."""
@@ -77,6 +83,8 @@ class Offer:
             self.named = extensions
         elif extensions is not None:
             self.extensions = Extensions(extensions)
+        self.has_tasks = self._with_tasks()
+        """Whether servers may answer calls with tasks of their own accord."""
         self.list_roots: Callable[[ClientSession], Any] | None = None
         self.roots: dict[str, latest.Root] | None = None
         """The roots by URI; None if the client tells of none, or has a function that gives them."""
@@ -84,6 +92,15 @@ class Offer:
             self.list_roots = roots
         elif roots is not None:
             self.roots = {root.uri: root for root in map(as_root, roots)}
+
+    def _with_tasks(self) -> bool:
+        if not self.tasks and not self.extensions:
+            return False
+        from mcp_wire.extensions.tasks import EXTENSION
+
+        if self.tasks and EXTENSION not in self.extensions:
+            self.extensions.add(EXTENSION)
+        return EXTENSION in self.extensions
 
     @property
     def relays(self) -> frozenset[str]:
@@ -119,7 +136,15 @@ class Offer:
             sampling=self._sampling_capability(profile),
             elicitation=self._elicitation_capability(profile),
         )
-        return project(known, profile.revision).value
+        declared = project(known, profile.revision).value
+        if not self.answers_later(profile):
+            return declared
+        return msgspec.structs.replace(declared, tasks=self._tasks_capability(profile))
+
+    def answers_later(self, profile: Profile) -> bool:
+        """Whether servers may ask for answers that come later, as tasks of this client."""
+        asked = self.sampling is not None or self.elicits(profile)
+        return self.tasks and asked and profile.tasks == "core"
 
     def elicits(self, profile: Profile) -> bool:
         """Whether the user can be asked at a revision."""
@@ -151,6 +176,16 @@ class Offer:
             form=None if self.elicitation is None else {},
             url=None if self.elicitation_url is None else {},
         )
+
+    def _tasks_capability(self, profile: Profile) -> Any:
+        types: Any = mcp_wire.types(profile.revision)
+        requests = types.ClientTaskRequests(
+            sampling=types.SamplingTaskRequests(create_message={}) if self.sampling else None,
+            elicitation=(
+                types.ElicitationTaskRequests(create={}) if self.elicits(profile) else None
+            ),
+        )
+        return types.ClientTasksCapability(list={}, cancel={}, requests=requests)
 
 
 def as_root(root: RootLike) -> latest.Root:

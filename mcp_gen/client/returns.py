@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.client.results import text_of
-from mcp_gen.core.errors import InvalidParams, ToolError, UsageError
+from mcp_gen.core.errors import InvalidParams, ProtocolError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.client.schemas import Schema
@@ -50,7 +50,14 @@ class Returns:
         Raises:
             ToolError: the tool failed; the message is what it says about it.
             InvalidParams: no data, data that does not fit the tool's schema, or no `kind`.
+            ProtocolError: the call was answered with a result of an extension.
         """
+        if not hasattr(result, "is_error"):
+            kind_of_result = type(result).__name__
+            raise ProtocolError(f"{name}: answered with {kind_of_result}; call without `returns`")
+        if not hasattr(result, "is_error"):
+            other = type(result).__name__
+            raise InvalidParams(f"{name}: expected what a tool returned, got {other}")
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
         data: Any = getattr(result, "structured_content", UNSET)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -15,26 +15,27 @@ from mcp_gen.client.asking import ClientAsking
 from mcp_gen.client.cache import ResponseCache
 from mcp_gen.client.pages import walked
 from mcp_gen.client.returns import Returns
+from mcp_gen.client.tasks import Tasks
+from mcp_gen.client.tool_calls import ToolCalls
 from mcp_gen.client.visits import Visits
 from mcp_gen.client.watching import Subscriptions, Watch
 from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
 from mcp_gen.core.extensions import SERVER, carries, declared, owner_of
 from mcp_gen.core.project import project
-from mcp_gen.session.asking import AtRevision, is_plain
+from mcp_gen.session.asking import AtRevision
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+    from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 
-    from msgspec import Struct
+    from msgspec import Raw, Struct
 
     from mcp_gen.client.identity import Identity
     from mcp_gen.client.relaying import SessionRelay
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import UrlElicitation
     from mcp_gen.session.client import ClientLink
-    from mcp_wire import common
     from mcp_wire.callers import OnProgress
     from mcp_wire.extension import Extension
     from mcp_wire.method import Method
@@ -44,7 +45,6 @@ __all__ = ["ClientSession"]
 
 P = TypeVar("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 _log = logging.getLogger("mcp_gen.client")
 
@@ -65,7 +65,7 @@ _READS = frozenset(
 """The requests that change nothing: they may be made again, whatever became of the first."""
 
 
-class ClientSession(AtRevision, ServerCaller):
+class ClientSession(ToolCalls):
     """A server, and what was agreed with it. Made by `Client.connect`.
 
     Results come as the newest types, or as those of the revision that was pinned or asked for.
@@ -86,8 +86,7 @@ class ClientSession(AtRevision, ServerCaller):
     ) -> None:
         self._identity = identity
         self.default_timeout_s = identity.settings.timeout_s
-        self.restart: Callable[[], Awaitable[ClientSession]] | None = None
-        """What starts the server anew and leads this session to it; None if nothing can."""
+        self.restart = None
         self._restarting = asyncio.Lock()
         self._closed = False
         self.watches: set[Watch] = set()
@@ -95,6 +94,7 @@ class ClientSession(AtRevision, ServerCaller):
         self._log_level: str | None = identity.settings.log_level
         self._visits = Visits()
         self._relay: SessionRelay | None = None
+        self._tasks = Tasks(self, identity.settings, declared=identity.offer.has_tasks)
         self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
 
     def bind(
@@ -122,10 +122,12 @@ class ClientSession(AtRevision, ServerCaller):
         self.subscriptions = Subscriptions(self)
         """The resources that are watched, where each is subscribed to by a request."""
         self._results_at = results_at
-        asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
-        self._asking = asking
-        requests = import_module(f"{profile.module}.requests")
-        AtRevision.__init__(self, profile, requests.ToServer(asking), meta)
+        self._asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
+        self._requests: Any = import_module(f"{profile.module}.requests").ToServer
+        AtRevision.__init__(self, profile, self._requests(self._asking), meta)
+        self._as_spoken = self._beginning = None
+        link.on_late = self._late if self._asking.unasked else None
+        self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
@@ -220,7 +222,7 @@ class ClientSession(AtRevision, ServerCaller):
 
     def _with_meta(self, params: P) -> P:
         given: Any = params
-        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta) or given.meta)
+        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta))
         return made
 
     # --- lists ---
@@ -255,111 +257,6 @@ class ClientSession(AtRevision, ServerCaller):
         """All of the server's prompts, page after page."""
         most = self._identity.settings.max_pages
         return walked("prompts", self.list_prompts, lambda page: page.prompts, most)
-
-    # --- tools ---
-
-    @overload
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any] | None = None,
-        task: common.TaskMetadata | None = None,
-        input_responses: latest.InputResponses | None = None,
-        request_state: str | None = None,
-        *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-        returns: None = None,
-        retry: bool = False,
-    ) -> latest.CallToolResult: ...
-
-    @overload
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any] | None = None,
-        task: common.TaskMetadata | None = None,
-        input_responses: latest.InputResponses | None = None,
-        request_state: str | None = None,
-        *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-        returns: type[T],
-        retry: bool = False,
-    ) -> T: ...
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any] | None = None,
-        task: common.TaskMetadata | None = None,
-        input_responses: latest.InputResponses | None = None,
-        request_state: str | None = None,
-        *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-        returns: Any = None,
-        retry: bool = False,
-    ) -> Any:
-        """Call a tool. The result comes back as it is, also where the tool failed.
-
-        With `returns`, a type that msgspec reads or a pydantic model, comes the tool's structured
-        content as a value of that type: compared with the tool's output schema first, which is
-        listed once; and read from the text, as JSON, where the server has no structured content.
-
-        With `task` it may go on as a task: then comes a CreateTaskResult of the revision that is
-        spoken, and `get_task_payload` gives what became of it.
-
-        With `retry` the call is made again if the server went away and the tool says that it is
-        idempotent (`idempotentHint`).
-
-        Raises:
-            ToolError: with `returns`, the tool failed.
-            InvalidParams: with `returns`, it gave something else than its schema or the type says.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
-        """
-        unusual = (
-            returns is not None
-            or retry
-            or task is not None
-            or input_responses is not None
-            or request_state is not None
-            or self._link.is_lost
-        )
-        if not unusual and name and is_plain(arguments):
-            # As every revision takes it: nothing to look up, nothing to restate.
-            return await self._calls.call_tool(
-                name,
-                arguments=arguments,
-                meta=self._meta if meta is None else self._with_identity(meta),
-                timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
-                progress=progress,
-            )
-        fields: dict[str, Any] = {
-            "name": name,
-            "arguments": arguments,
-            "task": task,
-            "input_responses": input_responses,
-            "request_state": request_state,
-        }
-        method = ServerCaller.call_tool.__name__
-        ask = partial(self._ask, method, fields, meta=meta, timeout_s=timeout_s, progress=progress)
-        try:
-            result = await ask()
-        except SessionLost:
-            if not retry or self.restart is None or not await self._is_idempotent(name):
-                raise
-            result = await ask()
-        return result if returns is None else await self._returns.read(name, result, returns)
-
-    async def _is_idempotent(self, name: str) -> bool:
-        """Whether a tool says that calling it twice does no more than calling it once."""
-        self._returns.forget()
-        annotations = getattr(await self._returns.tool(name), "annotations", None)
-        return annotations is not None and annotations.idempotent_hint is True
 
     # --- changes ---
 
@@ -415,12 +312,8 @@ class ClientSession(AtRevision, ServerCaller):
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
         if self._link.is_lost:
             await self._restart(self._link)
-        outlet = self._link.listening(opened)
-        asking = ClientAsking(
-            self._link, self.profile, self._results_at, self, self._identity, self.cache, outlet
-        )
-        requests = import_module(f"{self.profile.module}.requests")
-        once = AtRevision(self.profile, requests.ToServer(asking), self._meta)
+        asking = self._new_asking(self._results_at, outlet=self._link.listening(opened))
+        once = AtRevision(self.profile, self._requests(asking), self._meta)
         notifications: Any = wanted
         if also:
             plain = [project(wanted, self.revision).value, *also]
@@ -544,6 +437,11 @@ class ClientSession(AtRevision, ServerCaller):
         if self._link.is_lost:
             await self._restart(self._link)
 
+    def _new_asking(self, results_at: str, **options: Any) -> ClientAsking:
+        return ClientAsking(
+            self._link, self.profile, results_at, self, self._identity, self.cache, **options
+        )
+
     async def _restart(self, lost: ClientLink) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.
 
@@ -568,13 +466,23 @@ class ClientSession(AtRevision, ServerCaller):
         self.cache.hear(news, getattr(params, "uri", None))
         if news == "tools_changed":
             self._returns.forget()
+            self._tasks.forget()
         elif news == "elicitation_complete":
             self._visits.done(params.elicitation_id)
+        elif news == "task_status":
+            self._tasks.hear(params)
         for watch in list(self.watches):
             watch.hear(news, params)
         if self._relay is not None:
             self._relay.hear(news, params)
 
+    def _late(self, method: Method[Any, Any], result: Raw) -> None:
+        """An answer came when nobody waited for it any more: it may have begun something."""
+        begun = self._asking.task_in(result)
+        if begun is not None and not self._link.is_lost:
+            self._tasks.leave(begun)
+
     def _lose(self, error: SessionLost) -> None:
+        self._tasks.lost()
         for watch in list(self.watches):
             watch.lost(error)

@@ -8,7 +8,7 @@ like) come through whole, so they never differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
@@ -40,9 +40,11 @@ class FrameChecker:
 
     def __init__(self, profile: Profile, extensions: Extensions | None = None) -> None:
         self._profile = profile
-        self._methods = dict(profile.methods)
-        if extensions:
-            self._methods |= extensions.rows(profile)
+        rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
+        self._methods = {**profile.methods, **rows}
+        if profile.handshake is not None:
+            # What is read generously is not sent so.
+            self._methods[profile.handshake.name] = profile.handshake
         self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
         """The requests that are open; None for one whose method the revision lacks."""
 

@@ -181,6 +181,11 @@ class Connection(Generic[W]):
         """Stop waiting: an answer that still comes is refused as unknown."""
         self._waiters.pop(id, None)
 
+    def wait_on(self, id: RequestId, waiter: W) -> None:
+        """Wait for the same answer with another waiter, if it has not come."""
+        if id in self._waiters:
+            self._waiters[id] = waiter
+
     def abandon(self) -> list[W]:
         """Everything that is still waited for; the connection has ended."""
         waiters = list(self._waiters.values())

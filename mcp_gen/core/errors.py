@@ -8,6 +8,7 @@ McpGenError
 │   └── InvalidParams      params or a result of the wrong shape
 ├── McpError               a JSON-RPC error that a peer sent, or that is to be sent
 │   ├── MissingCapability  the client has not declared what a request needs
+│   ├── TaskGone       the server does not know the task, or not any more
 │   └── UrlElicitationRequired  the user must go to a URL first
 ├── ToolError              a tool's result says that it failed
 ├── ResourceNotFound       there is no such resource
@@ -17,6 +18,7 @@ McpGenError
 │   └── SessionLost        the connection ended while something was waited for
 │       └── SessionExpired the server does not know the HTTP session any more
 ├── RequestTimeout         no answer in time
+├── TaskCancelled          a task was called off, so nothing comes of it
 ├── InputRefused           what a server asked for before it goes on was not given
 ├── LifespanError          what a server needs to serve could not be set up
 ├── ProjectionError        a value that another revision cannot hold
@@ -46,6 +48,8 @@ __all__ = [
     "ResourceNotFound",
     "SessionExpired",
     "SessionLost",
+    "TaskCancelled",
+    "TaskGone",
     "ToolError",
     "TransportError",
     "UrlElicitation",
@@ -137,6 +141,18 @@ class MissingCapability(McpError):
             {"requiredCapabilities": required},
         )
         self.capability = capability
+
+
+class TaskGone(McpError):
+    """The server does not know the task: its time is over, or it is another's, or never was.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#protocol-errors
+    """
+
+    def __init__(self, id: str, error: McpError) -> None:
+        said = f"the server has no task {id!r} (any more): {error.message}"
+        super().__init__(error.code, said, error.data)
+        self.id = id
 
 
 class UrlElicitation(NamedTuple):
@@ -248,6 +264,10 @@ class SessionExpired(SessionLost):
 
 class RequestTimeout(McpGenError):
     """No answer came in time. The request has been cancelled."""
+
+
+class TaskCancelled(McpGenError):
+    """The task that was waited for was called off: by this client, another, or the server."""
 
 
 class InputRefused(McpGenError):

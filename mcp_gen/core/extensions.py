@@ -71,6 +71,19 @@ class Extensions:
             UsageError: one of its identifier or with a method of its is there already, or settings
                 that are none of this extension.
         """
+        self.check(extension)
+        self._settings[extension] = _settings(extension, settings)
+        self._rows.clear()
+        for kinds in extension.arms.values():
+            self.arms.update(dict.fromkeys(kinds, extension))
+        self.owners.update(dict.fromkeys(extension.methods, extension))
+
+    def check(self, extension: Extension) -> None:
+        """Compare an extension with those that are there.
+
+        Raises:
+            UsageError: one of its identifier or with a method of its is, or it is no extension.
+        """
         if not isinstance(cast("Any", extension), Extension):
             raise UsageError(f"extensions: expected the EXTENSION of a package, got {extension!r}")
         name = extension.identifier
@@ -78,11 +91,6 @@ class Extensions:
             raise UsageError(f"the extension {name} is there already; add it once")
         for method in extension.methods.keys() & self.owners.keys():
             raise UsageError(f"{name}: {self.owners[method].identifier} has `{method}` already")
-        self._settings[extension] = _settings(extension, settings)
-        self._rows.clear()
-        for kinds in extension.arms.values():
-            self.arms.update(dict.fromkeys(kinds, extension))
-        self.owners.update(dict.fromkeys(extension.methods, extension))
 
     def at(self, profile: Profile) -> list[Extension]:
         """Those that a revision carries."""
@@ -120,7 +128,8 @@ class Extensions:
         for extension in found:
             rows |= extension.methods
             for name, kinds in extension.arms.items():
-                rows[name] = _with_arms(rows.get(name) or base[name], kinds)
+                if _is_tagged(spoken.methods.get(name)):
+                    rows[name] = _with_arms(rows.get(name) or base[name], kinds)
         rows |= _listening(spoken, [one for one in found if one.wanted is not None])
         for method in rows.values():
             # Now, not with the first message: what cannot be decoded is said to who adds it.
@@ -273,6 +282,12 @@ def _open(capabilities: type[Struct]) -> type[Struct]:
     if _PLACE in capabilities.__struct_fields__:
         return capabilities
     return with_fields(capabilities, _Place)
+
+
+def _is_tagged(row: Method[Any, Any] | None) -> bool:
+    """Whether results of a request say what they are: elsewhere there can be no others."""
+    kind: Any = row.results[0] if row is not None else None
+    return kind is not None and kind.__struct_config__.tag_field is not None
 
 
 def _with_arms(row: Method[Any, Any], kinds: tuple[type[Any], ...]) -> Method[Any, Any]:

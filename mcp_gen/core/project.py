@@ -5,6 +5,7 @@ What cannot be dropped honestly is rewritten by the rules in `restate.py`, or re
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
@@ -102,6 +103,8 @@ class _Plan(NamedTuple):
     rule: Apply | None
 
 
+_types = cache(mcp_wire.types)
+
 _plans: dict[tuple[type, str], _Plan | None] = {}
 
 
@@ -111,7 +114,7 @@ class _Projection:
     def __init__(self, to: str) -> None:
         self.to = to
         self.profile = mcp_wire.profile(to)
-        self.home = mcp_wire.types(to)
+        self.home = _types(to)
         self.losses: list[Loss] = []
 
     def restate(self, value: Any, shape: _Shape | None, path: str) -> Any:

@@ -242,6 +242,11 @@ class BlockingContext:
         """See `Context.report_progress`."""
         self._wait(self._ctx.report_progress(progress, total, message))
 
+    def report(self, message: str) -> None:
+        """See `RunningTask.report`; nothing happens where the handler does not run as a task."""
+        if self._ctx.task is not None:
+            self._wait(self._ctx.task.report(message))
+
     def log(self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None) -> None:
         """See `Context.log`."""
         self._wait(self._ctx.log(level, data, logger=logger))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions import carries
+from mcp_gen.server.listeners import Granted
+from mcp_gen.server.topics import also_of, fields_of
 from mcp_wire.extension import Extension, hook_point
 from mcp_wire.method import Method, Route
 
@@ -59,6 +61,7 @@ class OffersExtensions:
         https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
         """
         kernel = self.kernel
+        kernel.extensions.check(extension)
         for name in extension.methods.keys() & (kernel.custom.keys() | kernel.custom_notices):
             raise UsageError(f"{extension.identifier}: there is a method `{name}` already")
         kernel.extensions.add(extension, settings)
@@ -71,7 +74,7 @@ class OffersExtensions:
                 kernel.custom[name] = self._request(extension, method, handler)
         agree = getattr(handlers, "agree", None)
         if agree is not None:
-            self.notify.agree(extension, agree)
+            self.notify.listeners.also.setdefault(extension, _granting(agree))
         kernel.changed()
 
     def _request(
@@ -88,6 +91,17 @@ class OffersExtensions:
             return await (point.around(ctx, params, handler) if point else handler(ctx, params))
 
         return lambda profile: Route(method, call) if carries(extension, profile) else None
+
+
+def _granting(
+    agree: Callable[[Context, Any], Awaitable[Any]],
+) -> Callable[[Context, Any], Awaitable[Granted]]:
+    async def granted(ctx: Context, wanted: Any) -> Granted:
+        agreed = await agree(ctx, wanted)
+        fields = fields_of(agreed, type(agreed))
+        return Granted(fields, tuple(also_of(fields)))
+
+    return granted
 
 
 def _notice(

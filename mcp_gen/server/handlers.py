@@ -49,7 +49,9 @@ class Handlers(
         ctx.caller.agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
-            capabilities=self.server.capabilities_at(profile),
+            capabilities=self.server.capabilities_at(
+                profile, known=ctx.session is not None or ctx.caller.principal is not None
+            ),
             server_info=project(self.server.info, profile.revision).value,
             instructions=self.server.instructions,
         )

@@ -6,11 +6,10 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Raw
-from msgspec.structs import replace
 
 from mcp_gen.core.extensions import filter_of
 from mcp_gen.server.topics import (
@@ -34,7 +33,25 @@ if TYPE_CHECKING:
     from mcp_wire.extension import Extension
     from mcp_wire.method import Method
 
-__all__ = ["Listeners"]
+__all__ = ["Granted", "Listeners"]
+
+
+Loop: TypeAlias = asyncio.AbstractEventLoop
+Said: TypeAlias = "tuple[Method[Any, None], bytes]"
+
+
+async def _nothing(topic: Any) -> Sequence[Said]:
+    return ()
+
+
+class Granted(NamedTuple):
+    """What else a request may listen to."""
+
+    fields: dict[str, Any]
+    """How the acknowledgement says so."""
+    topics: tuple[Topic | Also, ...] = ()
+    so_far: Callable[[Any], Awaitable[Sequence[Said]]] = _nothing
+    """What there is to be told of a topic at once."""
 
 
 class _Listener:
@@ -90,31 +107,30 @@ class Listeners:
         # Dicts for their order: whoever came first is told first.
         self._by_topic: dict[Topic | Also, dict[_Listener, None]] = {}
         self._by_outlet: dict[Outlet, tuple[_Listener, ...]] = {}
-        self.agreements: dict[Extension, Callable[[Context, Any], Awaitable[Any]]] = {}
+        self.also: dict[Extension, Callable[[Context, Any], Awaitable[Granted]]] = {}
         """What decides how much of an extension's part of a filter is granted: else all of it."""
-        self.first: dict[str, Callable[[Any], Awaitable[tuple[Method[Any, None], Any] | None]]] = {}
-        """What there is to be told at once, by field of a filter and its value."""
 
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> latest.SubscriptionsListenResult:
         """Acknowledge, then tell of changes until the request is cancelled or ended."""
-        granted = self._granted(params.notifications)
-        topics: list[Topic | Also] = list(_topics(granted))
-        if self._kernel.extensions:
-            granted = await self._with_agreed(ctx, params.notifications, granted, topics)
-        listener = _Listener(ctx, tuple(topics))
+        also = [one async for one in self._also(ctx, params.notifications)]
+        granted = self._granted(ctx, params.notifications, also)
+        topics = [topic for one in also for topic in one.topics]
+        listener = _Listener(ctx, (*_topics(granted), *topics))
         profile, outlet = ctx.profile, ctx.caller.outlet
         if profile.acknowledged:
             first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
             await asking(profile, outlet, self._kernel, ctx).notify(profile.acknowledged, first)
             del first
         self._add(listener, outlet)
-        # There may be many who listen, and for long: they keep only what they need.
-        del granted, params
         try:
-            if self.first:
-                await self._tell_first(listener)
+            for one in also:
+                for topic in one.topics:
+                    for method, shared in await one.so_far(topic):
+                        self._tell(listener, method, shared)
+            # There may be many who listen, and for long: they keep only what they need.
+            del granted, params, also
             while not listener.ended:
                 await listener.woken()
                 while listener.waiting:
@@ -126,16 +142,6 @@ class Listeners:
         if ctx.headers is None:
             await self._tear_down(ctx)
         return latest.SubscriptionsListenResult(meta=listener.meta)
-
-    async def _tell_first(self, listener: _Listener) -> None:
-        """Tell what has happened before anybody listened, where that is known."""
-        for topic in listener.topics:
-            if not isinstance(topic, Also) or topic.field not in self.first:
-                continue
-            said = await self.first[topic.field](topic.value)
-            if said is not None:
-                method, params = said
-                self._pass(listener, method, listener.params(_shared(params)))
 
     async def _tear_down(self, ctx: Context) -> None:
         """Say, behind the answer, that the subscription is no more: there is no stream to close.
@@ -150,41 +156,38 @@ class Listeners:
         params = method.params(request_id=ctx.request_id)
         await asking(ctx.profile, behind, self._kernel, ctx).notify(method, params)
 
-    def _granted(self, wanted: common.SubscriptionFilter) -> common.SubscriptionFilter:
-        """Of what is wanted, that which the server declares."""
+    def _granted(self, ctx: Context, wanted: Any, also: Iterable[Granted]) -> Any:
+        """Of what is wanted, that which the server declares, and what else there is."""
         declared = self._kernel.offered()
         fields = {
             topic.wanted: getattr(wanted, topic.wanted) or None
             for topic in (*LISTS, updated(""))
             if topic.capability in declared
         }
-        return type(wanted)(**fields)
+        for one in also:
+            fields |= one.fields
+        acknowledged = ctx.profile.acknowledged
+        rows = self._kernel.extensions.rows(ctx.profile)
+        row = rows.get(acknowledged.name) if acknowledged else None
+        return type(wanted)(**fields) if row is None else filter_of(row)(**fields)
 
-    async def _with_agreed(
-        self, ctx: Context, wanted: Any, granted: Any, topics: list[Topic | Also]
-    ) -> Any:
-        """The same with what is granted of that which extensions add, and its topics.
+    async def _also(self, ctx: Context, wanted: Any) -> AsyncIterator[Granted]:
+        """Of what extensions let clients ask for, that which they get.
 
         Raises:
-            MissingCapability: the client wants some of it, and has not declared its extension.
+            MissingCapability: the client asks for some of it, and has not declared the extension.
         """
-        fields: dict[str, Any] = {}
         for extension in self._kernel.extensions.at(ctx.profile):
-            found = fields_of(wanted, extension.wanted)
-            if not found:
+            asked = fields_of(wanted, extension.wanted)
+            if not asked:
                 continue
             ctx.require(extension)
-            asked = extension.wanted(**found)
-            agree = self.agreements.get(extension)
-            agreed = asked if agree is None else await agree(ctx, asked)
-            fields |= fields_of(agreed, extension.agreed)
-        topics += also_of(fields)
-        rows, acknowledged = self._kernel.extensions.rows(ctx.profile), ctx.profile.acknowledged
-        row = rows.get(acknowledged.name) if acknowledged else None
-        if row is None:
-            return granted
-        kind = filter_of(row)
-        return kind(**fields_of(granted, kind), **fields)
+            grant = self.also.get(extension)
+            yield (
+                Granted(asked, tuple(also_of(asked)))
+                if grant is None
+                else await grant(ctx, extension.wanted(**asked))
+            )
 
     def _add(self, listener: _Listener, outlet: Outlet) -> None:
         self._kernel.loops.add(asyncio.get_running_loop())
@@ -204,35 +207,29 @@ class Listeners:
         shared = b',"uri":' + encode(topic.uri) + b"}" if topic.uri else b"}"
         for listener in list(self._by_topic.get(topic, ())):
             method = topic.notification(listener.ctx.profile)
-            if method is None or not listener.hears(loop):
-                continue
-            self._pass(listener, method, listener.params(shared))
+            if method is not None and listener.hears(loop):
+                self._tell(listener, method, shared)
 
-    def has(self, topic: Also) -> bool:
-        """Whether anybody listens to it."""
+    def tell_of(
+        self, topic: Topic | Also, method: Method[Any, None], params: bytes, loop: Loop
+    ) -> None:
+        """Tell those on a loop who listen to what else there is; `params` are a JSON object."""
+        shared = params[1:] if params == b"{}" else b"," + params[1:]
+        for listener in list(self._by_topic.get(topic, ())):
+            if listener.hears(loop):
+                self._tell(listener, method, shared)
+
+    def listened_to(self, topic: Topic | Also) -> bool:
+        """Whether anybody does."""
         return topic in self._by_topic
 
-    def _pass(self, listener: _Listener, method: Method[Any, None], params: Raw) -> None:
+    def _tell(self, listener: _Listener, method: Method[Any, None], shared: bytes) -> None:
+        params = listener.params(shared)
         if is_watched(self._kernel, method):
             listener.waiting = [*(listener.waiting or ()), (method, params)]
             listener.wake()
         else:
             send(listener.ctx.caller.outlet, method, params)
-
-    def tell_also(
-        self, topic: Also, method: Method[Any, None], params: Any, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        """Send those on a loop a notification who listen to a topic of an extension."""
-        meta: dict[str, Any] = params.meta or {}
-        behind = b"" if meta else _shared(params)
-        for listener in list(self._by_topic.get(topic, ())):
-            if not listener.hears(loop):
-                continue
-            if meta:
-                raw = Raw(encode(replace(params, meta={**meta, **listener.meta})))
-            else:
-                raw = listener.params(behind)
-            self._pass(listener, method, raw)
 
     def end(self, outlet: Outlet | None = None) -> None:
         """End the requests of one connection, or all of them, in good order; on any thread."""
@@ -240,12 +237,6 @@ class Listeners:
         for one in outlets:
             for listener in self._by_outlet.get(one, ()):
                 listener.end()
-
-
-def _shared(params: Any) -> bytes:
-    """What params without a `_meta` have behind one."""
-    members = encode(replace(params, meta=None))[1:]
-    return b"," + members if len(members) > 1 else members
 
 
 class _Behind:

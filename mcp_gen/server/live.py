@@ -44,7 +44,7 @@ class LiveRounds(Rounds):
     def __init__(self, ctx: Context, params: Any) -> None:
         super().__init__(ctx, params)
         self._answers: dict[str, Any] = {}
-        self._sent: set[asyncio.Task[Any]] = set()
+        self._sent: set[asyncio.Future[Any]] = set()
         """What the client has not answered yet."""
 
     async def ask(

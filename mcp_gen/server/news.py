@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.server.listeners import Listeners
@@ -27,6 +28,7 @@ from mcp_gen.server.topics import (
 )
 from mcp_gen.session.outlet import AnswerOnly
 from mcp_gen.session.peer import asking
+from mcp_wire import encode
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
@@ -36,10 +38,9 @@ if TYPE_CHECKING:
     from mcp_gen.session.outlet import Outlet
     from mcp_gen.session.peer import Session
     from mcp_wire import common
-    from mcp_wire.extension import Extension
     from mcp_wire.method import Method
 
-__all__ = ["Above", "Listening", "News", "NewsHandlers"]
+__all__ = ["Above", "Hearing", "News", "NewsHandlers"]
 
 _log = logging.getLogger("mcp_gen.server")
 P = TypeVar("P")
@@ -84,6 +85,11 @@ class News:
         """Where this server is mounted: those who use it there are told too."""
         kernel.ending.append(self._ended)
 
+    @property
+    def listeners(self) -> Listeners:
+        """The requests that listen."""
+        return self._listeners
+
     def tool_list_changed(self) -> None:
         """The list of tools is another one. Adding and removing tools says so by itself."""
         self.tell(TOOLS)
@@ -114,41 +120,19 @@ class News:
         """What a request to listen is answered with, when it ends."""
         return self._listeners.listen(ctx, params)
 
-    def listeners(self, **hearing: Any) -> Listening:
+    def hearing(self, **of: Any) -> Hearing:
         """Those who listen to something of an extension, to be told what it has for them.
 
-            await ToClient(server.notify.listeners(task_ids="1")).notify_task_status(params)
+            await ToClient(server.notify.hearing(parcel_ids="1")).notify_parcel_moved("1")
 
-        `hearing` is one field that the extension adds to what clients ask to hear of, and what must
-        be under it, or among what is.
+        `of` is one field that the extension adds to what clients ask to hear of, by its Python
+        name, and what must be under it, or among what is.
+
+        Raises:
+            ValueError: not one field.
         """
-        ((field, value),) = hearing.items()
-        return Listening(self, Also(field, value))
-
-    def tell_also(self, topic: Also, method: Method[Any, None], params: Any) -> None:
-        """Send a notification to those who listen to a topic of an extension; on any thread."""
-        here = _running_loop()
-        for loop in list(self._kernel.loops):
-            soon = loop.call_soon if loop is here else loop.call_soon_threadsafe
-            with contextlib.suppress(RuntimeError):  # it is closed
-                soon(self._listeners.tell_also, topic, method, params, loop)
-
-    def has_listeners(self, topic: Also) -> bool:
-        """Whether anybody listens to a topic of an extension: else nothing need be made for it."""
-        return self._listeners.has(topic)
-
-    def tell_first(
-        self, field: str, what: Callable[[Any], Awaitable[tuple[Method[Any, None], Any] | None]]
-    ) -> None:
-        """Let `what(value)` say what there is to be told at once to who begins to listen.
-
-        `value` is what stands under a field that an extension adds to what clients ask to hear of.
-        """
-        self._listeners.first[field] = what
-
-    def agree(self, extension: Extension, how: Callable[[Context, Any], Awaitable[Any]]) -> None:
-        """Let `how(ctx, wanted)` decide what of an extension's part of a filter is granted."""
-        self._listeners.agreements[extension] = how
+        ((field, value),) = of.items()
+        return Hearing(self._listeners, self._kernel, Also(field, value))
 
     # --- one burst of changes, one message ---
 
@@ -248,20 +232,29 @@ class News:
             task.cancel()
 
 
-class Listening:
+class Hearing:
     """Those who listen to something of an extension; for `ToClient` of its package."""
 
-    def __init__(self, news: News, topic: Also) -> None:
-        self._news = news
+    def __init__(self, listeners: Listeners, kernel: Kernel[Any], topic: Also) -> None:
+        self._listeners = listeners
+        self._kernel = kernel
         self._topic = topic
 
     async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send them a notification; it goes out with the next turn of the event loop."""
+        """Send them a notification; see `tell`."""
         self.tell(method, params)
 
     def tell(self, method: Method[P, None], params: P) -> None:
-        """The same for who cannot wait; any thread may call it."""
-        self._news.tell_also(self._topic, method, params)
+        """Send them a notification with the next turn of their event loops; on any thread.
+
+        `_meta` of the params says to which subscription it belongs, and nothing else.
+        """
+        given: Any = params
+        shared, here = encode(replace(given, meta=None)), _running_loop()
+        for loop in list(self._kernel.loops):
+            soon = loop.call_soon if loop is here else loop.call_soon_threadsafe
+            with contextlib.suppress(RuntimeError):  # it is closed
+                soon(self._listeners.tell_of, self._topic, method, shared, loop)
 
 
 def _running_loop() -> Loop | None:

@@ -11,6 +11,7 @@ from mcp_gen.server.telling import tell
 
 if TYPE_CHECKING:
     from mcp_gen.server.context import Context
+    from mcp_gen.server.tasks.running import RunningTask
 
 __all__ = ["report_progress"]
 
@@ -22,8 +23,12 @@ async def report_progress(
     # A handler that does nothing but report would let nobody else have a turn, its cancellation
     # neither: not even where nothing is sent.
     await asyncio.sleep(0)
-    if message is not None and ctx.task is not None and ctx.task.tells_progress:
-        await ctx.task.report(message)
+    task = ctx.task
+    if task is not None:
+        if message is not None:
+            await _stand(ctx, task, message, whole=total is not None and progress >= total)
+        if task.tells_progress and task.wanted:
+            return
     profile = ctx.profile
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
     if token.__class__ not in (str, int) or profile.progress is None:
@@ -43,6 +48,14 @@ async def report_progress(
     if message is not None and profile.progress_message:
         fields["message"] = message
     await tell(ctx, profile.progress, profile.progress.params(**fields))
+
+
+async def _stand(ctx: Context, task: RunningTask, message: str, *, whole: bool) -> None:
+    """Let who looks at a task see what is reported; who listens to it, as often as may be."""
+    if not task.tells_progress:
+        await task.report(message, quietly=True)
+    elif whole or not task.wanted or _may(ctx):
+        await task.report(message)
 
 
 def _may(ctx: Context) -> bool:

@@ -269,14 +269,14 @@ class Server(
             tools=latest.ToolsCapability(list_changed=True) if "tools" in on else None,
         )
 
-    def capabilities_at(self, profile: Profile) -> Any:
-        """What the server declares at a revision, in its types."""
+    def capabilities_at(self, profile: Profile, *, known: bool = True) -> Any:
+        """What the server declares at a revision, in its types; `known` are clients it can tell."""
         declared = project(self.capabilities(profile), profile.revision).value
         if self.tasks is None or profile.tasks != "core":
             return declared
         from mcp_gen.server.tasks.core import with_capability
 
-        return with_capability(declared, profile)
+        return with_capability(declared, profile, lists=known)
 
     def _offered(self) -> frozenset[str]:
         on = self.features()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from msgspec import UNSET
 
@@ -71,9 +71,13 @@ class Also(NamedTuple):
 def also_of(fields: Mapping[str, Any]) -> Iterator[Also]:
     """The topics of what was agreed on: each item of a list is one."""
     for field, value in fields.items():
-        values: list[Any] = value if value.__class__ is list else [value]
+        values = value if _is_list(value) else [value]
         plain = (one for one in values if isinstance(one, str | int) and one is not False)
         yield from (Also(field, one) for one in dict.fromkeys(plain))
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def fields_of(value: Any, kind: Any) -> dict[str, Any]:

@@ -54,6 +54,7 @@ _NEWS = (
     "acknowledged",
     "elicitation_complete",
     "log",
+    "task_status",
 )
 """The notifications that sessions act upon, by their places on a Profile."""
 
@@ -89,6 +90,8 @@ class ClientLink(Link):
         self.on_odd: Callable[[str, Violation], None] | None = None
         """Called with what the server may not send, and with its method, empty if it has none;
         None where nobody looks for it."""
+        self.extensions: Extensions | None = None
+        """What the client offers beside the protocol, once something was agreed on."""
         self._acts: tuple[Act, ...] = ()
         self._closed = False
         self._keeping_alive: asyncio.Task[None] | None = None
@@ -116,6 +119,7 @@ class ClientLink(Link):
         extensions: Extensions | None = None,
     ) -> None:
         """Settle the revision, and what makes the routes of what the server may ask at it."""
+        self.extensions = extensions
         rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._rows.clear()
         self._rows.update({name: _always(row) for name, row in rows.items()})

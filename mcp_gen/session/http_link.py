@@ -112,12 +112,14 @@ class HttpLink(ClientLink):
         else:
             super()._ask(way, id, waiter, message)
 
-    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId, way: Way) -> None:
+    async def _tell_cancelled(
+        self, method: Method[Any, Any], id: RequestId, way: Way, asked: Any
+    ) -> None:
         if isinstance(way, _Posting):
             way.drop()
         if self.profile is not None and self.profile.stream_drop_cancels:
             return
-        await super()._tell_cancelled(method, id, self._http)
+        await super()._tell_cancelled(method, id, self._http, asked)
 
     async def _begin_again(self, begun: int, lost: SessionExpired) -> None:
         if self.begin_again is None or _settling.get():

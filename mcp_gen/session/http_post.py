@@ -133,7 +133,7 @@ class Post(Stream):
         """Whether what is sent there now reaches the client."""
         reply = self.reply
         if reply is not None and reply.can_stream and not reply.over:
-            return True
+            return not self.session.over
         return self.session.reachable
 
     def send(self, message: bytes) -> None:

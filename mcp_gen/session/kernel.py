@@ -405,11 +405,13 @@ class Kernel(Generic[C]):
             MissingCapability: it has not declared the extension.
             UsageError: the request is none that may be answered so.
         """
-        extension, profile, method = self.extensions.arms[kind], call.binding.profile, call.route
-        if kind not in extension.arms.get(method.method.name, ()):
-            raise UsageError(f"{method.method.name} cannot be answered with {kind.__name__}")
+        extension, profile = self.extensions.arms[kind], call.binding.profile
         if declared(extension, call.caller.capabilities, profile, CLIENT) is None:
             raise missing(extension, profile)
+        name = call.route.method.name
+        row = self.extensions.rows(profile).get(name)
+        if row is None or kind not in row.results:
+            raise UsageError(f"{profile.revision}: {name} is not answered with {kind.__name__}")
 
 
 def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:

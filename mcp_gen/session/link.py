@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -15,6 +16,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
 from mcp_gen.session.deadlines import Deadlines
+from mcp_gen.session.lasting import Lasting
 from mcp_gen.session.patience import Patience
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ R = TypeVar("R")
 Waiter: TypeAlias = "asyncio.Future[Raw]"
 
 
+LATE_S = 10.0
+"""How long the answer to a request may be on its way that was cancelled."""
+
+
 class Way(Protocol):
     """Where messages can be sent to the peer."""
 
@@ -50,6 +56,8 @@ class Link(ABC):
     max_wait_s: float | None = None
     """How long a request may take in all, if progress puts its time limit off; None: it does
     not."""
+    on_late: Callable[[Method[Any, Any], Raw], None] | None = None
+    """Called with results that came when nobody waited any more; None: they are passed over."""
     _lost: SessionLost | None = None
     _log: ClassVar[logging.Logger]
     """Where is said what goes wrong on this side."""
@@ -125,17 +133,39 @@ class Link(ABC):
             opened(id)
         try:
             self._ask(way, id, waiter, envelope.request(id, method.name, params))
-            return await waiter
+            if self.on_late is None:
+                return await waiter
+            # Who waits may be cancelled, and the answer come in the same turn.
+            return await asyncio.shield(waiter)
         except (RequestTimeout, asyncio.CancelledError):
-            self._connection.forget_request(id)
-            await self._tell_cancelled(method, id, way)
+            if self.on_late is None:
+                self._connection.forget_request(id)
+            else:
+                self._hear_late(method, id, waiter)
+            await self._tell_cancelled(method, id, way, params)
             raise
         finally:
             if progress is not None:
-                self._reports.pop(id, None)
+                if isinstance(progress, Lasting):
+                    progress.release = partial(self._reports.pop, id, None)
+                else:
+                    self._reports.pop(id, None)
                 self._patience.pop(id, None)
             if timer:
                 timer.cancel()
+
+    def _hear_late(self, method: Method[Any, Any], id: RequestId, waiter: Waiter) -> None:
+        """The answer to this request may be on its way, or be here already."""
+        if waiter.done() and waiter.exception() is not None:
+            waiter = self.loop.create_future()
+            self._connection.wait_on(id, waiter)
+        self._deadlines.add(LATE_S, waiter, method.name)
+        waiter.add_done_callback(partial(self._came_late, method, id))
+
+    def _came_late(self, method: Method[Any, Any], id: RequestId, late: Waiter) -> None:
+        self._connection.forget_request(id)
+        if not late.cancelled() and late.exception() is None and self.on_late is not None:
+            self.on_late(method, late.result())
 
     def _way(self, method: Method[Any, Any], params: Any) -> Way:
         """Where this request is sent."""
@@ -169,13 +199,18 @@ class Link(ABC):
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
-    async def _tell_cancelled(self, method: Method[Any, Any], id: RequestId, way: Way) -> None:
+    async def _tell_cancelled(
+        self, method: Method[Any, Any], id: RequestId, way: Way, asked: Any
+    ) -> None:
         profile = self.profile
         # The handshake may not be cancelled, and before it there is nothing to cancel.
         if profile is None or profile.cancelled is None or method is profile.handshake:
             return
         cancelled: Method[Any, None] = profile.cancelled
         params = cancelled.params(request_id=id)
+        key, meta = profile.related_task_key, getattr(asked, "meta", None)
+        if key is not None and meta and key in meta:
+            params = msgspec.structs.replace(params, meta={key: meta[key]})
         # At once: the caller is waiting to be rid of it, and a hook may take its time.
         way.send(envelope.notification(cancelled.name, params))
         point = self._outbound.notices.get(cancelled.name)

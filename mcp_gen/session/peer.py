@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.extensions import CLIENT, declared, owner_of
+from mcp_gen.core.extensions import CLIENT, Extensions, declared, owner_of
 from mcp_gen.session.asking import Asking, AtRevision
 from mcp_gen.session.levels import as_json, is_heard
 from mcp_wire.callers import ClientCaller
@@ -18,7 +18,6 @@ from mcp_wire.callers import ClientCaller
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from mcp_gen.core.extensions import Extensions
     from mcp_gen.session.kernel import Kernel
     from mcp_gen.session.lifecycle import Caller
     from mcp_gen.session.outlet import Outlet
@@ -201,11 +200,13 @@ class Session(ABC):
 class SessionClient(AtRevision, ClientCaller):
     """The client of a session or of a request, to be asked and told."""
 
-    def __init__(self, profile: Profile, asking: Asking, extensions: Extensions) -> None:
+    def __init__(
+        self, profile: Profile, asking: Asking, extensions: Extensions | None = None
+    ) -> None:
         requests = import_module(f"{profile.module}.requests")
         super().__init__(profile, requests.ToClient(asking))
         self._asking = asking
-        self._extensions = extensions
+        self._extensions = Extensions() if extensions is None else extensions
 
     async def notify(self, method: Method[P, None], params: P) -> None:
         """Send a notification of an extension; typed: `ToClient(ctx.client)` of its package.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import msgspec
 
@@ -62,7 +62,7 @@ class Scripted:
         self._ended = asyncio.Event()
         self._transport: Duplex | None = None
 
-    def on(self, method: str, reply: Reply | dict[str, Any]) -> Scripted:
+    def on(self, method: str, reply: Reply | dict[str, Any]) -> Self:
         """Answer a method so."""
         self.replies[method] = reply if callable(reply) else lambda params: reply
         return self

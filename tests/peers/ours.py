@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp_gen import Client, ClientSession, UrlElicitation, media_of, text_of
-from mcp_wire import latest, v2025_11_25
+from mcp_wire import latest
 
 __all__ = ["exercise"]
 
@@ -91,13 +91,9 @@ def looks(
         return [result.is_error, text_of(result).partition(":")[0]]
 
     async def research() -> Any:
-        later = v2025_11_25.TaskMetadata(ttl=60_000)
-        begun: Any = await session.call_tool(
-            "simulate-research-query", {"topic": "python"}, task=later
-        )
-        id = begun.task.task_id
-        found = [begun.task, await session.get_task(id), await session.cancel_task(id)]
-        return [task.status for task in found]
+        task = await session.start_tool("simulate-research-query", {"topic": "python"}, ttl_s=60)
+        found = [task.state, await task.refresh(), await task.cancel()]
+        return [state and state.status for state in found]
 
     async def server() -> Any:
         return [session.server_info.name, session.server_info.version, session.revision]
@@ -226,7 +222,6 @@ def looks(
         "get-tiny-image": image,
         "gzip-file-as-resource": packed,
         "simulate-research-query": research,
-        "not as a task": lambda: refused("simulate-research-query", topic="python"),
         "toggle-simulated-logging": logging,
         "toggle-subscriber-updates": updates,
         "trigger-elicitation-request": form,

@@ -47,7 +47,6 @@ EVERYTHING: dict[str, Any] = {
     "tools": sorted(TOOLS),
     **TOOLS,
     "a page first": ["https://modelcontextprotocol.io", "https://example.org/page"],
-    "not as a task": [True, "MCP error -32601"],
     "bad arguments": [True, "MCP error -32602"],
     "other roots": ["URI: file:///home/ada", "URI: file:///home/bob"],
     "resources": sorted([*DOCUMENTS, "hello.gz"]),

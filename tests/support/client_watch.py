@@ -14,6 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Sender
+from mcp_gen.core.extensions import Extensions
 from tests.support.known import known_extensions
 from tests.support.published import published
 
@@ -24,9 +25,18 @@ _NAMES_REVISION = {*mcp_wire.VERSION_KEYS.values()}
 
 
 class ClientWatch:
-    """One connection of a client. `spoken` gives the revision that was agreed on, if one was."""
+    """One connection of a client.
 
-    def __init__(self, spoken: Callable[[], str | None]) -> None:
+    `spoken` gives the revision that was agreed on, if one was; `offered` what the client has beside
+    the protocol.
+    """
+
+    def __init__(
+        self,
+        spoken: Callable[[], str | None],
+        offered: Callable[[], Extensions | None] = lambda: None,
+    ) -> None:
+        self._offered = offered
         self.violations: list[str] = []
         self._spoken = spoken
         self._used: set[bytes] = set()
@@ -63,7 +73,8 @@ class ClientWatch:
 
     def _asks_or_tells(self, frame: dict[str, Any]) -> None:
         revision = _named(frame) or self._spoken() or mcp_wire.LATEST
-        self._add(revision, frame, _checker(revision).check(msgspec.json.encode(frame), "client"))
+        checker = self._checker(revision)
+        self._add(revision, frame, checker.check(msgspec.json.encode(frame), "client"))
         self._add(revision, frame, published(revision).message(frame))
         if "id" not in frame:
             return
@@ -82,7 +93,7 @@ class ClientWatch:
             if "error" not in frame:
                 self._add(revision, frame, ["$.id: answers nothing"])
             return
-        checker = _checker(revision)
+        checker = self._checker(revision)
         checker.check(msgspec.json.encode(asked), "server")
         self._add(revision, frame, checker.check(msgspec.json.encode(frame), "client"))
         schema = published(revision)
@@ -91,13 +102,14 @@ class ClientWatch:
         else:
             self._add(revision, frame, schema.error(frame))
 
+    def _checker(self, revision: str) -> FrameChecker:
+        offered = self._offered()
+        known = known_extensions() if offered is None else offered
+        return FrameChecker(mcp_wire.profile(revision), known)
+
     def _add(self, revision: str, frame: Any, found: Any) -> None:
         what = frame.get("method", "an answer")
         self.violations += [f"{what}: {one} ({revision})" for one in found]
-
-
-def _checker(revision: str) -> FrameChecker:
-    return FrameChecker(mcp_wire.profile(revision), known_extensions())
 
 
 def _key(frame: dict[str, Any]) -> bytes:

@@ -22,6 +22,7 @@ from msgspec import UNSET
 import mcp_wire
 from mcp_gen.compat.closed import FrameChecker, Sender
 from mcp_gen.core import envelope
+from mcp_gen.core.extensions import Extensions
 from mcp_gen.core.headers import Headers
 from mcp_gen.core.transport import Answer, Duplex, Receiver, Reply
 from mcp_gen.session.client import ClientLink
@@ -188,9 +189,11 @@ class Guard:
         self._watches.append(made)
         return made
 
-    def watch_client(self, spoken: Callable[[], str | None]) -> ClientWatch:
+    def watch_client(
+        self, spoken: Callable[[], str | None], offered: Callable[[], Extensions | None]
+    ) -> ClientWatch:
         """A watch for one more connection of a client."""
-        made = ClientWatch(spoken)
+        made = ClientWatch(spoken, offered)
         self._watches.append(made)
         return made
 
@@ -300,6 +303,12 @@ def _agreed(link: ref[ClientLink]) -> str | None:
     return here.profile.revision if here and here.profile else None
 
 
+def _offered(link: ref[ClientLink]) -> Extensions | None:
+    """What the client has beside the protocol."""
+    here = link()
+    return here.extensions if here else None
+
+
 def install() -> None:
     """Put every server of this process under watch, from now on."""
     begin: Callable[..., None] = ServerSession.__init__
@@ -318,7 +327,8 @@ def install() -> None:
 
     def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         if _guards:
-            seen = _guards[-1].watch_client(partial(_agreed, ref(self)))
+            link = ref(self)
+            seen = _guards[-1].watch_client(partial(_agreed, link), partial(_offered, link))
             transport = Watched(transport, seen, "client")
         begin_client(self, transport, *args, **named)
 

@@ -14,6 +14,8 @@ from mcp_gen import (
     Media,
     Report,
     Server,
+    TaskState,
+    ToolTask,
     UrlElicitation,
     images_of,
     text_of,
@@ -56,6 +58,19 @@ async def results_are_typed(session: ClientSession) -> None:
     assert_type(text_of(called), str)
     assert_type(images_of(called), list[Media])
     assert_type(text_of(await session.read_resource("a:b")), str)
+
+
+async def tasks_are_typed(session: ClientSession) -> None:
+    assert_type(await session.call_tool("t", task=True, returns=int), int)
+    task = await session.start_tool("t", {"a": 1}, ttl_s=5)
+    assert_type(task, ToolTask)
+    assert_type(await task.result(), latest.CallToolResult)
+    assert_type(await task.result(Point), Point)
+    assert_type(await session.task("id").result(int, timeout_s=1), int)
+    assert_type(await task.refresh(), TaskState | None)
+    async for state in task:
+        assert_type(state, TaskState)
+    assert_type([one async for one in session.tasks()], list[ToolTask])
 
 
 async def changes_are_typed(session: ClientSession) -> None:

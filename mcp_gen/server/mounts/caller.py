@@ -14,6 +14,7 @@ from mcp_gen.core.errors import (
     InvalidRequest,
     McpError,
     McpGenError,
+    ProtocolError,
     UrlElicitation,
     UrlElicitationRequired,
 )
@@ -159,7 +160,7 @@ class Caller:
         """The client's answer to a question.
 
         Raises:
-            McpError: the client said no, or has not declared that it can be asked this.
+            McpError: the client said no, did not answer, or has not declared that it can be asked.
         """
         question = Question(role, params, elicitation_id)
         ctx = self.ctx
@@ -175,6 +176,11 @@ class Caller:
             if task is None or task.cancelling():
                 raise  # the server has taken it back
             raise over() from None
+        except (McpError, ProtocolError):
+            raise
+        except McpGenError as error:
+            # Such as a client that has gone, or is silent.
+            raise McpError(ProtocolError.code, str(error)) from error
 
 
 def _asked(declared: Any, revision: str) -> dict[str, Any]:

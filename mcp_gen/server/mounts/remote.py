@@ -25,7 +25,7 @@ from mcp_gen.server.mounts.held import HeldCall, HeldCalls
 from mcp_gen.server.mounts.mount import Mount, Mounted, belongs
 from mcp_gen.server.mounts.remote_list import RemoteList
 from mcp_gen.server.mounts.remote_news import RemoteNews
-from mcp_gen.server.mounts.rows import KINDS, RESOURCES, TEMPLATES, row
+from mcp_gen.server.mounts.rows import KINDS, RESOURCES, TEMPLATES, raw_call, row
 from mcp_gen.server.rounds import in_rounds
 from mcp_gen.session.kernel import Passed
 from mcp_wire import latest
@@ -241,7 +241,7 @@ class RemoteMount(Mount):
             # Tasks would be asked about here, where nobody knows of them.
             sent = replace(sent, task=None)
         if spoken is not ctx.profile:
-            sent = project(sent, spoken.revision).value
+            sent = _at_revision(sent, spoken.revision)
         try:
             raw = await self.relay.request(
                 method,
@@ -323,6 +323,14 @@ class RemoteMount(Mount):
         """It is not mounted any more."""
         self._held.clear()
         self._news.close()
+
+
+def _at_revision(params: Any, revision: str) -> Any:
+    """Params at a revision; those of most calls have little to restate."""
+    kind = raw_call(revision)
+    if type(params).__name__ == kind.__name__:
+        return kind(name=params.name, arguments=params.arguments, meta=params.meta)
+    return project(params, revision).value
 
 
 def _names_uri(error: McpError) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounts.mount import Mounting
     from mcp_wire.method import Method
 
-__all__ = ["KINDS", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "Kind", "What", "row"]
+__all__ = ["KINDS", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "Kind", "What", "raw_call", "row"]
 
 What: TypeAlias = Literal[
     "call_tool",
@@ -48,6 +48,12 @@ def row(what: What, revision: str) -> Method[Any, Any] | None:
     """The row of a request; None where the revision has none."""
     methods = import_module(f"{mcp_wire.profile(revision).module}.methods")
     return cast("Method[Any, Any] | None", getattr(methods, _CONSTANTS[what], None))
+
+
+@cache
+def raw_call(revision: str) -> Any:
+    """The params of a tool's call whose arguments are not read."""
+    return mcp_wire.types(revision).RawCallToolRequestParams
 
 
 class Kind(NamedTuple):

@@ -24,6 +24,7 @@ from mcp_gen.server.tasks.extension import ExtensionTasks
 from mcp_gen.server.tasks.running import RunningTask
 from mcp_gen.server.tasks.watching import WatchedTasks
 from mcp_wire import encode
+from mcp_wire.extensions.tasks import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Coroutine
@@ -62,7 +63,8 @@ class TaskBox:
         self._protocols: dict[str, Any] = {}
         self._busy: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
-        self.watched = WatchedTasks(self)
+        self._watched = WatchedTasks(self)
+        server.notify.listeners.also[EXTENSION] = self._watched.granted
         self._expiry = Expiry(self.now, self.expire)
 
     # --- what is spoken ---
@@ -119,7 +121,7 @@ class TaskBox:
             session=None if session is None else session.id,
         )
         task = RunningTask(self, record, session)
-        task.told = lambda: self.watched.tell(task)
+        task.told = lambda: self._watched.tell(task)
         return task
 
     async def make(self, task: RunningTask) -> None:
@@ -129,7 +131,13 @@ class TaskBox:
             McpError: there are too many.
         """
         record = task.record
-        if not await self.store.add(record, self.now()):
+        try:
+            kept = await self.store.add(record, self.now())
+        except BaseException:
+            # It may have been kept, and nobody will ever ask for it.
+            self.soon(self.store.forget(record.id))
+            raise
+        if not kept:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
         if record.expires_at is not None:

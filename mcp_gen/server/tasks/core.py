@@ -17,7 +17,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, Protoco
 from mcp_gen.core.project import project
 from mcp_gen.core.task_store import NOTHING
 from mcp_gen.server.rounds import in_rounds
-from mcp_gen.server.tasks.contexts import context_in
+from mcp_gen.server.tasks.contexts import context_in, work_in
 from mcp_gen.server.tasks.outlet import RelatedOutlet
 from mcp_gen.server.tasks.times import iso, ttl_ms
 from mcp_gen.server.topics import is_watched, send
@@ -49,8 +49,6 @@ class CoreTasks:
         self._box = box
         self._profile = profile
         self._types: Any = mcp_wire.types(profile.revision)
-        self._outlets: dict[str, RelatedOutlet] = {}
-        """Where the tasks that run here reach their clients."""
 
     # --- calls ---
 
@@ -71,7 +69,7 @@ class CoreTasks:
         if tool.task is None:
             raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
         task = self._box.new(ctx, wish.ttl)
-        outlet = self._outlets[task.id] = RelatedOutlet(task, self._related(task.id))
+        outlet = task.outlet = RelatedOutlet(task, self._related(task.id))
         listened = task.told
 
         def told() -> None:
@@ -80,20 +78,13 @@ class CoreTasks:
 
         task.told = told
         await self._box.make(task)
-        inside = context_in(ctx, task, outlet)
-        task.start(self._ending(task, in_rounds(inside, params, tools.call)))
+        task.start(work_in(context_in(ctx, task, outlet), params))
         return self._types.CreateTaskResult(task=self._types.Task(**self._fields(task.record)))
 
     def _declared(self, ctx: Context) -> bool:
         session = ctx.session
         declared = ctx.server.kernel.offered() if session is None else session.declared
         return declared >= CAPABILITIES
-
-    async def _ending(self, task: RunningTask, work: Any) -> Any:
-        try:
-            return await work
-        finally:
-            self._outlets.pop(task.id, None)
 
     def _related(self, id: str) -> dict[str, Any]:
         related = self._types.RelatedTaskMetadata(task_id=id)
@@ -104,15 +95,17 @@ class CoreTasks:
     async def get(self, ctx: Context, id: str) -> Any:
         """How a task stands. Raises InvalidParams for one that the client may not ask for."""
         found = await self._box.find(ctx, id)
-        if id in self._outlets:
+        outlet = self._outlet(id)
+        if outlet is not None:
             # A client that asks may have opened a way to itself.
-            self._outlets[id].look()
+            outlet.look()
         return self._types.GetTaskResult(**self._fields(found))
 
     async def result(self, ctx: Context, id: str) -> dict[str, Any]:
         """What the call is answered with, once there is something; raises its error."""
-        outlet, way = self._outlets.get(id), ctx.caller.outlet
+        way = ctx.caller.outlet
         await self._box.find(ctx, id)
+        outlet = self._outlet(id)
         if outlet is not None:
             outlet.open(way)
         try:
@@ -121,6 +114,10 @@ class CoreTasks:
             if outlet is not None:
                 outlet.close(way)
         return self._payload(task)
+
+    def _outlet(self, id: str) -> RelatedOutlet | None:
+        here = self._box.running.get(id)
+        return None if here is None else here.outlet
 
     def _payload(self, task: StoredTask) -> dict[str, Any]:
         if task.error != NOTHING:
@@ -182,12 +179,16 @@ class CoreTasks:
             send(session.outlet, method, params)
 
 
-def with_capability(capabilities: Any, profile: Profile) -> Any:
-    """The capabilities of a server that has tasks, at a revision that knows them."""
+def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
+    """The capabilities of a server that has tasks, at a revision that knows them.
+
+    It `lists` tasks where it can tell whose they are.
+    """
     types: Any = mcp_wire.types(profile.revision)
     tools = types.ToolTaskRequests(call={})
     requests = types.ServerTaskRequests(tools=tools)
-    tasks = types.ServerTasksCapability(list={}, cancel={}, requests=requests)
+    listing = dict[str, Any]() if lists else None
+    tasks = types.ServerTasksCapability(list=listing, cancel={}, requests=requests)
     return replace(capabilities, tasks=tasks)
 
 

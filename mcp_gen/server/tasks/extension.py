@@ -14,7 +14,7 @@ import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError
 from mcp_gen.server.context import Context
 from mcp_gen.server.rounds import in_rounds
-from mcp_gen.server.tasks.contexts import context_in
+from mcp_gen.server.tasks.contexts import context_in, work_in
 from mcp_gen.server.tasks.core import result_at
 from mcp_gen.server.tasks.questions import TaskQuestions
 from mcp_gen.server.tasks.times import iso, ttl_ms
@@ -36,7 +36,6 @@ from mcp_wire.extensions.tasks import (
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Coroutine
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.task_store import StoredTask
@@ -63,8 +62,6 @@ class ExtensionTasks:
     def __init__(self, box: TaskBox, profile: Profile) -> None:
         self._box = box
         self.profile = profile
-        self.questions: dict[str, TaskQuestions] = {}
-        """Those of the tasks that run here."""
 
     async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
         """The result of a call that has one soon, or else the task that it has become.
@@ -82,9 +79,8 @@ class ExtensionTasks:
         task = self._box.new(ctx)
         task.tells_progress = True
         inside = context_in(ctx, task, UntilTask(task, ctx.caller.outlet))
-        questions = self.questions[task.id] = TaskQuestions(inside, params, task)
-        inside.rounds = questions
-        task.start(self._ending(task, in_rounds(inside, params, tools.call)))
+        inside.rounds = task.asks = TaskQuestions(inside, params, task)
+        task.start(work_in(inside, params))
         try:
             await task.decided(self._box.options.grace_s)
             if task.done and _answers(task, required=tool.task == "required"):
@@ -96,12 +92,6 @@ class ExtensionTasks:
             task.stop()
             raise
         return CreateTaskResult(status=self._status(task.record), **self._fields(task.record))
-
-    async def _ending(self, task: RunningTask, work: Coroutine[Any, Any, Any]) -> Any:
-        try:
-            return await work
-        finally:
-            self.questions.pop(task.id, None)
 
     # --- how tasks are told of ---
 
@@ -164,10 +154,10 @@ class ExtensionHandlers(Handlers[Context]):
         """tasks/update"""
         task = await self._box.find(ctx, params.task_id)
         here = self._box.running.get(task.id)
-        questions = self._protocol(ctx).questions.get(task.id)
-        if here is not None and questions is not None:
-            await self._box.there(here, questions.answered(params.input_responses))
-        elif not task.over and here is None:
+        if here is not None:
+            if here.asks is not None:
+                await self._box.there(here, here.asks.answered(params.input_responses))
+        elif not task.over:
             raise McpError(
                 ProtocolError.code, "the task runs in another process; route by its id to reach it"
             )
@@ -177,13 +167,6 @@ class ExtensionHandlers(Handlers[Context]):
         """tasks/cancel"""
         await self._box.cancel(ctx, params.task_id)
         return CancelTaskResult()
-
-    async def agree(
-        self, ctx: Context, wanted: types.TaskSubscriptionNotifications
-    ) -> types.TaskSubscriptionAcknowledgedNotifications:
-        """Of the tasks that a client wants to hear of, those that it may ask for."""
-        found = await self._box.watched.granted(ctx, wanted)
-        return types.TaskSubscriptionAcknowledgedNotifications(task_ids=found)
 
 
 class UntilTask:

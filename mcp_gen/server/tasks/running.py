@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.task_store import StoredTask
     from mcp_gen.server.tasks.box import TaskBox
+    from mcp_gen.server.tasks.outlet import RelatedOutlet
+    from mcp_gen.server.tasks.questions import TaskQuestions
     from mcp_gen.session.peer import Session
 
 __all__ = ["RunningTask"]
@@ -53,6 +55,10 @@ class RunningTask:
         """Whether the request that made it is answered with it."""
         self.tells_progress = False
         """Whether reports of progress change how it stands."""
+        self.outlet: RelatedOutlet | None = None
+        """Where its handler reaches the client, where it is told whose message each is."""
+        self.asks: TaskQuestions | None = None
+        """What its handler asks, where the client polls for that."""
         self.questions: dict[str, Raw] = {}
         """What the client is asked, by key, where it polls for that."""
         self._decided: asyncio.Future[None] | None = None
@@ -72,19 +78,21 @@ class RunningTask:
         """What was reported last."""
         return self.record.message
 
-    async def report(self, message: str) -> None:
+    async def report(self, message: str, *, quietly: bool = False) -> None:
         """Tell in a few words how far the work has come: whoever asks for the task reads it.
+
+        If it is done `quietly`, nobody hears of it who does not ask.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task
         """
         # A handler that does nothing but report would let nobody else have a turn.
         await asyncio.sleep(0)
         if message != self.record.message:
-            await self.change(message=message)
+            await self.change(quietly, message=message)
 
     # --- how it stands ---
 
-    async def change(self, **fields: Any) -> bool:
+    async def change(self, quietly: bool = False, /, **fields: Any) -> bool:
         """Write down how it stands now, and what else is new; false if it is over already."""
         async with self._saving:
             if self.record.over:
@@ -106,7 +114,8 @@ class RunningTask:
             self.record = changed if kept else await self._elsewhere()
         if self.record.over:
             self._ended.set()
-        self.told()
+        if not quietly:
+            self.told()
         return kept
 
     @property

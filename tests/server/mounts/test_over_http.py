@@ -128,3 +128,20 @@ async def test_a_session_that_the_remote_server_ends_begins_anew(revision: str) 
             assert await client.text("far_ask") == "Ada"
             assert "far_new" in await client.names("tools/list", "tools")
         server.unmount("far")
+
+
+async def test_a_caller_that_nobody_can_reach_is_an_error_with_a_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Without sessions no question goes to a client of a revision whose servers ask at once."""
+    inner, server = weather(), Server("outer")
+    speaker = Speaker(HANDSHAKE)
+    async with Client("gateway", relays=True) as between:
+        server.mount("far", await between.connect(inner, revision=HANDSHAKE))
+        app = server.asgi(stateless=True)
+        message = speaker.call(1, "far_think")
+        reply = await request(app, message, headers_of(speaker, message))
+        assert "sampling" in reply.json["error"]["message"]
+        await app.close()
+        server.unmount("far")
+    assert "Traceback" not in caplog.text

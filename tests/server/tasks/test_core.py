@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import datetime
 from typing import Any
 
@@ -305,6 +306,22 @@ async def test_progress_goes_on_until_the_end_and_names_the_task() -> None:
         assert (await client.told("notifications/message"))["_meta"] == related(id)
 
 
+async def test_the_message_of_progress_is_what_the_task_says() -> None:
+    server = Server("tasks")
+
+    @server.tool(task="optional")
+    async def work(ctx: Context) -> str:
+        await ctx.report_progress(1, 2, "half-way")
+        return "done"
+
+    async with conversing(server) as client:
+        id = await client.make("work")
+        await client.text(id)
+        assert (await client.ask("tasks/get", taskId=id))["statusMessage"] == "half-way"
+        told = await client.told("notifications/tasks/status")
+        assert (told["status"], client.client.came) == ("completed", [])
+
+
 async def test_a_handler_tells_how_far_it_is() -> None:
     server, go = Server("tasks"), asyncio.Event()
 
@@ -324,16 +341,42 @@ async def test_a_handler_tells_how_far_it_is() -> None:
         assert await client.text(id) == f"warming up, {len(id)}"
 
 
+async def test_what_a_program_logs_in_a_task_names_the_task() -> None:
+    server, go = Server("tasks"), asyncio.Event()
+    log = logging.getLogger("tests.tasks")
+    handler = server.logs.handler()
+    log.addHandler(handler)
+
+    @server.tool(task="required")
+    async def work() -> str:
+        await go.wait()
+        log.error("so far")
+        return "done"
+
+    try:
+        async with conversing(server) as client:
+            id = await client.make("work")
+            go.set()
+            told = await client.told("notifications/message")
+            assert (told["data"], told["_meta"]) == ("so far", related(id))
+    finally:
+        log.removeHandler(handler)
+        handler.close()
+
+
 async def test_a_handler_in_a_thread_runs_as_a_task() -> None:
     server = Server("tasks")
 
     @server.tool(task="required")
-    def work() -> int:
+    def work(ctx: Context) -> int:
+        ctx.blocking.report("working hard")
         return 7
 
     async with conversing(server) as client:
-        result = await client.ask("tasks/result", taskId=await client.make("work"))
+        id = await client.make("work")
+        result = await client.ask("tasks/result", taskId=id)
         assert result["structuredContent"] == {"result": 7}
+        assert (await client.ask("tasks/get", taskId=id))["statusMessage"] == "working hard"
 
 
 async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:

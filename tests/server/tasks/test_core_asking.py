@@ -126,7 +126,7 @@ async def test_a_task_that_is_cancelled_takes_its_question_back() -> None:
         asked = await client.came("elicitation/create")
         await client.ask("tasks/cancel", taskId=id)
         taken = await client.told("notifications/cancelled")
-        assert taken["requestId"] == asked["id"]
+        assert taken == {"requestId": asked["id"], "_meta": related(id)}
 
 
 async def test_a_question_that_is_not_answered_in_time_fails_where_it_was_asked() -> None:

@@ -220,5 +220,7 @@ async def test_without_sessions_tasks_are_made_and_read() -> None:
     waiting = client.post(client.speaker.request(2, "tasks/result", {"taskId": id}))
     go.set()
     assert text((await waiting.whole()).json) == "done"
+    asked = (await client.ask(client.speaker.initialize(3))).json
+    assert "list" not in asked["result"]["capabilities"]["tasks"]
     await client.close()
     await server.aclose()

@@ -35,7 +35,7 @@ class ToServer:
         progress: OnProgress | None = None,
     ) -> types.CancelTaskResult:
         """tasks/cancel"""
-        params = types.CancelTaskRequestParams(meta=meta or {}, task_id=task_id)
+        params = types.CancelTaskRequestParams(task_id=task_id, meta=meta)
         return await self._peer.request(
             methods.TASKS_CANCEL, params, timeout_s=timeout_s, progress=progress
         )
@@ -49,7 +49,7 @@ class ToServer:
         progress: OnProgress | None = None,
     ) -> types.GetTaskResult:
         """tasks/get"""
-        params = types.GetTaskRequestParams(meta=meta or {}, task_id=task_id)
+        params = types.GetTaskRequestParams(task_id=task_id, meta=meta)
         return await self._peer.request(
             methods.TASKS_GET, params, timeout_s=timeout_s, progress=progress
         )
@@ -65,7 +65,7 @@ class ToServer:
     ) -> types.UpdateTaskResult:
         """tasks/update"""
         params = types.UpdateTaskRequestParams(
-            meta=meta or {}, task_id=task_id, input_responses=input_responses
+            task_id=task_id, input_responses=input_responses, meta=meta
         )
         return await self._peer.request(
             methods.TASKS_UPDATE, params, timeout_s=timeout_s, progress=progress

@@ -248,9 +248,9 @@ class GetTaskRequestParams(Wire, kw_only=True):
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
     """
 
-    meta: dict[str, Any]
     task_id: str
     """Identifies the task; chosen by the server."""
+    meta: dict[str, Any] | None = None
 
 
 class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
@@ -401,11 +401,11 @@ class UpdateTaskRequestParams(Wire, kw_only=True):
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-update-requests
     """
 
-    meta: dict[str, Any]
     task_id: str
     """Identifies the task; chosen by the server."""
     input_responses: dict[str, Any]
     """The answers, by the keys of the questions; what else stands there is ignored."""
+    meta: dict[str, Any] | None = None
 
 
 class UpdateTaskRequest(Wire, tag_field="method", tag="tasks/update", kw_only=True):
@@ -436,9 +436,9 @@ class CancelTaskRequestParams(Wire, kw_only=True):
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
     """
 
-    meta: dict[str, Any]
     task_id: str
     """Identifies the task; chosen by the server."""
+    meta: dict[str, Any] | None = None
 
 
 class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=True):

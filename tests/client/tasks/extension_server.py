@@ -1,0 +1,102 @@
+"""A scripted server whose calls become tasks, by the extension at 2026-07-28."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_wire
+from mcp_gen import Client, ClientSession
+from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.compat.recording import Frame
+from mcp_gen.core.extensions import Extensions
+from mcp_wire.extensions.tasks import EXTENSION
+from tests.client.scripted import Recorded, Scripted
+from tests.client.tasks.core_server import text
+
+__all__ = ["ASKS", "REVISION", "ExtensionServer", "session_with", "violations"]
+
+REVISION = "2026-07-28"
+NOW = "2026-07-28T12:00:00Z"
+DECLARED: dict[str, Any] = {EXTENSION.identifier: {}}
+ASKS: dict[str, Any] = {
+    "method": "elicitation/create",
+    "params": {
+        "mode": "form",
+        "message": "Name?",
+        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
+    },
+}
+
+
+class ExtensionServer(Scripted):
+    """One task, `t1`, which stands where `states` say, one for each time that it is asked for.
+
+    A state is a status, or that with what it carries.
+    """
+
+    def __init__(
+        self, *states: str | dict[str, Any], poll_ms: int | None = 1, ttl_ms: int | None = None
+    ) -> None:
+        super().__init__(REVISION)
+        self.states: list[str | dict[str, Any]] = list(states)
+        self.poll_ms, self.ttl_ms = poll_ms, ttl_ms
+        self.answers: list[dict[str, Any]] = []
+        """What came by updates."""
+        opening: Any = self.replies["server/discover"](None)
+        opening["result"]["capabilities"] = {"tools": {}, "extensions": DECLARED}
+        self.on("server/discover", opening)
+        tool: dict[str, Any] = {"name": "work", "inputSchema": {"type": "object"}}
+        tool["outputSchema"] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        listed = {"tools": [tool], "ttlMs": 0, "cacheScope": "private"}
+        self.on("tools/list", self.complete(listed))
+        self.on("tools/call", lambda _: {"result": {"resultType": "task", **self.task("working")}})
+        self.on("tasks/get", self._get)
+        self.on("tasks/update", self._update)
+        self.on("tasks/cancel", self.complete({}))
+
+    def task(self, status: str, **more: Any) -> dict[str, Any]:
+        """The task where it stands."""
+        made = {"taskId": "t1", "status": status, "createdAt": NOW, "lastUpdatedAt": NOW}
+        poll = {} if self.poll_ms is None else {"pollIntervalMs": self.poll_ms}
+        return {**made, "ttlMs": self.ttl_ms, **poll, **more}
+
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        """The params of all requests of a method, without what all have."""
+        found = [one["params"] for one in self.came if one.get("method") == method]
+        return [{key: one[key] for key in one if key != "_meta"} for one in found]
+
+    def _get(self, params: Any) -> dict[str, Any]:
+        state = self.states.pop(0) if self.states else "completed"
+        more: dict[str, Any] = {"status": state} if isinstance(state, str) else dict(state)
+        status = more.pop("status")
+        if status == "completed":
+            more.setdefault("result", text("done"))
+        return self.complete(self.task(status, **more))
+
+    def _update(self, params: Any) -> dict[str, Any]:
+        self.answers.append(params["inputResponses"])
+        return self.complete({})
+
+
+def violations(frames: list[Frame]) -> list[str]:
+    """What is wrong with a conversation that knows of the extension."""
+    checker = FrameChecker(mcp_wire.profile(REVISION), Extensions([EXTENSION]))
+    return [
+        f"{frame.sender}: {found}"
+        for frame in frames
+        for found in checker.check(frame.data, frame.sender)
+    ]
+
+
+@asynccontextmanager
+async def session_with(
+    server: Scripted, make: Callable[..., Client] = Client, **options: Any
+) -> AsyncGenerator[ClientSession]:
+    """A session of a client that takes tasks; what it sends is checked."""
+    recorded = Recorded(server)
+    async with make("c", **{"tasks": True, **options}) as client:
+        yield await client.connect(recorded, revision=REVISION, restart=False)
+    found = [one for one in violations(recorded.frames) if one.startswith("client")]
+    assert found == []

@@ -1,0 +1,97 @@
+"""What an extension adds to a request that listens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_gen import Client, McpError, Server, UsageError
+from tests.extensions.invented import parcels
+from tests.extensions.shop import EXTENSION, Heard, Shop, client_of, entered, shop
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.raw import talking
+
+MOVED = parcels.methods.NOTIFICATIONS_PARCELS_MOVED
+WANTED = parcels.ParcelFilter(parcel_ids=["p1"])
+
+
+async def test_a_client_that_has_not_declared_it_is_refused() -> None:
+    async with talking(shop(), PER_REQUEST) as client:
+        params = {"notifications": {"parcelIds": ["p1"]}}
+        error = (await client.ask(client.speaker.request(1, "subscriptions/listen", params)))[
+            "error"
+        ]
+    assert error["code"] == -32021
+
+
+async def test_a_server_without_it_agrees_to_nothing_of_it() -> None:
+    async with entered(Server("s")) as session, session.watch(also=[WANTED]) as changes:
+        assert changes.agreed(EXTENSION) == parcels.ParcelFilter()
+
+
+async def test_a_handler_may_agree_to_less() -> None:
+    class Few(Shop):
+        async def agree(self, ctx: Any, wanted: Any) -> Any:
+            return parcels.ParcelFilter(parcel_ids=wanted.parcel_ids[:1])
+
+    server, client, heard = Server("s"), client_of(), Heard()
+    server.add_extension(EXTENSION, Few())
+    parcels.ToClientHooks(client.hooks).on_parcel_moved(heard)
+    wanted = parcels.ParcelFilter(parcel_ids=["p1", "p2"])
+    async with (
+        entered(server, client=client) as session,
+        session.watch(also=[wanted]) as changes,
+    ):
+        assert changes.agreed(EXTENSION) == WANTED
+        for id in ("p2", "p1"):
+            params = parcels.ParcelMovedNotificationParams(parcel_id=id, place="Oslo")
+            server.notify.hearing(parcel_ids=id).tell(
+                parcels.methods.NOTIFICATIONS_PARCELS_MOVED, params
+            )
+        assert [one.parcel_id for one in await heard.count(1)] == ["p1"]
+
+
+async def test_a_handler_may_refuse() -> None:
+    class Never(Shop):
+        async def agree(self, ctx: Any, wanted: Any) -> Any:
+            raise McpError(-32050, "not yours")
+
+    server = Server("s")
+    server.add_extension(EXTENSION, Never())
+    async with entered(server) as session:
+        with pytest.raises(McpError, match="not yours"):
+            async with session.watch(also=[WANTED]):
+                pass
+
+
+async def test_hooks_see_what_is_told() -> None:
+    server, client, heard, sent = shop(), client_of(), Heard(), Heard()
+    parcels.ToClientHooks(server.hooks.outbound).on_parcel_moved(sent)
+    parcels.ToClientHooks(client.hooks).on_parcel_moved(heard)
+    async with entered(server, client=client) as session, session.watch(also=[WANTED]):
+        await parcels.ToClient(server.notify.hearing(parcel_ids="p1")).notify_parcel_moved(
+            "p1", "x"
+        )
+        await heard.count(1)
+    assert [one.place for one in sent.all] == ["x"]
+
+
+async def test_it_stands_beside_what_the_protocol_has() -> None:
+    server = shop()
+    async with entered(server) as session, session.watch(tools=True, also=[WANTED]) as changes:
+        assert changes.honoured.tools_list_changed
+        server.notify.tool_list_changed()
+        assert (await anext(changes)).kind == "tools"
+
+
+async def test_without_the_extension_a_client_cannot_listen_to_it() -> None:
+    async with entered(shop(), client=Client("plain")) as session:
+        with pytest.raises(UsageError, match="ParcelFilter"):
+            session.watch(also=[WANTED])
+
+
+async def test_with_a_handshake_there_is_no_request_to_listen_with() -> None:
+    async with entered(shop(), HANDSHAKE) as session:
+        with pytest.raises(UsageError, match="listen"):
+            session.watch(also=[WANTED])

@@ -1,0 +1,141 @@
+"""Requests of the protocol that are answered with a result of an extension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_gen import Client, InvalidParams, McpError, ProtocolError, Server
+from tests.client.scripted import Scripted
+from tests.extensions.invented import parcels
+from tests.extensions.shop import EXTENSION, client_of, entered, shop
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.raw import talking
+
+
+async def test_it_goes_out_as_it_is_with_who_the_server_is() -> None:
+    async with talking(shop(), PER_REQUEST) as client:
+        meta = {
+            "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION.identifier: {}}}
+        }
+        params = {"name": "order", "arguments": {"item": "p1"}, "_meta": meta}
+        result = (await client.ask(client.speaker.request(1, "tools/call", params)))["result"]
+    info = result.pop("_meta")
+    assert result == {"resultType": "parcel", "parcelId": "p1"}
+    assert info["io.modelcontextprotocol/serverInfo"]["name"] == "shop"
+
+
+async def test_a_client_that_has_not_declared_it_never_sees_it() -> None:
+    server = shop()
+    told: list[str] = []
+    server.hooks.on_error(lambda ctx, method, params, error: told.append(method))
+    async with talking(server, PER_REQUEST) as client:
+        error = (await client.ask(client.speaker.call(1, "order", item="p1")))["error"]
+    assert (error["code"], told) == (-32021, ["tools/call"])
+
+
+async def test_no_hook_can_smuggle_it_to_a_client_without_the_extension() -> None:
+    server = shop()
+    server.hooks.after_call_tool(lambda ctx, params, result: parcels.ParcelResult(parcel_id="p"))
+    async with talking(server, PER_REQUEST) as client:
+        error = (await client.ask(client.speaker.call(1, "price", item="y")))["error"]
+    assert error["code"] == -32021
+
+
+async def test_where_results_do_not_say_what_they_are_there_is_none() -> None:
+    async with entered(shop(), HANDSHAKE) as session:
+        with pytest.raises(McpError):
+            await session.call_tool("order", {"item": "p1"})
+
+
+async def test_a_tool_that_promises_data_may_answer_with_it() -> None:
+    async with entered(shop()) as session:
+        assert (await session.call_tool("price", {"item": "y"})).structured_content == {"price": 3}
+        result: Any = await session.call_tool("price", {"item": "x"})
+    assert result.parcel_id == "x"
+
+
+async def test_hooks_see_it_as_a_success_of_its_type() -> None:
+    server = shop()
+    seen: list[str] = []
+    server.hooks.on_success(lambda ctx, method, params, result: seen.append(type(result).__name__))
+    async with entered(server) as session:
+        seen.clear()
+        await session.call_tool("order", {"item": "p1"})
+    assert seen == ["ParcelResult"]
+
+
+async def test_middleware_sees_it_and_passes_it_on() -> None:
+    server = shop()
+    seen: list[str] = []
+
+    @server.middleware
+    async def look(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        result = await call_next(params)
+        seen.append(type(result).__name__)
+        return result
+
+    async with entered(server) as session:
+        seen.clear()
+        result: Any = await session.call_tool("order", {"item": "p1"})
+    assert (seen, result.parcel_id) == (["ParcelResult"], "p1")
+
+
+async def test_a_value_cannot_be_read_from_it() -> None:
+    async with entered(shop()) as session:
+        with pytest.raises(ProtocolError, match="ParcelResult"):
+            await session.call_tool("order", {"item": "p1"}, returns=dict)
+
+
+async def test_a_client_pinned_to_older_types_gets_it_all_the_same() -> None:
+    async with client_of() as client:
+        session = await client.connect(shop(), results=HANDSHAKE)
+        result: Any = await session.call_tool("order", {"item": "p1"})
+    assert type(result) is parcels.ParcelResult
+
+
+def answering(result: dict[str, Any]) -> Scripted:
+    server = Scripted(PER_REQUEST)
+    return server.on("tools/call", {"result": result})
+
+
+async def test_a_client_without_the_extension_takes_it_for_what_it_is_an_error() -> None:
+    server = answering({"resultType": "parcel", "parcelId": "p1"})
+    async with entered(server, client=Client("plain")) as session:
+        with pytest.raises(InvalidParams):
+            await session.call_tool("order", {"item": "p1"})
+
+
+async def test_a_kind_that_no_extension_has_is_an_error_with_the_extension_too() -> None:
+    server = answering({"resultType": "letter", "parcelId": "p1"})
+    async with entered(server) as session:
+        with pytest.raises(InvalidParams):
+            await session.call_tool("order", {"item": "p1"})
+
+
+async def test_it_answers_the_requests_alone_that_it_is_for() -> None:
+    server = Server("s")
+    server.add_extension(EXTENSION)
+
+    @server.hooks.after_list_tools
+    async def parcel(ctx: Any, params: Any, result: Any) -> Any:
+        return parcels.ParcelResult(parcel_id="p")
+
+    @server.tool
+    async def some() -> None: ...
+
+    async with entered(server) as session:
+        with pytest.raises(McpError, match="internal error"):
+            await session.list_tools()
+
+
+@pytest.mark.parametrize("checks", ["report", "strict"])
+async def test_a_client_that_looks_closely_finds_nothing_wrong(checks: Any) -> None:
+    client = Client("c", extensions=[EXTENSION], checks=checks)
+    reports: list[Any] = []
+    client.on_report(reports.append)
+    async with entered(shop(), client=client) as session:
+        await session.call_tool("order", {"item": "p1"})
+        await parcels.ToServer(session).track_parcel("p1")
+    assert reports == []
