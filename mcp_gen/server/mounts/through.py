@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.mount import Mount
     from mcp_gen.server.mounts.rows import What
+    from mcp_gen.server.offered_tool import TaskSupport
     from mcp_gen.server.tools import CallParams
 
 __all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool", "newest"]
@@ -37,8 +38,10 @@ class ToolThroughMount(OfferedTool):
 
     through = True
 
-    def __init__(self, mount: Mount, inside: str, described: latest.Tool) -> None:
-        super().__init__(described.name)
+    def __init__(
+        self, mount: Mount, inside: str, described: latest.Tool, task: TaskSupport | None = None
+    ) -> None:
+        super().__init__(described.name, task=task)
         self._mount = mount
         self._inside = inside
         self._described = described
@@ -91,9 +94,9 @@ def known_tool(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
     """The tool that is mounted under a name, as far as is known without asking anybody."""
     for mount in mounts:
         inside = mount.inside(TOOLS, name)
-        described = _described(mount, inside) if inside is not None else None
-        if inside is not None and described is not None:
-            return ToolThroughMount(mount, inside, described)
+        found = _tool_of(mount, inside) if inside is not None else None
+        if found is not None:
+            return found
     return None
 
 
@@ -113,12 +116,15 @@ async def _ask(mount: Mount) -> None:
             await _ask(one)
 
 
-def _described(mount: Mount, inside: str) -> latest.Tool | None:
-    """How clients outside see the tool of a name inside."""
+def _tool_of(mount: Mount, inside: str) -> ToolThroughMount | None:
+    """The tool of a name inside."""
+    described: Any = None
+    task: TaskSupport | None = None
     if isinstance(mount, RemoteMount):
         item = mount.lists[TOOLS].items.get(inside)
-        return cast("latest.Tool", item.described) if item is not None else None
-    if not isinstance(mount, LocalMount):
-        return None
-    own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
-    return cast("latest.Tool | None", mount.dressed(TOOLS, own.tool)) if own else None
+        described = item.described if item is not None else None
+    elif isinstance(mount, LocalMount):
+        own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
+        if own is not None:
+            described, task = mount.dressed(TOOLS, own.tool), own.task
+    return None if described is None else ToolThroughMount(mount, inside, described, task)
