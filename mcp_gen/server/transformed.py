@@ -12,7 +12,7 @@ from msgspec import Raw
 from mcp_gen.server.argument import Argument
 from mcp_gen.server.offered_tool import BadArguments, OfferedTool, check_icons
 from mcp_gen.server.straight import Reads, straight
-from mcp_gen.server.tool_results import stands_for_result
+from mcp_gen.server.tool_results import is_result, stands_for_result
 from mcp_gen.server.translation import Translation
 from mcp_gen.session.kernel import Encoded, Passed
 from mcp_wire import Wire, latest
@@ -152,9 +152,11 @@ class TransformedTool(OfferedTool):
             if translation is None:
                 raise
             translation.tell(error)
-        if self._result is None:
+        if self._result is None or stands_for_result(made.__class__):
             return made
         if self.through and isinstance(made, Encoded | Passed | Wire):
+            if isinstance(made, Wire) and not is_result(made):
+                return made  # a task, at a revision whose clients ask for one
             from mcp_gen.server.mounts.through import newest
 
             made = newest("call_tool", made)

@@ -19,6 +19,7 @@ from mcp_gen import Accepted, Argument, Context, Server, UsageError, transformed
 from mcp_gen.server.offered_tool import OfferedTool
 from mcp_wire import latest
 from tests.server.calls import call, failure, listed, texts, with_tool
+from tests.server.tasks.talk import CORE, conversing
 from tests.support.answering import accept, answering, asks
 from tests.support.asgi import headers_of, request
 from tests.support.frames import Speaker, every_revision
@@ -496,6 +497,22 @@ async def test_a_question_is_not_taken_for_a_result(revision: str) -> None:
     server = offering(plain, result=str.upper)
     async with answering(server, revision, lambda asked: {"roots": []}) as client:
         assert await client.text("plain") == "DONE"
+
+
+async def test_a_tool_that_runs_as_a_task_does_so_under_another_name() -> None:
+    other = Server("other")
+
+    @other.tool(task="optional")
+    async def work(label: str) -> str:
+        return f"{label} is done"
+
+    tool = transformed(other.tools["work"], arguments={"label": Argument(name="what")})
+    async with conversing(with_tool(tool), CORE) as client:
+        (seen,) = (await client.ask("tools/list"))["tools"]
+        assert seen["execution"]["taskSupport"] == "optional"
+        id = await client.make("work", what="tea")
+        result = await client.ask("tasks/result", taskId=id)
+    assert result["content"][0]["text"] == "tea is done"
 
 
 async def test_hooks_see_the_call_as_the_client_made_it() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 from msgspec.structs import replace
 
 import mcp_wire
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context import Context
     from mcp_gen.server.mounts.mount import Mount
     from mcp_gen.server.mounts.rows import What
+    from mcp_gen.server.offered_tool import TaskSupport
     from mcp_gen.server.tools import CallParams
 
 __all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool", "newest"]
@@ -38,8 +38,10 @@ class ToolThroughMount(OfferedTool):
 
     through = True
 
-    def __init__(self, mount: Mount, inside: str, described: latest.Tool) -> None:
-        super().__init__(described.name)
+    def __init__(
+        self, mount: Mount, inside: str, described: latest.Tool, task: TaskSupport | None = None
+    ) -> None:
+        super().__init__(described.name, task=task)
         self._mount = mount
         self._inside = inside
         self._described = described
@@ -54,15 +56,10 @@ class ToolThroughMount(OfferedTool):
 
     async def call(self, ctx: Context, arguments: Any) -> Any:
         """What whoever has the tool answers, as it comes."""
-        params: Any = CALLED.get()
-        given = UNSET if arguments is None else arguments
-        if given is not UNSET and isinstance(params.arguments, Raw) and not isinstance(given, Raw):
-            given = Raw(msgspec.json.encode(given))
-        if given is UNSET:
-            given = params.arguments
-        return await self._mount.call(
-            ctx, "call_tool", replace(params, name=self._inside, arguments=given)
-        )
+        params: Any = replace(CALLED.get(), name=self._inside)
+        if arguments is not None:
+            params = replace(params, arguments=arguments)
+        return await self._mount.call(ctx, "call_tool", params)
 
 
 class _PassedOutput(Output):
@@ -97,9 +94,9 @@ def known_tool(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
     """The tool that is mounted under a name, as far as is known without asking anybody."""
     for mount in mounts:
         inside = mount.inside(TOOLS, name)
-        described = _described(mount, inside) if inside is not None else None
-        if inside is not None and described is not None:
-            return ToolThroughMount(mount, inside, described)
+        found = _tool_of(mount, inside) if inside is not None else None
+        if found is not None:
+            return found
     return None
 
 
@@ -119,12 +116,15 @@ async def _ask(mount: Mount) -> None:
             await _ask(one)
 
 
-def _described(mount: Mount, inside: str) -> latest.Tool | None:
-    """How clients outside see the tool of a name inside."""
+def _tool_of(mount: Mount, inside: str) -> ToolThroughMount | None:
+    """The tool of a name inside."""
+    described: Any = None
+    task: TaskSupport | None = None
     if isinstance(mount, RemoteMount):
         item = mount.lists[TOOLS].items.get(inside)
-        return cast("latest.Tool", item.described) if item is not None else None
-    if not isinstance(mount, LocalMount):
-        return None
-    own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
-    return cast("latest.Tool | None", mount.dressed(TOOLS, own.tool)) if own else None
+        described = item.described if item is not None else None
+    elif isinstance(mount, LocalMount):
+        own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
+        if own is not None:
+            described, task = mount.dressed(TOOLS, own.tool), own.task
+    return None if described is None else ToolThroughMount(mount, inside, described, task)

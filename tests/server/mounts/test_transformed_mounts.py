@@ -15,6 +15,8 @@ import mcp_wire
 from mcp_gen import Argument, Client, Context, Server, UsageError, transformed
 from mcp_gen.types import CallToolResult, TextContent
 from tests.server.mounts.gateway import ANSWERS, at_two, gateway, weather
+from tests.server.mounts.test_mounted_tasks import with_tasks
+from tests.server.tasks.talk import CORE, conversing, directed
 from tests.support.answering import asks
 from tests.support.asked import Refused
 from tests.support.connect import talk
@@ -176,6 +178,63 @@ async def test_hooks_see_calls_and_results_of_it(revision: str, inside: str | No
         async with talk(lambda: server, revision) as client:
             assert await client.text("forecast", place="Oslo") == "Oslo: sun, says weather"
     assert seen == [("forecast", {"place": "Oslo"}, True)]
+
+
+@every_revision
+@everywhere
+async def test_data_is_what_the_mounted_tool_makes_of_it(revision: str, inside: str | None) -> None:
+    other = Server("other")
+
+    @other.tool
+    async def count(to: int) -> dict[str, int]:
+        return {"count": to}
+
+    async with either(other, inside) as server:
+        tool = await server.find_tool("far_count")
+        server.add_tool(transformed(tool, name="upto", arguments={"to": Argument(name="end")}))
+        async with talk(lambda: server, revision) as client:
+            arguments = {"end": 3}
+            made = await client.request("tools/call", {"name": "upto", "arguments": arguments})
+            itself = await client.request(
+                "tools/call", {"name": "far_count", "arguments": {"to": 3}}
+            )
+    assert made == itself
+    assert made["content"][0]["text"] == '{"count":3}'
+
+
+async def test_a_mounted_tool_that_runs_as_a_task_does_so_under_another_name() -> None:
+    inner, go = with_tasks()
+    server = near(inner)
+    server.transform_tool("far_work", arguments={"label": Argument(name="what")}, result=str.upper)
+    async with conversing(server, CORE) as client:
+        tools = (await client.ask("tools/list"))["tools"]
+        assert [t["execution"]["taskSupport"] for t in tools if t["name"] == "far_work"] == [
+            "optional"
+        ]
+        id = await client.make("far_work", what="tea")
+        go.set()
+        result = await client.ask("tasks/result", taskId=id)
+    assert result["content"][0]["text"] == "tea is done"
+
+
+async def test_where_the_server_decides_it_may_be_a_task_under_another_name() -> None:
+    inner, go = with_tasks()
+    server = near(inner)
+    server.transform_tool("far_work", arguments={"label": Argument(name="what")}, result=str.upper)
+    async with directed(server) as client:
+        id = await client.begin("far_work", what="tea")
+        go.set()
+        done = await client.standing(id, "completed")
+    assert done["result"]["content"][0]["text"] == "tea is done"
+
+
+async def test_a_far_tool_inside_of_a_near_server_is_found() -> None:
+    async with gateway(weather(), PER_REQUEST) as middle:
+        server = near(middle, "near")
+        tool = await server.find_tool("near_far_forecast")
+        server.add_tool(transformed(tool, name="forecast", arguments=PLACE))
+        async with talk(lambda: server, PER_REQUEST) as client:
+            assert await client.text("forecast", place="Oslo") == "Oslo: sun, says weather"
 
 
 async def test_an_error_of_the_far_server_passes() -> None:
