@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import ResourceNotFound
 from mcp_gen.core.project import project
+from mcp_gen.server.tool_results import stands_for_result
 from mcp_wire import UnknownContent, Wire, latest
 
 __all__ = ["BINARY", "TEXT", "Contents", "mime_type_of", "read_result"]
@@ -73,10 +74,9 @@ def read_result(
     """
     home = _home(revision)
     if isinstance(value, Wire):
-        kind = type(value).__name__
-        if kind == latest.ReadResourceResult.__name__:
+        if type(value).__name__ == latest.ReadResourceResult.__name__:
             return _completed(value, home, mime_type, hints)
-        if kind == latest.InputRequiredResult.__name__:
+        if stands_for_result(type(value)):
             return value
     if value is None:
         raise ResourceNotFound(uri)

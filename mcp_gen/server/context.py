@@ -136,6 +136,17 @@ class Context(Struct, eq=False):
             raise missing(extension, self.profile)
         return settings
 
+    def allow(self, result: T) -> T:
+        """Let a result pass, unless it is one of an extension that the client has not declared.
+
+        Raises:
+            MissingCapability: it is.
+        """
+        arms = self.server.kernel.extensions.arms
+        if arms and type(result) in arms:
+            self.require(arms[type(result)])
+        return result
+
     # --- telling the client ---
 
     async def report_progress(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import mcp_wire
 from mcp_gen.core.project import project
+from mcp_gen.server.tool_results import stands_for_result
 from mcp_wire import UnknownContent, Wire, latest
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ Said: TypeAlias = "str | common.ContentBlock"
 """A text, or a content block of any revision."""
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
-_RESULTS = frozenset({"GetPromptResult", "InputRequiredResult"})
 
 
 def user(content: Said) -> latest.PromptMessage:
@@ -43,7 +43,9 @@ def prompt_result(
     Raises:
         TypeError: nothing that becomes messages.
     """
-    if _kind(value) in _RESULTS:
+    if _kind(value) == latest.GetPromptResult.__name__ or stands_for_result(
+        cast("Any", type(value))
+    ):
         return cast("common.GetPromptResult | common.InputRequiredResult", value)
     several = isinstance(value, list | tuple)
     values = cast("Sequence[Any]", value) if several else [value]

@@ -167,7 +167,7 @@ class PromptBox:
         offered = self.listing.find(ctx, params.name)
         if offered is None:
             raise InvalidParams(f"unknown prompt: {params.name}")
-        made = await offered.fill_in(ctx, params.arguments or {})
+        made = ctx.allow(await offered.fill_in(ctx, params.arguments or {}))
         return prompt_result(made, offered.describe().description)
 
 

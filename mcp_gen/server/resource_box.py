@@ -134,7 +134,7 @@ class ResourceBox:
             if found is None or not await self._passes(ctx, found, exists=True):
                 raise ResourceNotFound
             item = found.item
-            value = await item.read(ctx, found.values)
+            value = ctx.allow(await item.read(ctx, found.values))
             hints = {**self._hints_of_reads(), **item.hints}
             made: common.ReadResourceResult | common.InputRequiredResult = read_result(
                 value, revision, uri=uri, mime_type=item.mime_type, hints=hints

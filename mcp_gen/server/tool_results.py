@@ -51,7 +51,7 @@ def is_result(value: Any) -> TypeGuard[common.CallToolResult]:
     )
 
 
-def stands_for_result(kind: type[Any]) -> bool:
+def stands_for_result(kind: Any) -> bool:
     """Whether values of a wire type answer a request without being its result: a question, a task.
 
     They say so with another `resultType`.

@@ -108,8 +108,8 @@ class ToolBox:
             return _bad_arguments(ctx, tool, given, error)
         try:
             made = await tool.call(ctx, arguments)
-            if self.arms and made.__class__ in self.arms:
-                ctx.require(self.arms[made.__class__])
+            if self.arms:
+                ctx.allow(made)
             for_hooks = self.for_hooks
             return tool.output.result(
                 made,

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from mcp_gen import Server
+from mcp_gen.core.session_store import MemorySessionStore
 from tests.extensions.invented import parcels
-from tests.extensions.shop import DECLARED, WAYS, client_of, shop
-from tests.support.asgi import Reply, request
-from tests.support.frames import PER_REQUEST, Speaker
+from tests.extensions.shop import DECLARED, EXTENSION, WAYS, client_of, shop
+from tests.support.asgi import Reply, WebClient, request
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, decoded, encoded
 
 SPEAKER = Speaker(PER_REQUEST)
 HEADERS = {
@@ -62,3 +63,18 @@ async def test_a_client_repeats_the_parameter_that_the_extension_names() -> None
         await parcels.ToServer(reached.session).track_parcel("pärcel")
         sent = reached.web.got[-1].headers
     assert (sent["mcp-method"], sent["mcp-name"]) == ("parcels/track", "=?base64?cMOkcmNlbA==?=")
+
+
+async def test_a_session_that_another_process_goes_on_with_still_has_it() -> None:
+    store = MemorySessionStore()
+    capabilities = {"extensions": {EXTENSION.identifier: {}}}
+    hello = decoded([Speaker(HANDSHAKE).initialize(0)])[0]
+    hello["params"]["capabilities"] = capabilities
+    client = WebClient(shop().asgi(session_store=store), Speaker(HANDSHAKE))
+    begun = await client.ask(encoded(hello))
+    client.session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+    client.app = shop().asgi(session_store=store)
+    await client.ask(client.speaker.initialized)
+    reply = await client.ask(client.speaker.request(1, "parcels/track", {"parcelId": "p1"}))
+    assert reply.json["result"]["state"] == "moving"
+    await client.close()

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import mcp_wire
-from mcp_gen import Client, McpError, MissingCapability, Server, UsageError
+from mcp_gen import Client, Context, McpError, MissingCapability, Server, UsageError
 from mcp_gen.core.extensions import missing
 from tests.extensions.invented import parcels
 from tests.extensions.shop import CARRYING, EXTENSION, WAYS, Heard, client_of, entered, shop
@@ -79,11 +79,13 @@ async def test_a_client_that_has_not_declared_it_is_told_nothing() -> None:
     server.add_extension(EXTENSION)
 
     @server.tool
-    async def talk(ctx: Any) -> None:
+    async def talk(ctx: Context) -> str:
         await parcels.ToClient(ctx.client).notify_parcel_moved("p1", "Rome")
+        return "said"
 
     async with talking(server, PER_REQUEST) as client:
-        await client.ask(client.speaker.call(1, "talk"))
+        answer = await client.ask(client.speaker.call(1, "talk"))
+        assert answer["result"]["content"][0]["text"] == "said"
         assert client.came == []
 
 

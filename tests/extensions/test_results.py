@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_gen import Client, InvalidParams, McpError, ProtocolError, Server
@@ -139,3 +140,62 @@ async def test_a_client_that_looks_closely_finds_nothing_wrong(checks: Any) -> N
         await session.call_tool("order", {"item": "p1"})
         await parcels.ToServer(session).track_parcel("p1")
     assert reports == []
+
+
+async def test_an_annotation_may_name_it_beside_the_data_that_is_promised() -> None:
+    server = Server("s")
+    server.add_extension(EXTENSION)
+
+    @server.tool
+    async def price() -> dict[str, int] | parcels.ParcelResult:  # type: ignore[name-defined]
+        return {"price": 3}
+
+    async with entered(server) as session:
+        (tool,) = [tool async for tool in session.tools()]
+        assert msgspec.to_builtins(tool.output_schema)["type"] == "object"
+        assert (await session.call_tool("price")).structured_content == {"price": 3}
+
+
+def with_letters() -> Server:
+    server = Server("s")
+    server.add_extension(EXTENSION)
+
+    @server.resource("letter://a")
+    async def letter() -> Any:
+        return parcels.ParcelResult(parcel_id="p1", ttl_ms=60_000)
+
+    @server.prompt
+    async def write() -> Any:
+        return parcels.ParcelResult(parcel_id="p2")
+
+    return server
+
+
+async def test_prompts_and_resources_may_be_answered_with_it() -> None:
+    async with entered(with_letters()) as session:
+        read: Any = await session.read_resource("letter://a")
+        written: Any = await session.get_prompt("write")
+    assert (read.parcel_id, written.parcel_id) == ("p1", "p2")
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("resources/read", {"uri": "letter://a"}), ("prompts/get", {"name": "write"})],
+)
+async def test_nor_do_others_see_it_there(method: str, params: dict[str, Any]) -> None:
+    server = with_letters()
+    told: list[str] = []
+    server.hooks.on_error(lambda ctx, method, params, error: told.append(method))
+    async with talking(server, PER_REQUEST) as client:
+        error = (await client.ask(client.speaker.request(1, method, params)))["error"]
+    assert (error["code"], told) == (-32021, [method])
+
+
+async def test_it_is_never_kept_for_later() -> None:
+    server = with_letters()
+    asked: list[str] = []
+    server.hooks.before_read_resource(lambda ctx, params: asked.append(params.uri))
+    async with entered(server) as session:
+        await session.read_resource("letter://a")
+        await session.read_resource("letter://a")
+    assert len(asked) == 2

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Raw
 from msgspec.structs import replace
 
+import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.long_texts import holding_texts, with_written_texts
 from mcp_gen.core.project import project
@@ -256,6 +257,10 @@ class TaskBox:
 
     def written(self, result: Any, revision: str) -> tuple[Raw, bool]:
         """A result as JSON of a revision, and whether it says that the tool failed."""
+        profile, raw = mcp_wire.profile(revision), getattr(result, "json", result)
+        if isinstance(raw, Raw) and profile.call_tool is not None:
+            # It has been written elsewhere, and stays as it is.
+            return raw, bool(getattr(profile.call_tool.decode_result(raw), "is_error", None))
         result = project(result, revision).value
         is_error = bool(getattr(result, "is_error", None))
         field = holding_texts(result.__class__)

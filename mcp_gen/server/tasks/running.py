@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.envelope import ErrorObject
 from mcp_gen.core.errors import ProtocolError
-from mcp_gen.session.kernel import error_told
+from mcp_gen.session.kernel import error_told, is_cancelled
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class RunningTask:
             await self.change(status="failed", error=Raw(encode(told)), message=told.message)
 
     def _error(self, failure: BaseException) -> ErrorObject:
-        if isinstance(failure, asyncio.CancelledError):
+        if isinstance(failure, asyncio.CancelledError) and is_cancelled():
             # Had the client cancelled it, it would be over by now.
             return ErrorObject(ProtocolError.code, "the server has ended")
         return error_told(failure, f"task {self.id}")
@@ -230,5 +230,6 @@ def _nothing() -> None:
 
 def _said(result: Any) -> str | None:
     """What a result says first, in few words."""
-    text: Any = next((getattr(block, "text", None) for block in result.content), None)
+    blocks: Any = getattr(result, "content", ())
+    text: Any = next((getattr(block, "text", None) for block in blocks), None)
     return text[:200] if isinstance(text, str) else None

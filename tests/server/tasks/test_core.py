@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, Tasks, UsageError
@@ -160,6 +161,22 @@ async def test_an_error_of_the_protocol_is_the_answer_to_who_wants_the_result() 
         assert error == {"code": -7, "message": "not today", "data": {"until": "tomorrow"}}
         task = await client.ask("tasks/get", taskId=id)
         assert (task["status"], task["statusMessage"]) == ("failed", "not today")
+
+
+async def test_what_was_cancelled_elsewhere_is_an_error_like_others() -> None:
+    server = Server("tasks")
+
+    @server.tool(task="required")
+    async def waits() -> str:
+        other = asyncio.get_running_loop().create_future()
+        other.cancel()
+        await other
+        return ""
+
+    async with conversing(server) as client:
+        id = await client.make("waits")
+        error = await client.ask("tasks/result", taskId=id)
+        assert error == {"code": INTERNAL_ERROR, "message": "internal error"}
 
 
 @pytest.mark.parametrize(("tool", "task"), [("plain", {}), ("only", None)])
@@ -377,6 +394,28 @@ async def test_a_handler_in_a_thread_runs_as_a_task() -> None:
         result = await client.ask("tasks/result", taskId=id)
         assert result["structuredContent"] == {"result": 7}
         assert (await client.ask("tasks/get", taskId=id))["statusMessage"] == "working hard"
+
+
+async def test_a_result_that_was_written_elsewhere_stays_as_it_is() -> None:
+    server = Server("tasks")
+    written = b'{"content":[],"isError":true,"_meta":{"x":1.50}}'
+
+    class Written:
+        json = Raw(written)
+
+    @server.tool(task="required")
+    async def work() -> Any:
+        raise NotImplementedError
+
+    async def call(ctx: Context, params: Any) -> Any:
+        return Written()
+
+    server.tools.call = call  # type: ignore[method-assign]
+    async with conversing(server) as client:
+        id = await client.make("work")
+        result = await client.ask("tasks/result", taskId=id)
+        assert result == {"content": [], "isError": True, "_meta": {"x": 1.5, **related(id)}}
+        assert await client.status(id) == "failed"
 
 
 async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:
