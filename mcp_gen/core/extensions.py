@@ -200,7 +200,8 @@ def settings_in(capabilities: Any, place: str, identifier: str) -> dict[str, Any
 def missing(extension: Extension, profile: Profile) -> MissingCapability:
     """The error where a client has not declared what it makes use of."""
     code = profile.errors.missing_required_client_capability
-    path = (_PLACE, extension.identifier)
+    place = _PLACE if _has_place(CLIENT, profile.revision) else _OLDER_PLACE
+    path = (place, extension.identifier)
     return MissingCapability(".".join(path), code or InvalidRequest.code, path)
 
 
