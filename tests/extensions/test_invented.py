@@ -259,6 +259,14 @@ def test_a_method_of_the_programs_own_is_not_replaced() -> None:
         server.add_extension(EXTENSION)
 
 
+def test_results_that_say_they_are_those_of_another_are_refused() -> None:
+    other = msgspec.structs.replace(
+        EXTENSION, identifier="org.example/letters", methods={}, names={}, name_params={}
+    )
+    with pytest.raises(UsageError, match=r"org.example/parcels answers .* with `parcel` already"):
+        shop().add_extension(other)
+
+
 def test_what_is_no_extension_is_refused() -> None:
     with pytest.raises(UsageError, match="EXTENSION"):
         Server("s", extensions=[parcels])
