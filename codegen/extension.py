@@ -10,6 +10,7 @@ from codegen import ir
 from codegen.build import build
 from codegen.docs import Docs
 from codegen.errors import CodegenError
+from codegen.extension_checks import names_taken, tags_taken
 from codegen.extension_facts import ExtensionFacts
 from codegen.load import Object, Source, is_array, is_object, load
 from codegen.names import module, snake
@@ -189,6 +190,11 @@ class _Reader:
                     f'[arms."{wire}"]: {name}: expected an object whose `resultType` is a constant'
                 )
             self._check_meta(name, whole)
+        for name, tag in tags_taken(names, self._source.definitions, whole):
+            raise self._facts.stop(
+                f'[arms."{wire}"]: {name}: another result has the `resultType` {tag!r}; '
+                "choose another one"
+            )
         return names
 
     def _struct(self, name: str, whole: ir.Revision) -> str:
@@ -226,6 +232,8 @@ class _Reader:
                 )
             for name in (method.params, *method.results):
                 self._check_meta(name, whole)
+        for what in names_taken(whole.methods, whole):
+            raise self._facts.stop(what)
 
     def _check_meta(self, name: str, whole: ir.Revision) -> None:
         """What carries a message has `_meta`: sessions and servers add to it."""
@@ -249,7 +257,8 @@ class _Reader:
         for revision in self._facts.revisions:
             for wire in sorted(_wires(self._published(revision).definitions) & stated):
                 raise self._facts.stop(f"`{wire}` is a method of {revision}; choose another name")
-        wires = _wires(self._revision.definitions)
+        base = self._revision.definitions
+        wires = _wires({name: base[name] for name in base if name.endswith("Request")})
         for wire in sorted(dict(self._facts.rows("arms")).keys() - wires):
             raise self._facts.stop(f'[arms."{wire}"]: {self._base} has no such request')
 

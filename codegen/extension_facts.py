@@ -5,7 +5,7 @@ from typing import Any
 
 from codegen import ir
 from codegen.errors import CodegenError
-from codegen.load import Object, is_object
+from codegen.load import Object, is_array, is_object
 
 _KNOWN = frozenset(
     {
@@ -24,6 +24,12 @@ _KNOWN = frozenset(
         "deprecated",
     }
 )
+_IN_ROWS = {
+    "methods": frozenset({"direction", "name_param", "source"}),
+    "arms": frozenset({"results", "source"}),
+    "listen": frozenset({"wanted", "agreed", "source"}),
+    "settings": frozenset({"type", "source"}),
+}
 _DIRECTIONS: dict[str, ir.Direction] = {
     "client_to_server": "client_to_server",
     "server_to_client": "server_to_client",
@@ -44,7 +50,10 @@ class ExtensionFacts:
         for key in sorted(table.keys() - _KNOWN):
             raise self.stop(f"facts.toml: unknown `{key}`; known: {', '.join(sorted(_KNOWN))}")
         self.identifier = str(self._required("identifier"))
-        self.revisions = tuple(str(one) for one in self._required("revisions"))
+        revisions = self._required("revisions")
+        if not is_array(revisions):
+            raise self.stop("facts.toml: `revisions` is a list of dates, oldest first")
+        self.revisions = tuple(map(str, revisions))
         self.base = str(table.get("base") or self.revisions[-1])
         self.directions: dict[str, ir.Direction] = {
             wire: self._direction(wire, row) for wire, row in self.rows("methods")
@@ -53,7 +62,7 @@ class ExtensionFacts:
     def rows(self, table: str) -> Iterator[tuple[str, Object]]:
         """The rows of a table by their keys."""
         for key, row in self.table.get(table, {}).items():
-            yield key, self._sourced(row, f'[{table}."{key}"]')
+            yield key, self._sourced(table, row, f'[{table}."{key}"]')
 
     def names(self, row: Object, key: str, where: str) -> tuple[str, ...]:
         """What a row says under a key: names of definitions."""
@@ -67,16 +76,19 @@ class ExtensionFacts:
         row = self.table.get(table)
         if row is None:
             return ""
-        (name,) = self.names(self._sourced(row, f"[{table}]"), key, f"[{table}]")
+        (name,) = self.names(self._sourced(table, row, f"[{table}]"), key, f"[{table}]")
         return name
 
     def stop(self, what: str) -> CodegenError:
         """What ends the run."""
         return CodegenError(f"extension {self._name}: {what}")
 
-    def _sourced(self, row: Any, where: str) -> Object:
+    def _sourced(self, table: str, row: Any, where: str) -> Object:
         if not is_object(row) or not row.get("source"):
             raise self.stop(f"{where}: add `source`, a link to where it is said")
+        known = _IN_ROWS[table]
+        for key in sorted(row.keys() - known):
+            raise self.stop(f"{where}: unknown `{key}`; known: {', '.join(sorted(known))}")
         return row
 
     def _direction(self, wire: str, row: Object) -> ir.Direction:

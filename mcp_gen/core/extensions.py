@@ -83,8 +83,8 @@ class Extensions:
         """Compare an extension with those that are there.
 
         Raises:
-            UsageError: one of its identifier or with a method of its is, it is no extension, or its
-                identifier is none.
+            UsageError: one of its identifier or with a method of its is, or one with a result that
+                says it is one of its; it is no extension, or its identifier is none.
         """
         if not isinstance(cast("Any", extension), Extension):
             raise UsageError(f"extensions: expected the EXTENSION of a package, got {extension!r}")
@@ -94,6 +94,12 @@ class Extensions:
             raise UsageError(f"the extension {name} is there already; add it once")
         for method in extension.methods.keys() & self.owners.keys():
             raise UsageError(f"{name}: {self.owners[method].identifier} has `{method}` already")
+        for one in self._settings:
+            for method in extension.arms.keys() & one.arms.keys():
+                for tag in _tags(extension.arms[method]) & _tags(one.arms[method]):
+                    raise UsageError(
+                        f"{name}: {one.identifier} answers {method} with `{tag}` already"
+                    )
 
     def at(self, profile: Profile) -> list[Extension]:
         """Those that a revision carries."""
@@ -200,7 +206,8 @@ def settings_in(capabilities: Any, place: str, identifier: str) -> dict[str, Any
 def missing(extension: Extension, profile: Profile) -> MissingCapability:
     """The error where a client has not declared what it makes use of."""
     code = profile.errors.missing_required_client_capability
-    path = (_PLACE, extension.identifier)
+    place = _PLACE if _has_place(CLIENT, profile.revision) else _OLDER_PLACE
+    path = (place, extension.identifier)
     return MissingCapability(".".join(path), code or InvalidRequest.code, path)
 
 
@@ -285,6 +292,10 @@ def _open(capabilities: type[Struct]) -> type[Struct]:
     if _PLACE in capabilities.__struct_fields__:
         return capabilities
     return with_fields(capabilities, _Place)
+
+
+def _tags(kinds: Iterable[type[Any]]) -> set[Any]:
+    return {kind.__struct_config__.tag for kind in kinds}
 
 
 def _is_tagged(row: Method[Any, Any] | None) -> bool:

@@ -55,13 +55,16 @@ class OffersExtensions:
         do not offer, and at other revisions, nothing is known.
 
         Raises:
-            UsageError: it is there already, a method of it is, or these are not its settings.
+            UsageError: it is there already, a method of it is, these are not its settings, or
+                the handlers are not its own.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
         """
         kernel = self.kernel
         kernel.extensions.check(extension)
+        if handlers is not None:
+            _check_handlers(extension, handlers)
         for name in extension.methods.keys() & (kernel.custom.keys() | kernel.custom_notices):
             raise UsageError(f"{extension.identifier}: there is a method `{name}` already")
         kernel.extensions.add(extension, settings)
@@ -91,6 +94,15 @@ class OffersExtensions:
             return await (point.around(ctx, params, handler) if point else handler(ctx, params))
 
         return lambda profile: Route(method, call) if carries(extension, profile) else None
+
+
+def _check_handlers(extension: Extension, handlers: Any) -> None:
+    asked = [extension.names[one.name] for one in extension.methods.values() if one.results]
+    if isinstance(handlers, type) or not all(hasattr(handlers, n) for n in ("offers", *asked)):
+        raise UsageError(
+            f"{extension.identifier}: expected an instance of a subclass of its package's "
+            f"`Handlers`, got {handlers!r}"
+        )
 
 
 def _granting(

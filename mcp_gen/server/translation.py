@@ -95,8 +95,13 @@ class Translation:
         """What more is asked of arguments than the tool asks, by its names for them."""
         kept = ("$schema", "$defs", "definitions")
         around = {keyword: self._theirs[keyword] for keyword in kept if keyword in self._theirs}
+        # Definitions may refer to what only the whole schema has: they come where they are needed.
+        alone = {keyword: one for keyword, one in around.items() if keyword == "$schema"}
         return {
-            name: RawSchema({**around, **one.schema}, f"tool {self._name}: {self._seen(name)}")
+            name: RawSchema(
+                {**(around if _has_reference(one.schema) else alone), **one.schema},
+                f"tool {self._name}: {self._seen(name)}",
+            )
             for name, one in self._arguments.items()
             if one.schema and asks_more(one)
         }
@@ -210,3 +215,7 @@ _QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
 
 def _is_raw(own: Mapping[str, Any]) -> bool:
     return any(cast("object", value).__class__ is Raw for value in own.values())
+
+
+def _has_reference(schema: Mapping[str, Any]) -> bool:
+    return b'ref":' in msgspec.json.encode(schema).lower()

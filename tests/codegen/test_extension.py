@@ -136,6 +136,37 @@ def test_an_arm_without_a_tag_stops(tmp_path: Path) -> None:
     assert "Stop: expected an object whose `resultType`" in refused(tmp_path, facts=facts)
 
 
+@pytest.mark.parametrize("tag", ["complete", "input_required"])
+def test_an_arm_that_says_it_is_a_result_of_the_protocol_stops(tmp_path: Path, tag: str) -> None:
+    def change(defs: dict[str, Any]) -> None:
+        defs["ParcelResult"] = json.loads(
+            json.dumps(defs["ParcelResult"]).replace('"parcel"', json.dumps(tag))
+        )
+
+    said = f"ParcelResult: another result has the `resultType` '{tag}'"
+    assert said in refused(tmp_path, change)
+
+
+@pytest.mark.parametrize("name", ["Agree", "Offers"])
+def test_a_request_with_a_name_of_the_class_for_handlers_stops(tmp_path: Path, name: str) -> None:
+    def change(defs: dict[str, Any]) -> None:
+        renamed = json.loads(json.dumps(defs).replace("TrackParcel", name))
+        defs.clear()
+        defs.update(renamed)
+
+    assert f"`{name.lower()}` is a name of Handlers" in refused(tmp_path, change)
+
+
+@pytest.mark.parametrize("name", ["self", "timeout_s", "progress", "types", "methods"])
+def test_a_parameter_with_a_name_of_the_calls_stops(tmp_path: Path, name: str) -> None:
+    def change(defs: dict[str, Any]) -> None:
+        text = json.dumps(defs["TrackParcelRequestParams"])
+        more = text.replace('"properties": {', f'"properties": {{"{name}": {{}}, ')
+        defs["TrackParcelRequestParams"] = json.loads(more)
+
+    assert f"cannot have the name `{name}`" in refused(tmp_path, change)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -156,6 +187,10 @@ def test_an_arm_without_a_tag_stops(tmp_path: Path) -> None:
         ),
         ('[methods."parcels/track"]', '[methods."tools/call"]', "is a method of 2025-11-25"),
         ('[arms."tools/call"]', '[arms."tools/make"]', "has no such request"),
+        ('[arms."tools/call"]', '[arms."notifications/progress"]', "has no such request"),
+        ('["2025-11-25", "2026-07-28"]', '"2026-07-28"', "`revisions` is a list of dates"),
+        ("name_param", "name_parm", "unknown `name_parm`"),
+        ("[listen]", '[listen]\ngranted = "ParcelFilter"', "[listen]: unknown `granted`"),
         ('wanted = "ParcelFilter"', 'wanted = "Filter"', "has no object Filter"),
         ('"ParcelSettings"', '"Settings"', "the schema has no Settings"),
         ('source    = "https://example.org/parcels#moved"', "", "add `source`"),

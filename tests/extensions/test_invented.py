@@ -13,6 +13,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, Context, McpError, MissingCapability, Server, UsageError
 from mcp_gen.core.extensions import missing
+from mcp_wire.extensions import tasks
 from tests.extensions.invented import parcels
 from tests.extensions.shop import CARRYING, EXTENSION, WAYS, Heard, client_of, entered, shop
 from tests.support.frames import ALL, HANDSHAKE, PER_REQUEST, Speaker
@@ -210,6 +211,14 @@ async def test_a_client_that_puts_it_where_later_revisions_do_is_understood() ->
     assert answer["result"]["state"] == "moving"
 
 
+async def test_with_a_handshake_what_must_be_declared_is_named_where_that_revision_has_it() -> None:
+    async with talking(shop(), HANDSHAKE) as client:
+        asked = client.speaker.request(1, "parcels/track", {"parcelId": "p1"})
+        error = (await client.ask(asked))["error"]
+    required = {"experimental": {EXTENSION.identifier: {}}}
+    assert (error["code"], error["data"]) == (-32600, {"requiredCapabilities": required})
+
+
 async def test_a_session_may_be_told_something_of_it() -> None:
     server, client, heard = shop(), client_of(), Heard()
     parcels.ToClientHooks(client.hooks).on_parcel_moved(heard)
@@ -250,6 +259,14 @@ def test_a_method_of_the_programs_own_is_not_replaced() -> None:
         server.add_extension(EXTENSION)
 
 
+def test_results_that_say_they_are_those_of_another_are_refused() -> None:
+    other = msgspec.structs.replace(
+        EXTENSION, identifier="org.example/letters", methods={}, names={}, name_params={}
+    )
+    with pytest.raises(UsageError, match=r"org.example/parcels answers .* with `parcel` already"):
+        shop().add_extension(other)
+
+
 def test_what_is_no_extension_is_refused() -> None:
     with pytest.raises(UsageError, match="EXTENSION"):
         Server("s", extensions=[parcels])
@@ -260,3 +277,11 @@ def test_the_error_says_what_a_client_must_declare(revision: str) -> None:
     error = missing(EXTENSION, mcp_wire.profile(revision))
     assert isinstance(error, MissingCapability)
     assert EXTENSION.identifier in str(error)
+
+
+@pytest.mark.parametrize("handlers", [parcels.Handlers, tasks.Handlers(), object()])
+def test_what_is_none_of_its_handlers_is_refused_and_nothing_is_added(handlers: Any) -> None:
+    server = Server("s")
+    with pytest.raises(UsageError, match="an instance of a subclass of its package's `Handlers`"):
+        server.add_extension(EXTENSION, handlers)
+    assert EXTENSION not in server.kernel.extensions

@@ -606,6 +606,23 @@ async def test_a_value_outside_narrower_keywords_is_refused(revision: str) -> No
 
 
 @every_revision
+async def test_keywords_stand_beside_definitions_that_refer_to_arguments(revision: str) -> None:
+    schema = {
+        "type": "object",
+        "$defs": {"word": {"$ref": "#/properties/first"}},
+        "properties": {"first": {"type": "string"}, "next": {"$ref": "#/$defs/word"}},
+    }
+
+    async def joined(ctx: Context, arguments: dict[str, Any]) -> str:
+        return "".join(arguments.values())
+
+    tool = with_tool(latest.Tool(name="join", input_schema=schema), joined).tools["join"]
+    server = offering(tool, arguments={"next": Argument(schema={"maxLength": 2})})
+    assert texts(await call(server, revision, first="abc", next="de")) == ["abcde"]
+    assert "`$.arguments.next`" in await failure(server, revision, first="a", next="def")
+
+
+@every_revision
 @EACH_KIND
 async def test_an_argument_made_required_is_missed(tool: Any, revision: str) -> None:
     server = offering(tool(), arguments={"limit": Argument(name="most", required=True)})
