@@ -66,7 +66,8 @@ class TaskBox:
         self._counts: Counter[str | None] = Counter()
         self._watched = WatchedTasks(self)
         server.notify.listeners.also[EXTENSION] = self._watched.granted
-        self._expiry = Expiry(self.now, self.expire)
+        self.expiry = Expiry(self.now, self.expire)
+        """When they are to be forgotten."""
 
     # --- what is spoken ---
 
@@ -143,11 +144,20 @@ class TaskBox:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
         if record.expires_at is not None:
-            self._expiry.add(record.expires_at, task.id)
+            self.expiry.add(record.expires_at, task.id)
+            self._forget_replaced()
         if task.done:
             await task.finish()
         elif task.record is not record:
             await task.change()
+
+    def _forget_replaced(self) -> None:
+        """Expect no end of what a full store has replaced: its time may be days away."""
+        store = self.store
+        if isinstance(store, MemoryTaskStore):
+            known = len(store) + len(self.running)
+            if len(self.expiry) > 2 * known + 100:
+                self.expiry.keep(lambda id: id in store or id in self.running)
 
     def began(self, task: RunningTask) -> None:
         """A handler has begun."""
@@ -236,11 +246,11 @@ class TaskBox:
 
     async def sweep(self) -> None:
         """Forget the tasks of this process whose time is over. This happens by itself."""
-        await self._expiry.sweep()
+        await self.expiry.sweep()
 
     async def aclose(self) -> None:
         """End what runs; handlers have a moment to clean up."""
-        self._expiry.close()
+        self.expiry.close()
         loop = asyncio.get_running_loop()
         handlers: list[asyncio.Task[None]] = []
         for task in list(self.running.values()):

@@ -140,6 +140,16 @@ async def test_expiry_happens_by_itself() -> None:
         await until(lambda: len(store) == 0)
 
 
+async def test_nothing_is_left_of_tasks_that_a_full_store_has_replaced() -> None:
+    server = Server("tasks", tasks=Tasks(max_tasks=5))
+    waiting(server).set()
+    async with conversing(server) as client:
+        for _ in range(300):
+            await client.text(await client.make("work"))
+        assert server.tasks is not None
+        assert len(server.tasks.expiry) < 150
+
+
 async def test_one_client_has_no_more_than_its_share() -> None:
     server = Server("tasks", tasks=Tasks(max_running=2))
     go = waiting(server)
