@@ -133,13 +133,19 @@ class TaskBox:
         Raises:
             McpError: there are too many.
         """
-        record = task.record
+        record, begins_later = task.record, task.handler is None
+        if begins_later:
+            # While it is being kept, others are made too.
+            self._count(record, 1)
         try:
             kept = await self.store.add(record, self.now())
         except BaseException:
             # It may have been kept, and nobody will ever ask for it.
             self.soon(self.store.forget(record.id))
             raise
+        finally:
+            if begins_later:
+                self._count(record, -1)
         if not kept:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
@@ -162,15 +168,18 @@ class TaskBox:
     def began(self, task: RunningTask) -> None:
         """A handler has begun."""
         self.running[task.id] = task
-        self._counts[_owner_of(task.record)] += 1
+        self._count(task.record, 1)
 
     def over(self, task: RunningTask) -> None:
         """A handler has ended."""
         if self.running.pop(task.id, None) is not None:
-            owner = _owner_of(task.record)
-            self._counts[owner] -= 1
-            if not self._counts[owner]:
-                del self._counts[owner]
+            self._count(task.record, -1)
+
+    def _count(self, record: StoredTask, more: int) -> None:
+        owner = _owner_of(record)
+        self._counts[owner] += more
+        if not self._counts[owner]:
+            del self._counts[owner]
 
     @asynccontextmanager
     async def needed(self) -> AsyncGenerator[None]:
@@ -240,9 +249,11 @@ class TaskBox:
     async def expire(self, id: str) -> None:
         """The time of a task is over: nothing stays of it."""
         here = self.running.get(id)
-        await self.store.forget(id)
-        if here is not None:
-            await self.there(here, here.cancel())
+        try:
+            await self.store.forget(id)
+        finally:
+            if here is not None:
+                await self.there(here, here.expire())
 
     async def sweep(self) -> None:
         """Forget the tasks of this process whose time is over. This happens by itself."""
