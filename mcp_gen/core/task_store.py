@@ -133,17 +133,14 @@ class MemoryTaskStore:
         return bool(late)
 
     def _giving_way(self, task: StoredTask) -> list[str]:
-        over: dict[_Owner, str] = {}
-        for one in self._kept.values():
-            if one.over:
-                over.setdefault(_owner(one), one.id)
-        owner = _owner(task)
-        if owner not in over and over:
-            # Else one client could fill the store, and others had no tasks until these expire.
-            held = Counter(map(_owner, self._kept.values()))
-            most = max(over, key=held.__getitem__)
-            owner = most if held[most] > held[owner] + 1 else owner
-        return [over[owner]] if owner in over else []
+        owner, over = _owner(task), [one for one in self._kept.values() if one.over]
+        mine = next((one.id for one in over if _owner(one) == owner), None)
+        if mine is not None or not over:
+            return [] if mine is None else [mine]
+        # Else one client could fill the store, and others had no tasks until these expire.
+        held = Counter(map(_owner, self._kept.values()))
+        most = max(over, key=lambda one: held[_owner(one)])
+        return [most.id] if held[_owner(most)] > held[owner] + 1 else []
 
     async def save(self, task: StoredTask) -> bool:
         """Keep it as it is now, unless it is over already, or gone."""
