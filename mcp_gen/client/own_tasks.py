@@ -92,14 +92,14 @@ class OwnTasks:
             handler.cancel()
             await asyncio.wait({handler})
             raise
-        if not handler.cancelled():
+        if task.id in self._running:
             await self._keep(task, handler)
         self._over(task.id)
         await self._tell(session, task.id)
 
     async def _keep(self, task: StoredTask, handler: asyncio.Future[Any]) -> None:
         changed = replace(task, updated_at=time.time())
-        error = handler.exception()
+        error = asyncio.CancelledError() if handler.cancelled() else handler.exception()
         if error is None:
             answer = mcp_wire.encode(project(handler.result(), task.revision).value)
             changed = replace(changed, status="completed", result=Raw(answer))

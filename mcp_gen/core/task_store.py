@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias
 
@@ -14,6 +15,7 @@ TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "faile
 FINAL = frozenset({"completed", "failed", "cancelled"})
 """Once a task stands there, nothing changes any more."""
 
+_Owner: TypeAlias = tuple[str | None, str | None]
 
 NOTHING = Raw(b"null")
 """Where there is no result, or no error."""
@@ -101,8 +103,8 @@ class TaskStore(Protocol):
 class MemoryTaskStore:
     """Keeps tasks in this process, `max_tasks` at most.
 
-    When it is full a new task takes the place of its own principal's oldest one that is over: none
-    can push out what is another's.
+    When it is full a new task takes the place of its own principal's oldest one that is over; who
+    has none takes that of whoever keeps most, as long as that is more than the own.
     """
 
     def __init__(self, *, max_tasks: int = 10_000) -> None:
@@ -111,6 +113,9 @@ class MemoryTaskStore:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._kept
 
     async def add(self, task: StoredTask, now: float) -> bool:
         """Keep a new task; false if there are too many."""
@@ -122,11 +127,20 @@ class MemoryTaskStore:
     def _make_room(self, task: StoredTask, now: float) -> bool:
         late = [one.id for one in self._kept.values() if (one.expires_at or now) < now]
         if not late:
-            mine = (one.id for one in self._kept.values() if one.over and _same_owner(one, task))
-            late = [id for id in (next(mine, None),) if id is not None]
+            late = self._giving_way(task)
         for id in late:
             del self._kept[id]
         return bool(late)
+
+    def _giving_way(self, task: StoredTask) -> list[str]:
+        owner, over = _owner(task), [one for one in self._kept.values() if one.over]
+        mine = next((one.id for one in over if _owner(one) == owner), None)
+        if mine is not None or not over:
+            return [] if mine is None else [mine]
+        # Else one client could fill the store, and others had no tasks until these expire.
+        held = Counter(map(_owner, self._kept.values()))
+        most = max(over, key=lambda one: held[_owner(one)])
+        return [most.id] if held[_owner(most)] > held[owner] + 1 else []
 
     async def save(self, task: StoredTask) -> bool:
         """Keep it as it is now, unless it is over already, or gone."""
@@ -163,7 +177,5 @@ class MemoryTaskStore:
         self._kept.pop(id, None)
 
 
-def _same_owner(one: StoredTask, other: StoredTask) -> bool:
-    if one.principal is not None or other.principal is not None:
-        return one.principal == other.principal
-    return one.session == other.session
+def _owner(task: StoredTask) -> _Owner:
+    return (task.principal, None if task.principal is not None else task.session)

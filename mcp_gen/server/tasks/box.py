@@ -66,7 +66,8 @@ class TaskBox:
         self._counts: Counter[str | None] = Counter()
         self._watched = WatchedTasks(self)
         server.notify.listeners.also[EXTENSION] = self._watched.granted
-        self._expiry = Expiry(self.now, self.expire)
+        self.expiry = Expiry(self.now, self.expire)
+        """When they are to be forgotten."""
 
     # --- what is spoken ---
 
@@ -132,35 +133,53 @@ class TaskBox:
         Raises:
             McpError: there are too many.
         """
-        record = task.record
+        record, begins_later = task.record, task.handler is None
+        if begins_later:
+            # While it is being kept, others are made too.
+            self._count(record, 1)
         try:
             kept = await self.store.add(record, self.now())
         except BaseException:
             # It may have been kept, and nobody will ever ask for it.
             self.soon(self.store.forget(record.id))
             raise
+        finally:
+            if begins_later:
+                self._count(record, -1)
         if not kept:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
         if record.expires_at is not None:
-            self._expiry.add(record.expires_at, task.id)
+            self.expiry.add(record.expires_at, task.id)
+            self._forget_replaced()
         if task.done:
             await task.finish()
         elif task.record is not record:
             await task.change()
 
+    def _forget_replaced(self) -> None:
+        """Expect no end of what a full store has replaced: its time may be days away."""
+        store = self.store
+        if isinstance(store, MemoryTaskStore):
+            known = len(store) + len(self.running)
+            if len(self.expiry) > 2 * known + 100:
+                self.expiry.keep(lambda id: id in store or id in self.running)
+
     def began(self, task: RunningTask) -> None:
         """A handler has begun."""
         self.running[task.id] = task
-        self._counts[_owner_of(task.record)] += 1
+        self._count(task.record, 1)
 
     def over(self, task: RunningTask) -> None:
         """A handler has ended."""
         if self.running.pop(task.id, None) is not None:
-            owner = _owner_of(task.record)
-            self._counts[owner] -= 1
-            if not self._counts[owner]:
-                del self._counts[owner]
+            self._count(task.record, -1)
+
+    def _count(self, record: StoredTask, more: int) -> None:
+        owner = _owner_of(record)
+        self._counts[owner] += more
+        if not self._counts[owner]:
+            del self._counts[owner]
 
     @asynccontextmanager
     async def needed(self) -> AsyncGenerator[None]:
@@ -230,17 +249,19 @@ class TaskBox:
     async def expire(self, id: str) -> None:
         """The time of a task is over: nothing stays of it."""
         here = self.running.get(id)
-        await self.store.forget(id)
-        if here is not None:
-            await self.there(here, here.cancel())
+        try:
+            await self.store.forget(id)
+        finally:
+            if here is not None:
+                await self.there(here, here.expire())
 
     async def sweep(self) -> None:
         """Forget the tasks of this process whose time is over. This happens by itself."""
-        await self._expiry.sweep()
+        await self.expiry.sweep()
 
     async def aclose(self) -> None:
         """End what runs; handlers have a moment to clean up."""
-        self._expiry.close()
+        self.expiry.close()
         loop = asyncio.get_running_loop()
         handlers: list[asyncio.Task[None]] = []
         for task in list(self.running.values()):

@@ -35,6 +35,11 @@ class Expiry:
         if self._loop is loop and (self._timer is None or self._due[0][1] == id):
             self._wait()
 
+    def keep(self, known: Callable[[str], bool]) -> None:
+        """Let it be called for those that are known, and for no others."""
+        self._due = [one for one in self._due if known(one[1])]
+        heapq.heapify(self._due)
+
     def _wait(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RunningTask"]
 
+FINISH_TRIES = 5
+"""How often a store is given what came of a task, each time after twice as long a wait."""
+
 _log = logging.getLogger("mcp_gen.server")
 
 
@@ -184,12 +187,23 @@ class RunningTask:
         self.decide()
         try:
             if self.made:
-                await self.finish()
-        except Exception:
-            _log.exception("task %s: its end could not be written down", self.id)
+                await self._finish_sometime()
         finally:
             self._ended.set()
             self._box.over(self)
+
+    async def _finish_sometime(self) -> None:
+        # Else one failure of the store would leave a task at work that is none.
+        wait_s = self._box.options.poll_interval_s
+        for left in reversed(range(FINISH_TRIES)):
+            try:
+                await self.finish()
+                break
+            except Exception:
+                _log.exception("task %s: its end could not be written down", self.id)
+            if left:
+                await asyncio.sleep(wait_s)
+                wait_s *= 2
 
     async def finish(self) -> None:
         """Write down what the handler has returned or raised."""
@@ -216,6 +230,13 @@ class RunningTask:
         kept = await self.change(status="cancelled")
         self.stop()
         return kept
+
+    async def expire(self) -> None:
+        """End it because its time is over, whether or not that can be written down."""
+        try:
+            await self.change(status="cancelled")
+        finally:
+            self.stop()
 
     def stop(self) -> None:
         """End its handler."""

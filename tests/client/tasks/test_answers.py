@@ -180,6 +180,16 @@ async def test_a_form_may_be_a_task() -> None:
     assert (result["action"], result["content"]) == ("accept", {"name": "Ada"})
 
 
+async def test_a_handler_that_gives_up_leaves_no_task_that_goes_on() -> None:
+    async def sampling(session: ClientSession, params: Any) -> latest.CreateMessageResult:
+        raise asyncio.CancelledError
+
+    async with asking(sampling=sampling, tasks=True) as server:
+        id = await server.begin()
+        await server.ask("tasks/result", taskId=id)
+        assert await server.status(id) == "failed"
+
+
 async def test_an_error_of_a_handler_is_what_comes_of_its_task() -> None:
     def refuse(session: ClientSession, params: Any) -> Any:
         raise McpError(-1, "the user said no", {"why": "busy"})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Context, Server, Tasks
-from mcp_gen.core.task_store import MemoryTaskStore
+from mcp_gen.core.task_store import MemoryTaskStore, StoredTask
 from mcp_gen.transports.memory import memory_pair
 from tests.server.tasks.talk import CORE, conversing, until
 from tests.support.raw import talking
@@ -138,6 +138,16 @@ async def test_expiry_happens_by_itself() -> None:
     async with conversing(server) as client:
         await client.make("work")
         await until(lambda: len(store) == 0)
+
+
+async def test_nothing_is_left_of_tasks_that_a_full_store_has_replaced() -> None:
+    server = Server("tasks", tasks=Tasks(max_tasks=5))
+    waiting(server).set()
+    async with conversing(server) as client:
+        for _ in range(300):
+            await client.text(await client.make("work"))
+        assert server.tasks is not None
+        assert len(server.tasks.expiry) < 150
 
 
 async def test_one_client_has_no_more_than_its_share() -> None:
@@ -268,3 +278,60 @@ async def test_a_task_that_runs_in_another_process_is_waited_for() -> None:
         assert await other.status(id) == "working"
         go.set()
         assert (await other.answer(result))["content"][0]["text"] == "it is done"
+
+
+class FarStore(MemoryTaskStore):
+    """A store that is asked over a network, and fails as often as it is told to."""
+
+    failures = 0
+
+    async def add(self, task: StoredTask, now: float) -> bool:
+        await asyncio.sleep(0)
+        return await super().add(task, now)
+
+    async def save(self, task: StoredTask) -> bool:
+        self._work()
+        return await super().save(task)
+
+    async def forget(self, id: str) -> None:
+        self._work()
+        await super().forget(id)
+
+    def _work(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the store is down")
+
+
+async def test_tasks_that_are_made_together_are_no_more_than_a_clients_share() -> None:
+    server = Server("tasks", tasks=Tasks(max_running=2, store=FarStore()))
+    waiting(server)
+    async with conversing(server) as client:
+        sent = [client.send("tools/call", name="work", arguments={}, task={}) for _ in range(5)]
+        answers = [await client.answer(one) for one in sent]
+        assert ["task" in one for one in answers] == [True, True, False, False, False]
+
+
+async def test_what_came_of_a_task_is_written_down_when_the_store_is_there_again() -> None:
+    store = FarStore()
+    server = Server("tasks", tasks=Tasks(store=store, poll_interval_s=0.001))
+    go = waiting(server)
+    async with conversing(server) as client:
+        id = await client.make("work")
+        store.failures = 2
+        go.set()
+        assert await client.text(id) == "it is done"
+
+
+async def test_a_task_whose_time_is_over_is_stopped_although_its_store_fails() -> None:
+    store, clock = FarStore(), Clock()
+    server = Server("tasks", tasks=Tasks(ttl_s=10, store=store, clock=clock, poll_interval_s=0.001))
+    waiting(server)
+    async with conversing(server) as client:
+        await client.make("work")
+        tasks = server.tasks
+        assert tasks is not None
+        clock.now += 11
+        store.failures = 1000
+        await tasks.sweep()
+        await until(lambda: not tasks.running)

@@ -65,9 +65,24 @@ async def test_a_full_store_forgets_what_is_over_of_the_same_principal() -> None
     store = MemoryTaskStore(max_tasks=2)
     done = a_task("1", principal="ann", status="completed")
     await kept(store, done, a_task("2", principal="ann"))
-    assert not await store.add(a_task("3", principal="bob"), NOW)
     assert await store.add(a_task("4", principal="ann"), NOW)
     assert (await store.load("1"), len(store)) == (None, 2)
+
+
+async def test_who_fills_a_store_does_not_keep_others_from_having_tasks() -> None:
+    store = MemoryTaskStore(max_tasks=4)
+    done = [a_task(str(i), principal="ann", status="completed") for i in range(4)]
+    await kept(store, *done)
+    more = await kept(store, a_task("4", principal="bob"), a_task("5", principal="bob"))
+    assert more == [True, True]
+    assert [id for id in "012345" if id in store] == ["2", "3", "4", "5"]
+
+
+async def test_a_full_store_forgets_nothing_of_who_has_no_more_than_others() -> None:
+    store = MemoryTaskStore(max_tasks=2)
+    done = [a_task(name, principal=name, status="completed") for name in ("ann", "bob")]
+    await kept(store, *done)
+    assert not await store.add(a_task("1", principal="eve"), NOW)
 
 
 async def test_a_full_store_forgets_whose_time_is_over() -> None:
