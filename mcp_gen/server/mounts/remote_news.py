@@ -163,7 +163,8 @@ class RemoteNews:
             return
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
-        self._watches[uri] = loop.create_task(self._watch(uri, begun))
+        watch = self._watches[uri] = loop.create_task(self._watch(uri, begun))
+        watch.add_done_callback(lambda _: _gone(begun))
         try:
             await begun
         except BaseException:
@@ -225,3 +226,9 @@ class RemoteNews:
         self._closed = True
         self._mount.relay.discard(self)
         self.pause()
+
+
+def _gone(begun: asyncio.Future[None]) -> None:
+    """Whoever waits for a watch to begin that has ended is told so."""
+    if not begun.done():
+        begun.set_exception(InvalidRequest("what was to be watched is not mounted any more"))
