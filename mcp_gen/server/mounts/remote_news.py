@@ -40,6 +40,8 @@ class RemoteNews:
         self._mount = mount
         self._lists: asyncio.Task[None] | None = None
         self._listens = False
+        self._missed = False
+        """Whether something may have changed while nobody listened, since somebody did."""
         self._holders: dict[str, set[Hashable]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,6 +73,11 @@ class RemoteNews:
         again, self._again = self._again, asyncio.Event()
         again.set()
         self._mount.outer.declares_more()
+        self._outdate_all()
+
+    def _outdate_all(self) -> None:
+        """Nobody told what has changed."""
+        self._missed = False
         for topic in LISTS:
             self._outdate(topic.capability)
             if topic.capability in self._mount.features():
@@ -113,11 +120,14 @@ class RemoteNews:
         try:
             async with relay.watch(lists=True) as changes:
                 self._listens = True
+                if self._missed:
+                    self._outdate_all()
                 async for _ in changes:
                     pass  # the relay has told of it
         except McpGenError as error:
             _log.debug("mount %s: its changes are not heard of: %s", self._mount.title, error)
         finally:
+            self._missed = self._missed or self._listens
             self._listens = False
 
     # --- resources ---
