@@ -84,8 +84,8 @@ class RemoteMount(Mount):
 
     @property
     def has_unlisted(self) -> bool:
-        """What it lists need not be all."""
-        return True
+        """What it lists need not be all, if it has resources."""
+        return "resources" in self.features()
 
     # --- what is there ---
 
