@@ -287,7 +287,7 @@ class Server(
         return frozenset(self._declared).union(*(mount.features() for mount in self.mounts))
 
     def goes_on_to_declare(self, features: frozenset[str]) -> None:
-        """What clients have been told stays true when what is mounted goes: lists are empty then."""
+        """What clients were told stays true when what is mounted goes: its lists are empty."""
         self._declared |= features
 
     def declares_more(self) -> None:

@@ -261,7 +261,7 @@ class LocalMount(Mount):
             await self.server.need_no_longer()
 
     def unmounted(self) -> None:
-        """The mounted server has nobody to tell here any more; its lifespan is left with its calls."""
+        """The mounted server tells nobody here any more; its lifespan is left after its calls."""
         self.server.notify.above.discard(self)
         self._is_over = True
         self._leave_soon()
