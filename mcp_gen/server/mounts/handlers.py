@@ -165,6 +165,9 @@ class MountHandlers(Handlers):
         """resources/unsubscribe"""
         mount = await reader_of(self.server, ctx, params.uri)
         if mount is None:
+            # What nobody lists any more may still be watched for this session.
+            for one in self.server.mounts:
+                one.drop(params.uri, ctx.session)
             return await super().unsubscribe(ctx, params)
         passed: common.EmptyResult = await self._pass(mount, ctx, "unsubscribe", params)
         return passed

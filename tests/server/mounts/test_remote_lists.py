@@ -350,3 +350,31 @@ async def test_what_changed_while_nobody_listened_is_seen_and_told(revision: str
         await client.names("tools/list", "tools")
         await client.hears("notifications/tools/list_changed")
         assert "far_new" in await client.names("tools/list", "tools")
+
+
+@pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
+async def test_of_what_is_gone_a_client_can_unsubscribe(inside: str) -> None:
+    inner, uri = weather(), "gone:///x"
+    inner.add_resource(uri, lambda: "x")
+    async with gateway(inner, inside) as server, talk(lambda: server, HANDSHAKE) as client:
+        mount: Any = server.mounts[0]
+        await client.names("resources/list", "resources")
+        await client.request("resources/subscribe", {"uri": uri})
+        assert uri in mount._news._watches
+        inner.remove_resource(uri)
+        await client.hears("notifications/resources/list_changed")
+        assert uri not in await client.names("resources/list", "resources", by="uri")
+        await client.request("resources/unsubscribe", {"uri": uri})
+        assert uri not in mount._news._watches
+
+
+async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
+    server = Server("outer")
+    async with Client("gateway") as between:
+        session = await between.connect(weather(), restart=False)
+        server.mount("far", session)
+        async with talk(lambda: server, HANDSHAKE) as client:
+            await client.names("resources/list", "resources")
+            await session.close()
+            refused = await client.refusal("resources/subscribe", {"uri": "weather:///today"})
+            assert "mount 'far': its server cannot be reached" in str(refused)
