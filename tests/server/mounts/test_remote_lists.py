@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_gen import CacheHints, Client, Context, Server
@@ -378,3 +379,27 @@ async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
             await session.close()
             refused = await client.refusal("resources/subscribe", {"uri": "weather:///today"})
             assert "mount 'far': its server cannot be reached" in str(refused)
+
+
+async def test_a_subscription_that_is_refused_is_refused_to_all_who_wait_for_it() -> None:
+    far, server = hidden(), Server("outer")
+    far._answers["resources/list"] = lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]}
+    async with Client("gateway") as between:
+        server.mount("far", await between.connect(await far.start(), revision=HANDSHAKE))
+        mount: Any = server.mounts[0]
+        async with (
+            talk(lambda: server, HANDSHAKE) as one,
+            talk(lambda: server, HANDSHAKE) as other,
+            asyncio.TaskGroup() as group,
+        ):
+            asked = [
+                group.create_task(client.refusal("resources/subscribe", {"uri": "a:///b"}))
+                for client in (one, other)
+            ]
+            id = (await far.heard("resources/subscribe"))["id"]
+            await until(lambda: len(mount._news._holders.get("a:///b", ())) == 2)
+            error = {"code": -32050, "message": "no more"}
+            far.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": error}))
+            refused = await asyncio.wait_for(asyncio.gather(*asked), WAIT_S)
+            assert [one.code for one in refused] == [-32050, -32050]
+            assert mount._news._holders == {}
