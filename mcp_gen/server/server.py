@@ -286,6 +286,10 @@ class Server(
         """The features that are declared: its own, and those of what is mounted."""
         return frozenset(self._declared).union(*(mount.features() for mount in self.mounts))
 
+    def goes_on_to_declare(self, features: frozenset[str]) -> None:
+        """What clients were told stays true when what is mounted goes: its lists are empty."""
+        self._declared |= features
+
     def declares_more(self) -> None:
         """More is declared than before, or less: what answers is routed anew."""
         self.kernel.changed()

@@ -116,14 +116,18 @@ class MountHandlers(Handlers):
             return passed
         if self.server.resources.find(ctx, params.uri) is None:
             # Who is far away may have more than it lists.
+            refused: McpError | None = None
             for mount in readers_of(self.server):
                 try:
                     passed = await self._pass(mount, ctx, "read_resource", params)
                 except McpError as error:
-                    if error.code != ctx.profile.resource_not_found_code:
-                        raise
+                    # Of one that is down nobody knows; the others may have it all the same.
+                    if refused is None and error.code != ctx.profile.resource_not_found_code:
+                        refused = error
                 else:
                     return passed
+            if refused is not None:
+                raise refused
         return await super().read_resource(ctx, params)
 
     async def complete(
@@ -161,6 +165,9 @@ class MountHandlers(Handlers):
         """resources/unsubscribe"""
         mount = await reader_of(self.server, ctx, params.uri)
         if mount is None:
+            # What nobody lists any more may still be watched for this session.
+            for one in self.server.mounts:
+                one.drop(params.uri, ctx.session)
             return await super().unsubscribe(ctx, params)
         passed: common.EmptyResult = await self._pass(mount, ctx, "unsubscribe", params)
         return passed

@@ -36,6 +36,9 @@ class LocalMount(Mount):
         self.server = server
         self._entered_on: asyncio.AbstractEventLoop | None = None
         self._entering: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._open = 0
+        """How many calls are open, that need its lifespan to the end."""
+        self._is_over = False
         self._shown: dict[Kind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
         self._numbers = {kind: Numbers() for kind in KINDS}
         server.notify.above.add(self)
@@ -207,12 +210,20 @@ class LocalMount(Mount):
 
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
         """What the mounted server answers to a request."""
-        if self._entered_on is not asyncio.get_running_loop():
-            await self.enter()
-        inner = self.context(ctx)
-        if not self.serves(inner, what):
-            raise MethodNotFound(f"mount {self.title}: the mounted server has nothing of the kind")
-        return await self._ask(inner, what, params)
+        self._open += 1
+        try:
+            if self._entered_on is not asyncio.get_running_loop():
+                await self.enter()
+            inner = self.context(ctx)
+            if not self.serves(inner, what):
+                raise MethodNotFound(
+                    f"mount {self.title}: the mounted server has nothing of the kind"
+                )
+            return await self._ask(inner, what, params)
+        finally:
+            self._open -= 1
+            if self._is_over:
+                self._leave_soon()
 
     def serves(self, inner: Context, what: What) -> bool:
         """Whether the mounted server answers such requests at all."""
@@ -250,10 +261,14 @@ class LocalMount(Mount):
             await self.server.need_no_longer()
 
     def unmounted(self) -> None:
-        """The mounted server has nobody to tell here any more; its lifespan is left soon."""
+        """The mounted server tells nobody here any more; its lifespan is left after its calls."""
         self.server.notify.above.discard(self)
+        self._is_over = True
+        self._leave_soon()
+
+    def _leave_soon(self) -> None:
         loop = self._entered_on
-        if loop is not None and not loop.is_closed():
+        if not self._open and loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(lambda: loop.create_task(self.leave()))
 
 

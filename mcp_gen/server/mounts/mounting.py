@@ -56,6 +56,7 @@ def unmounted(server: OffersMounts, what: Any) -> None:
     outer = cast("Server", server)
     for mount in outer.mounts:
         if mount.target is what or (isinstance(what, str) and mount.prefix == what):
+            outer.goes_on_to_declare(mount.features())
             _change(outer, mount, tuple(one for one in outer.mounts if one is not mount))
             mount.unmounted()
             return

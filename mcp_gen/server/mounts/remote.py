@@ -17,6 +17,8 @@ from mcp_gen.core.errors import (
     McpGenError,
     MethodNotFound,
     ProtocolError,
+    RequestTimeout,
+    TransportError,
     UsageError,
 )
 from mcp_gen.core.project import project
@@ -84,8 +86,8 @@ class RemoteMount(Mount):
 
     @property
     def has_unlisted(self) -> bool:
-        """What it lists need not be all."""
-        return True
+        """What it lists need not be all, if it has resources."""
+        return "resources" in self.features()
 
     # --- what is there ---
 
@@ -154,7 +156,10 @@ class RemoteMount(Mount):
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
         """What the server answers to a request."""
         if what == "subscribe":
-            await self._news.subscribe(ctx, params.uri)
+            try:
+                await self._news.subscribe(ctx, params.uri)
+            except (RequestTimeout, TransportError) as error:
+                raise self._out_of_reach(error) from error
             return latest.EmptyResult()
         if what == "unsubscribe":
             await self._news.unsubscribe(ctx, params.uri)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Hashable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import InvalidRequest, McpGenError, MethodNotFound
@@ -40,8 +41,12 @@ class RemoteNews:
         self._mount = mount
         self._lists: asyncio.Task[None] | None = None
         self._listens = False
+        self._missed = False
+        """Whether something may have changed while nobody listened, since somebody did."""
         self._holders: dict[str, set[Hashable]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._begun: dict[str, asyncio.Future[None]] = {}
+        """Whether the server has agreed to each of them."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._again = asyncio.Event()
         """Set when the server has been started anew."""
@@ -71,6 +76,11 @@ class RemoteNews:
         again, self._again = self._again, asyncio.Event()
         again.set()
         self._mount.outer.declares_more()
+        self._outdate_all()
+
+    def _outdate_all(self) -> None:
+        """Nobody told what has changed."""
+        self._missed = False
         for topic in LISTS:
             self._outdate(topic.capability)
             if topic.capability in self._mount.features():
@@ -113,11 +123,14 @@ class RemoteNews:
         try:
             async with relay.watch(lists=True) as changes:
                 self._listens = True
+                if self._missed:
+                    self._outdate_all()
                 async for _ in changes:
                     pass  # the relay has told of it
         except McpGenError as error:
             _log.debug("mount %s: its changes are not heard of: %s", self._mount.title, error)
         finally:
+            self._missed = self._missed or self._listens
             self._listens = False
 
     # --- resources ---
@@ -159,13 +172,14 @@ class RemoteNews:
         """Hear of changes of a resource for somebody, until `drop`."""
         self._holders.setdefault(uri, set()).add(holder)
         watch = self._watches.get(uri)
-        if watch is not None and not watch.done():
-            return
-        loop = asyncio.get_running_loop()
-        begun: asyncio.Future[None] = loop.create_future()
-        self._watches[uri] = loop.create_task(self._watch(uri, begun))
+        if watch is None or watch.done():
+            loop = asyncio.get_running_loop()
+            begun = self._begun[uri] = loop.create_future()
+            watch = self._watches[uri] = loop.create_task(self._watch(uri, begun))
+            watch.add_done_callback(partial(_gone, begun))
         try:
-            await begun
+            # Several may wait for it, and one of them may give up.
+            await asyncio.shield(self._begun[uri])
         except BaseException:
             self.drop(uri, holder)
             raise
@@ -176,6 +190,7 @@ class RemoteNews:
         holders.discard(holder)
         if not holders:
             self._holders.pop(uri, None)
+            self._begun.pop(uri, None)
             watch = self._watches.pop(uri, None)
             if watch is not None:
                 watch.cancel()
@@ -214,6 +229,7 @@ class RemoteNews:
         tasks = [*self._watches.values(), *([self._lists] if self._lists else [])]
         self._lists = None
         self._watches.clear()
+        self._begun.clear()
         self._holders.clear()
         ending = [task for task in tasks if not task.done() and not task.get_loop().is_closed()]
         for task in ending:
@@ -225,3 +241,10 @@ class RemoteNews:
         self._closed = True
         self._mount.relay.discard(self)
         self.pause()
+
+
+def _gone(begun: asyncio.Future[None], watch: asyncio.Task[None]) -> None:
+    """Whoever waits for a watch to begin that has ended is told so."""
+    if not begun.done():
+        begun.set_exception(InvalidRequest("what was to be watched is not mounted any more"))
+    begun.exception()  # it may be that nobody waits any more

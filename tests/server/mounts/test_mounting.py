@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from mcp_gen import Client, Server, UsageError
-from tests.server.mounts.gateway import weather
+from tests.server.mounts.gateway import until, weather
 from tests.support.connect import talk
-from tests.support.frames import every_revision
+from tests.support.frames import each_lifecycle, every_revision
 
 
 def named(*tools: str, name: str = "inner") -> Server:
@@ -176,3 +179,47 @@ async def test_a_server_without_anything_of_its_own_declares_what_is_mounted(rev
     async with talk(lambda: server, revision) as client:
         declared = (await client.server())["capabilities"]
     assert {"tools", "prompts", "resources"} <= declared.keys()
+
+
+@every_revision
+async def test_when_the_last_is_unmounted_its_lists_are_empty(revision: str) -> None:
+    server = outer_with(("w", named("a")))
+    async with talk(lambda: server, revision) as client:
+        await client.listen(toolsListChanged=True)
+        server.unmount("w")
+        await client.hears("notifications/tools/list_changed")
+        assert await client.names("tools/list", "tools") == []
+
+
+@each_lifecycle
+async def test_calls_that_are_open_end_before_the_lifespan_of_what_is_unmounted(
+    revision: str,
+) -> None:
+    happened: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncGenerator[None]:
+        yield
+        happened.append("left")
+
+    inner, outer = Server("inner", lifespan=lifespan), Server("outer")
+    started, go = asyncio.Event(), asyncio.Event()
+
+    @inner.tool
+    async def slow() -> str:
+        started.set()
+        await go.wait()
+        happened.append("done")
+        return "ok"
+
+    outer.mount("w", inner)
+    async with talk(lambda: outer, revision) as client, asyncio.TaskGroup() as group:
+        call = group.create_task(client.text("w_slow"))
+        await started.wait()
+        outer.unmount("w")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        go.set()
+        assert await call == "ok"
+        await until(lambda: len(happened) == 2)
+    assert happened == ["done", "left"]

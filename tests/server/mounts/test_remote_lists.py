@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_gen import CacheHints, Client, Context, Server
@@ -268,3 +269,137 @@ async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
                 assert mount._news._lists is not None
             assert mount._news._lists is None
             assert mount._news._watches == {}
+
+
+def hidden() -> Scripted:
+    """A server that reads what it does not list."""
+    far = Scripted(
+        {
+            **opening(HANDSHAKE),
+            "resources/list": lambda _: {"resources": []},
+            "resources/templates/list": lambda _: {"resourceTemplates": []},
+            "resources/read": lambda asked: {"contents": [{"uri": asked["uri"], "text": "hidden"}]},
+        }
+    )
+    far._answers["initialize"]({})["capabilities"] = {"resources": {"subscribe": True}}
+    return far
+
+
+@each_lifecycle
+@pytest.mark.parametrize("first", ["down", "has tools alone"])
+async def test_what_is_not_listed_is_asked_of_the_others_too(revision: str, first: str) -> None:
+    before, server = Server("before"), Server("outer")
+    if first == "down":
+        before.add_resource("a:///b", lambda: "b")
+    else:
+        before.add_tool(lambda: "x", name="x")
+    async with Client("gateway") as between:
+        session = await between.connect(before, restart=False)
+        server.mount("before", session)
+        server.mount("far", await between.connect(await hidden().start(), revision=HANDSHAKE))
+        async with talk(lambda: server, revision) as client:
+            if first == "down":
+                await session.close()
+            read = await client.request("resources/read", {"uri": "secret:///x"})
+            assert read["contents"][0]["text"] == "hidden"
+
+
+@each_lifecycle
+async def test_of_a_server_that_is_down_it_is_not_said_that_it_has_no_such_resource(
+    revision: str,
+) -> None:
+    before, server = Server("before"), Server("outer")
+    before.add_resource("a:///b", lambda: "b")
+    async with Client("gateway") as between:
+        session = await between.connect(before, restart=False)
+        server.mount("before", session)
+        server.mount("other", await between.connect(weather()))
+        async with talk(lambda: server, revision) as client:
+            await session.close()
+            refused = await client.refusal("resources/read", {"uri": "secret:///x"})
+            assert "mount 'before': its server cannot be reached" in str(refused)
+
+
+async def test_a_subscription_that_is_on_its_way_ends_when_its_server_is_unmounted() -> None:
+    far, server = hidden(), Server("outer")
+    far._answers["resources/list"] = lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]}
+    async with Client("gateway") as between:
+        server.mount("far", await between.connect(await far.start(), revision=HANDSHAKE))
+        async with (
+            talk(lambda: server, HANDSHAKE) as client,
+            asyncio.TaskGroup() as group,
+        ):
+            asked = group.create_task(client.refusal("resources/subscribe", {"uri": "a:///b"}))
+            await far.heard("resources/subscribe")
+            server.unmount("far")
+            assert "not mounted any more" in str(await asyncio.wait_for(asked, WAIT_S))
+
+
+@each_lifecycle
+async def test_what_changed_while_nobody_listened_is_seen_and_told(revision: str) -> None:
+    inner = Server("inner", cache=CacheHints(ttl_ms=60_000))
+    inner.add_tool(lambda: "x", name="x")
+    async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
+        mount: Any = server.mounts[0]
+        await client.listen(toolsListChanged=True)
+        await client.names("tools/list", "tools")
+        await asyncio.wait_for(until(lambda: mount._news._listens), WAIT_S)
+        inner.notify.end_listening()
+        await asyncio.wait_for(until(lambda: not mount._news._listens), WAIT_S)
+        inner.add_tool(lambda: "new", name="new")
+        await client.text("own")
+        await client.names("tools/list", "tools")
+        await client.hears("notifications/tools/list_changed")
+        assert "far_new" in await client.names("tools/list", "tools")
+
+
+@pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
+async def test_of_what_is_gone_a_client_can_unsubscribe(inside: str) -> None:
+    inner, uri = weather(), "gone:///x"
+    inner.add_resource(uri, lambda: "x")
+    async with gateway(inner, inside) as server, talk(lambda: server, HANDSHAKE) as client:
+        mount: Any = server.mounts[0]
+        await client.names("resources/list", "resources")
+        await client.request("resources/subscribe", {"uri": uri})
+        assert uri in mount._news._watches
+        inner.remove_resource(uri)
+        await client.hears("notifications/resources/list_changed")
+        assert uri not in await client.names("resources/list", "resources", by="uri")
+        await client.request("resources/unsubscribe", {"uri": uri})
+        assert uri not in mount._news._watches
+
+
+async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
+    server = Server("outer")
+    async with Client("gateway") as between:
+        session = await between.connect(weather(), restart=False)
+        server.mount("far", session)
+        async with talk(lambda: server, HANDSHAKE) as client:
+            await client.names("resources/list", "resources")
+            await session.close()
+            refused = await client.refusal("resources/subscribe", {"uri": "weather:///today"})
+            assert "mount 'far': its server cannot be reached" in str(refused)
+
+
+async def test_a_subscription_that_is_refused_is_refused_to_all_who_wait_for_it() -> None:
+    far, server = hidden(), Server("outer")
+    far._answers["resources/list"] = lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]}
+    async with Client("gateway") as between:
+        server.mount("far", await between.connect(await far.start(), revision=HANDSHAKE))
+        mount: Any = server.mounts[0]
+        async with (
+            talk(lambda: server, HANDSHAKE) as one,
+            talk(lambda: server, HANDSHAKE) as other,
+            asyncio.TaskGroup() as group,
+        ):
+            asked = [
+                group.create_task(client.refusal("resources/subscribe", {"uri": "a:///b"}))
+                for client in (one, other)
+            ]
+            id = (await far.heard("resources/subscribe"))["id"]
+            await until(lambda: len(mount._news._holders.get("a:///b", ())) == 2)
+            error = {"code": -32050, "message": "no more"}
+            far.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": error}))
+            refused = await asyncio.wait_for(asyncio.gather(*asked), WAIT_S)
+            assert [one.code for one in refused] == [-32050, -32050]
+            assert mount._news._holders == {}
