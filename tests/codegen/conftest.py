@@ -1,0 +1,28 @@
+"""What the tests of the generator share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from codegen import pydantic_models
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _printed_once() -> Iterator[None]:
+    """datamodel-code-generator takes half of every run, and says of one schema always the same."""
+    known: dict[str, str] = {}
+    really = pydantic_models.printed
+
+    def printed(schema: Any, attributes: dict[str, str]) -> str:
+        key = json.dumps([schema, attributes])
+        if key not in known:
+            known[key] = really(schema, attributes)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pydantic_models, "printed", printed)
+        yield
