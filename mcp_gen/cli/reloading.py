@@ -44,6 +44,7 @@ class Reloader(BaseReload):
         self._seen = self._look()
 
     def should_restart(self) -> list[Path] | None:
+        # A signal is heard at once, and looked at when this is over.
         time.sleep(LOOK_S)
         if self.should_exit.is_set():
             raise StopIteration

@@ -22,7 +22,7 @@ class Sockets(httpcore2.AsyncNetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
@@ -54,7 +54,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
     async def read(
         self,
         max_bytes: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> bytes:
         """What has come, once something has; nothing at the end."""
         if self._unsent:
@@ -64,7 +64,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
     async def write(
         self,
         buffer: bytes,
-        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> None:
         """Queue, or send where it is much."""
         self._unsent.append(buffer)
@@ -89,7 +89,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109  # its name is given
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> httpcore2.AsyncNetworkStream:
         """The same connection, encrypted.
 

@@ -35,6 +35,7 @@ DECLARED = {
 """What a request says in `_meta` of a client that has the extension."""
 
 
+# The package is made when the tests run: type checkers know nothing of it.
 class Shop(parcels.Handlers):  # type: ignore[misc, name-defined]
     """The handlers of the extension: nothing else is written for it."""
 

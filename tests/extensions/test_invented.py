@@ -111,6 +111,7 @@ async def test_an_error_of_its_handler_is_told_and_answered() -> None:
     server = Server("s")
     told: list[BaseException] = []
 
+    # The package is made when the tests run: type checkers know nothing of it.
     class Lost(parcels.Handlers):  # type: ignore[misc, name-defined]
         async def track_parcel(self, ctx: Any, params: Any) -> Any:
             raise McpError(-32050, "lost")

@@ -146,6 +146,7 @@ async def test_an_annotation_may_name_it_beside_the_data_that_is_promised() -> N
     server = Server("s")
     server.add_extension(EXTENSION)
 
+    # The package is made when the tests run: type checkers know nothing of it.
     @server.tool
     async def price() -> dict[str, int] | parcels.ParcelResult:  # type: ignore[name-defined]
         return {"price": 3}

@@ -387,6 +387,7 @@ async def test_a_fixed_value_may_be_of_the_functions_type() -> None:
 
 
 async def test_a_default_that_a_call_changes_is_new_for_the_next() -> None:
+    # The mistake that the rule is about is what is tested.
     def grow(hidden: list[int] = [], seen: list[int] = []) -> str:  # noqa: B006
         hidden.append(1)
         seen.append(1)

@@ -287,6 +287,7 @@ async def test_what_was_kept_answers_the_same_request_alone(reach: Reach) -> Non
     async with reach(kept(reach, 60_000)) as reached:
         for uri in ("a://1", "a://2", "a://1"):
             found = await reached.session.read_resource(uri)
+            # The server here gives texts alone.
             assert found.contents[0].text == uri  # type: ignore[union-attr]
         assert len(reached.asked("resources/read")) == 2
 
@@ -342,6 +343,7 @@ def listening(reach: Reach, *granted: str) -> Scripted:
             told = {"notifications": dict.fromkeys(granted, True), "_meta": {KEY: frame["id"]}}
             server.send(method="notifications/subscriptions/acknowledged", params=told)
 
+    # A scripted server says nothing by itself: here it acknowledges whoever listens.
     server.receive = acknowledge  # type: ignore[method-assign]
     return server
 

@@ -118,5 +118,6 @@ async def gateway(
 async def until(condition: Any) -> None:
     """Wait for something to become true, turn by turn of the loop."""
     async with asyncio.timeout(WAIT_S):
+        # What is waited for is of many kinds, and few of them have an event.
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0)
