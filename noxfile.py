@@ -37,7 +37,7 @@ def at_once(session: nox.Session) -> tuple[str, ...]:
 def schema(session: nox.Session) -> None:
     """Take up a published schema: `nox -s schema -- REVISION [--from FILE_OR_URL] [--pin]`."""
     install(session, "codegen")
-    session.run("python", "-m", "codegen.schema_step", *session.posargs)
+    session.run("python", "-m", "codegen.schema.step", *session.posargs)
 
 
 @nox.session

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from codegen import tree
-from codegen.build import build
-from codegen.docs import NO_DOCS, read_docs
 from codegen.draft import Draft, make
-from codegen.emit import emit
-from codegen.emit_extension import emit_extension
+from codegen.emit import tree
+from codegen.emit.extension import emit_extension
+from codegen.emit.package import emit
+from codegen.emit.reference import reference
 from codegen.errors import CodegenError
-from codegen.extension import Extension, extension_folders, find_extension, read_extension
-from codegen.facts import check_alike, check_facts
-from codegen.ir import Revision
-from codegen.load import load
-from codegen.names import module
-from codegen.normalize import normalize
-from codegen.overlay import Overlay
-from codegen.reference import reference
+from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
+from codegen.model.build import build
+from codegen.model.docs import NO_DOCS, read_docs
+from codegen.model.facts import check_alike, check_facts
+from codegen.model.ir import Revision
+from codegen.model.names import module
+from codegen.model.normalize import normalize
+from codegen.model.overlay import Overlay
+from codegen.schema.load import load
 
 PACKAGE = "mcp_wire"
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen import ir
-from codegen.methods import SENDERS
-from codegen.names import constant
-from codegen.overlay import Overlay
+from codegen.model import ir
+from codegen.model.methods import SENDERS
+from codegen.model.names import constant
+from codegen.model.overlay import Overlay
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from codegen import ir
-from codegen.build import build
 from codegen.decisions import Told, decisions, succession
-from codegen.docs import read_docs
-from codegen.emit import emit, opens
+from codegen.emit.package import emit, opens
 from codegen.errors import CodegenError
-from codegen.extension import Extension
-from codegen.facts import check_alike, check_facts, inherited
-from codegen.load import load, read_toml
-from codegen.names import module
-from codegen.normalize import normalize
-from codegen.overlay import Overlay
+from codegen.extensions.read import Extension
+from codegen.model import ir
+from codegen.model.build import build
+from codegen.model.docs import read_docs
+from codegen.model.facts import check_alike, check_facts, inherited
+from codegen.model.names import module
+from codegen.model.normalize import normalize
+from codegen.model.overlay import Overlay
+from codegen.schema.load import load, read_toml
 
 _EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive")
 

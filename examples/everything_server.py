@@ -19,8 +19,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
-from mcp_gen import Accepted, Context, McpError, Server, ToolError, assistant, user
-from mcp_gen.server import content
+from mcp_gen import Accepted, Context, McpError, Server, ToolError, assistant, content, user
 from mcp_gen.types import (
     Annotations,
     AudioContent,
@@ -282,7 +281,7 @@ async def survey(ctx: Context) -> str:
 
 @server.tool
 def ask_from_a_thread(ctx: Context) -> str:
-    """Ask the user from a function that blocks."""
+    """Ask the user from a function that content."""
     answer = ctx.blocking.elicit("Which colour?", Choice)
     return answer.content.colour if isinstance(answer, Accepted) else answer.action
 

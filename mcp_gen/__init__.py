@@ -7,16 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mcp_gen.client.callbacks.violations import Report
     from mcp_gen.client.client import Client
-    from mcp_gen.client.manager import ClientManager
-    from mcp_gen.client.manager_config import ServerConfig
-    from mcp_gen.client.manager_events import ManagerEvent, Reconnect
-    from mcp_gen.client.reports import Report
-    from mcp_gen.client.results import Media, images_of, links_of, media_of, text_of
-    from mcp_gen.client.session import ClientSession
-    from mcp_gen.client.task_state import TaskState
-    from mcp_gen.client.tool_task import ToolTask
-    from mcp_gen.client.watching import Change, Watch
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.subscriptions.watch import Change, Watch
+    from mcp_gen.client.tasks.state import TaskState
+    from mcp_gen.client.tasks.tool_task import ToolTask
+    from mcp_gen.client.tools.result_content import Media, images_of, links_of, media_of, text_of
     from mcp_gen.core.errors import (
         CommandEnded,
         HttpError,
@@ -43,19 +40,22 @@ if TYPE_CHECKING:
         UrlElicitationRequired,
         UsageError,
     )
-    from mcp_gen.core.project import Loss, Projected, project
-    from mcp_gen.server.argument import Argument
-    from mcp_gen.server.asking import Accepted, Cancelled, Declined
-    from mcp_gen.server.content import Structured
-    from mcp_gen.server.contents import Contents
-    from mcp_gen.server.context import Context
-    from mcp_gen.server.dependencies import Depends
-    from mcp_gen.server.files import FileResources
-    from mcp_gen.server.hints import CacheHints
-    from mcp_gen.server.messages import assistant, user
+    from mcp_gen.core.projection.project import Loss, Projected, project
+    from mcp_gen.manager.config import ServerConfig
+    from mcp_gen.manager.events import ManagerEvent, Reconnect
+    from mcp_gen.manager.manager import ClientManager
+    from mcp_gen.server.content.blocks import Structured
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.functions.dependencies import Depends
+    from mcp_gen.server.input_requests.api import Accepted, Cancelled, Declined
+    from mcp_gen.server.listing.cache_hints import CacheHints
+    from mcp_gen.server.prompts.messages import assistant, user
+    from mcp_gen.server.resources.contents import Contents
+    from mcp_gen.server.resources.files import FileResources
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.options import Tasks
-    from mcp_gen.server.transformed import transformed
+    from mcp_gen.server.transforms.argument import Argument
+    from mcp_gen.server.transforms.transformed_tool import transformed
 
 __all__ = [
     "Accepted",
@@ -119,40 +119,40 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Accepted": "mcp_gen.server.asking",
-    "Argument": "mcp_gen.server.argument",
-    "CacheHints": "mcp_gen.server.hints",
-    "Cancelled": "mcp_gen.server.asking",
-    "Change": "mcp_gen.client.watching",
+    "Accepted": "mcp_gen.server.input_requests.api",
+    "Argument": "mcp_gen.server.transforms.argument",
+    "CacheHints": "mcp_gen.server.listing.cache_hints",
+    "Cancelled": "mcp_gen.server.input_requests.api",
+    "Change": "mcp_gen.client.subscriptions.watch",
     "Client": "mcp_gen.client.client",
-    "ClientManager": "mcp_gen.client.manager",
-    "ClientSession": "mcp_gen.client.session",
-    "Contents": "mcp_gen.server.contents",
-    "Context": "mcp_gen.server.context",
-    "Declined": "mcp_gen.server.asking",
-    "Depends": "mcp_gen.server.dependencies",
-    "FileResources": "mcp_gen.server.files",
-    "Loss": "mcp_gen.core.project",
-    "ManagerEvent": "mcp_gen.client.manager_events",
-    "Media": "mcp_gen.client.results",
-    "Projected": "mcp_gen.core.project",
-    "Reconnect": "mcp_gen.client.manager_events",
-    "Report": "mcp_gen.client.reports",
+    "ClientManager": "mcp_gen.manager.manager",
+    "ClientSession": "mcp_gen.client.session.session",
+    "Contents": "mcp_gen.server.resources.contents",
+    "Context": "mcp_gen.server.context.context",
+    "Declined": "mcp_gen.server.input_requests.api",
+    "Depends": "mcp_gen.server.functions.dependencies",
+    "FileResources": "mcp_gen.server.resources.files",
+    "Loss": "mcp_gen.core.projection.project",
+    "ManagerEvent": "mcp_gen.manager.events",
+    "Media": "mcp_gen.client.tools.result_content",
+    "Projected": "mcp_gen.core.projection.project",
+    "Reconnect": "mcp_gen.manager.events",
+    "Report": "mcp_gen.client.callbacks.violations",
     "Server": "mcp_gen.server.server",
-    "ServerConfig": "mcp_gen.client.manager_config",
-    "Structured": "mcp_gen.server.content",
-    "TaskState": "mcp_gen.client.task_state",
+    "ServerConfig": "mcp_gen.manager.config",
+    "Structured": "mcp_gen.server.content.blocks",
+    "TaskState": "mcp_gen.client.tasks.state",
     "Tasks": "mcp_gen.server.tasks.options",
-    "ToolTask": "mcp_gen.client.tool_task",
-    "Watch": "mcp_gen.client.watching",
-    "assistant": "mcp_gen.server.messages",
-    "images_of": "mcp_gen.client.results",
-    "links_of": "mcp_gen.client.results",
-    "media_of": "mcp_gen.client.results",
-    "project": "mcp_gen.core.project",
-    "text_of": "mcp_gen.client.results",
-    "transformed": "mcp_gen.server.transformed",
-    "user": "mcp_gen.server.messages",
+    "ToolTask": "mcp_gen.client.tasks.tool_task",
+    "Watch": "mcp_gen.client.subscriptions.watch",
+    "assistant": "mcp_gen.server.prompts.messages",
+    "images_of": "mcp_gen.client.tools.result_content",
+    "links_of": "mcp_gen.client.tools.result_content",
+    "media_of": "mcp_gen.client.tools.result_content",
+    "project": "mcp_gen.core.projection.project",
+    "text_of": "mcp_gen.client.tools.result_content",
+    "transformed": "mcp_gen.server.transforms.transformed_tool",
+    "user": "mcp_gen.server.prompts.messages",
 }
 
 

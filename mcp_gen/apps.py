@@ -6,8 +6,8 @@ what tools and resources say of apps with the functions here.
 Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
 """
 
-from mcp_gen.core.apps import APPS, MIME_TYPE, resource_ui, tool_ui, visible_to
-from mcp_gen.server.apps import seen_by, shows_apps
+from mcp_gen.core.extensions.ui import APPS, MIME_TYPE, resource_ui, tool_ui, visible_to
+from mcp_gen.server.apps.apps import seen_by, shows_apps
 from mcp_wire.extensions.ui import (
     EXTENSION,
     McpUiResourceCsp,

@@ -1,5 +1,5 @@
-"""Blocks of content for tools and prompts, made in one call: see `mcp_gen.server.content`."""
+"""Content helpers for tools and prompts: text, image, audio, embedded, link."""
 
-from mcp_gen.server.content import Structured, audio, embedded, image, link, text
+from mcp_gen.server.content.blocks import Structured, audio, embedded, image, link, text
 
 __all__ = ["Structured", "audio", "embedded", "image", "link", "text"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from codegen.structure import Json
+    from codegen.schema.structure import Json
 
 Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 Schema: TypeAlias = Mapping[str, Any]

@@ -135,7 +135,7 @@ def test_the_runtime_spells_no_method_name() -> None:
         ("mcp_gen.session", "from mcp_gen import Server"),
         ("mcp_gen.session", "def late():\n    import mcp_gen.server.server"),
         ("mcp_gen.session", "if TYPE_CHECKING:\n    from mcp_gen.server import context"),
-        ("mcp_gen.transports", "import_module('mcp_gen.session.kernel')"),
+        ("mcp_gen.transports", "import_module('mcp_gen.session.kernel.kernel')"),
         ("mcp_gen.auth", "import mcp_gen.session"),
         ("mcp_gen.server", "from mcp_gen.client import Client"),
         ("mcp_gen.server", "from ..compat import demo"),
@@ -157,7 +157,7 @@ def test_an_import_from_above_or_from_beside_is_found(package: str, statement: s
         ("mcp_gen.core", "from . import envelope"),
         ("mcp_gen.session", "import asyncio"),
         ("mcp_gen.session", "from ..core import envelope"),
-        ("mcp_gen.server", "from mcp_gen.transports.http import AsgiApp"),
+        ("mcp_gen.server", "from mcp_gen.transports.http_server.app import AsgiApp"),
         ("codegen", "import jinja2"),
     ],
 )

@@ -112,9 +112,11 @@ def test_a_client_loads_no_server() -> None:
 
 
 def test_a_client_loads_no_http_before_it_needs_it() -> None:
-    modules = imported_by("from mcp_gen.client import client, targets; client.Client('c')")
+    modules = imported_by(
+        "from mcp_gen.client.connecting import targets; from mcp_gen import Client; Client('c')"
+    )
     assert {"httpx2", "httpcore2", "h11"} & roots(modules) == set()
-    assert [name for name in modules if name.startswith("mcp_gen.transports.http")] == []
+    assert [name for name in modules if name.startswith("mcp_gen.transports.http_")] == []
 
 
 PROGRAM = """

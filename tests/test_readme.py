@@ -93,7 +93,7 @@ def test_the_commands_for_a_new_revision_add_a_module_and_change_none(tmp_path: 
             facts = tmp_path / "schema/2027-01-31/facts.toml"
             facts.write_text(facts.read_text("utf-8").replace("2026-07-28", "2027-01-31"), "utf-8")
             continue
-        module = {"schema": "codegen.schema_step", "regen": "codegen"}[arguments[1]]
+        module = {"schema": "codegen.schema.step", "regen": "codegen"}[arguments[1]]
         run(sys.executable, "-m", module, *arguments[3:], "--root", str(tmp_path), cwd=tmp_path)
     assert (tmp_path / "generated/mcp_wire/v2027_01_31/types.py").exists()
     assert {path: path.read_bytes() for path in before} == before

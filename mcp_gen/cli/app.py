@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from mcp_gen.cli.call import call
-from mcp_gen.cli.demo import DEMO_EPILOG, demo
-from mcp_gen.cli.diff import diff
-from mcp_gen.cli.methods import methods
-from mcp_gen.cli.prompt import prompt
-from mcp_gen.cli.read import read
-from mcp_gen.cli.run import run
-from mcp_gen.cli.tools import tools
-from mcp_gen.cli.types import types
+from mcp_gen.cli.commands.call import call
+from mcp_gen.cli.commands.demo import DEMO_EPILOG, demo
+from mcp_gen.cli.commands.diff import diff
+from mcp_gen.cli.commands.methods import methods
+from mcp_gen.cli.commands.prompt import prompt
+from mcp_gen.cli.commands.read import read
+from mcp_gen.cli.commands.run import run
+from mcp_gen.cli.commands.tools import tools
+from mcp_gen.cli.commands.types import types
 
 __all__ = ["app"]
 

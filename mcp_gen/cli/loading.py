@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.server.per_connection import PerConnection
     from mcp_gen.server.server import Server
+    from mcp_gen.server.serving.per_connection import PerConnection
 
 __all__ = ["folder_of", "load"]
 
@@ -60,8 +60,8 @@ def _is_file(place: str) -> bool:
 
 
 def _servers(module: ModuleType) -> dict[str, Server | PerConnection]:
-    from mcp_gen.server.per_connection import PerConnection
     from mcp_gen.server.server import Server
+    from mcp_gen.server.serving.per_connection import PerConnection
 
     members = vars(module).items()
     return {name: value for name, value in members if isinstance(value, Server | PerConnection)}

@@ -7,25 +7,31 @@ from collections.abc import Coroutine, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_gen.client.identity import Identity
-from mcp_gen.client.negotiate import Negotiation, Verdicts
-from mcp_gen.client.offer import FormHandler, Offer, RootsSource, SamplingHandler, UrlHandler
-from mcp_gen.client.offering import Offers
-from mcp_gen.client.reports import OnReport, Reports
-from mcp_gen.client.settings import Checks, Settings
-from mcp_gen.client.targets import reach
-from mcp_gen.core.extensions import Given
+from mcp_gen.client.callbacks.callbacks import (
+    FormHandler,
+    Offer,
+    RootsSource,
+    SamplingHandler,
+    UrlHandler,
+)
+from mcp_gen.client.callbacks.decorators import Offers
+from mcp_gen.client.callbacks.violations import OnReport, Reports
+from mcp_gen.client.connecting.identity import Identity
+from mcp_gen.client.connecting.negotiation import Negotiation, Verdicts
+from mcp_gen.client.connecting.targets import reach
+from mcp_gen.client.requests.settings import Checks, Settings
+from mcp_gen.core.extensions.extensions import Given
 from mcp_gen.core.revisions import select
-from mcp_gen.core.transport import Posts
-from mcp_gen.session.client import ClientLink
+from mcp_gen.core.transport.protocols import Posts
+from mcp_gen.session.duplex.client import ClientLink
 from mcp_wire import latest
 from mcp_wire.hooks import ClientHooks
 
 if TYPE_CHECKING:
-    from mcp_gen.client.session import ClientSession
-    from mcp_gen.client.targets import Target
-    from mcp_gen.core.transport import Duplex
-    from mcp_gen.transports.http_endpoint import HeadersFrom
+    from mcp_gen.client.connecting.targets import Target
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.core.transport.protocols import Duplex
+    from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
 __all__ = ["Client"]
 
@@ -90,7 +96,7 @@ class Client(Offers):
             tasks=tasks,
         )
         if relays:
-            from mcp_gen.client.relaying import ask_callers
+            from mcp_gen.client.connecting.relay import ask_callers
 
             ask_callers(offer)
         super().__init__(offer)
@@ -213,7 +219,7 @@ class Client(Offers):
 
     def _link(self, transport: Duplex | Posts) -> ClientLink:
         if isinstance(transport, Posts):
-            from mcp_gen.session.http_link import HttpLink
+            from mcp_gen.session.http_client.connection import HttpLink
 
             return HttpLink(transport, self.hooks)
         return ClientLink(transport, self.hooks)

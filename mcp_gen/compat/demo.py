@@ -13,14 +13,14 @@ from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.client.client import Client
-from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import RecordingTransport
 from mcp_gen.core.errors import McpGenError, UsageError
 from mcp_gen.transports.command import CommandTransport
 from mcp_wire import encode
 
 if TYPE_CHECKING:
-    from mcp_gen.client.session import ClientSession
+    from mcp_gen.client.session.session import ClientSession
 
 __all__ = ["Row", "converse", "quickstart", "run_demo"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.closed import Sender
-    from mcp_gen.core.transport import Duplex, Receiver
+    from mcp_gen.compat.frame_check import Sender
+    from mcp_gen.core.transport.protocols import Duplex, Receiver
 
 __all__ = ["Frame", "RecordingTransport"]
 

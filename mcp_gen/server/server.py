@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.extensions import SERVER, Given
-from mcp_gen.core.project import project
+from mcp_gen.core.extensions.extensions import SERVER, Given
+from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import select
-from mcp_gen.server.completions import Completions, OffersCompletions
-from mcp_gen.server.context import Context
-from mcp_gen.server.custom import OffersMethods
-from mcp_gen.server.extensions import OffersExtensions
-from mcp_gen.server.handlers import Handlers
-from mcp_gen.server.hints import CacheHints, Hints
-from mcp_gen.server.lifespan import Lifespan, MakeLifespan
-from mcp_gen.server.lists import OffersLists
-from mcp_gen.server.logs import Logs
-from mcp_gen.server.middleware import OffersMiddleware
-from mcp_gen.server.mounts.offering import OffersMounts
-from mcp_gen.server.news import News
-from mcp_gen.server.offers_apps import OffersApps
-from mcp_gen.server.per_connection import PerConnection
-from mcp_gen.server.prompts import OffersPrompts, PromptBox
-from mcp_gen.server.resources import OffersResources, ResourceBox
-from mcp_gen.server.serving import Serves
-from mcp_gen.server.states import Kept, States
-from mcp_gen.server.tools import OffersTools, ToolBox
-from mcp_gen.session.kernel import Kernel
-from mcp_gen.session.limits import Limits
-from mcp_gen.session.server import ServerSession
+from mcp_gen.server.api.lists import OffersLists
+from mcp_gen.server.api.resources import OffersResources, ResourceBox
+from mcp_gen.server.apps.offers_apps import OffersApps
+from mcp_gen.server.context.context import Context
+from mcp_gen.server.dispatch.custom_methods import OffersMethods
+from mcp_gen.server.dispatch.extensions import OffersExtensions
+from mcp_gen.server.dispatch.handlers import Handlers
+from mcp_gen.server.dispatch.middleware import OffersMiddleware
+from mcp_gen.server.input_requests.request_state import Kept, States
+from mcp_gen.server.listing.cache_hints import CacheHints, Hints
+from mcp_gen.server.mounting.offering import OffersMounts
+from mcp_gen.server.notifications.log_messages import Logs
+from mcp_gen.server.notifications.notifier import News
+from mcp_gen.server.prompts.completion import Completions, OffersCompletions
+from mcp_gen.server.prompts.registry import OffersPrompts, PromptBox
+from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
+from mcp_gen.server.serving.per_connection import PerConnection
+from mcp_gen.server.serving.runner import Serves
+from mcp_gen.server.tools.registry import OffersTools, ToolBox
+from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.kernel.kernel import Kernel
+from mcp_gen.session.kernel.limits import Limits
 from mcp_wire import latest
 from mcp_wire.hooks import ServerHooks
 from mcp_wire.profile import Profile
 
 if TYPE_CHECKING:
-    from mcp_gen.server.apps import Apps
-    from mcp_gen.server.tasks.box import TaskBox
+    from mcp_gen.server.apps.apps import Apps
+    from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.options import Tasks
 
 __all__ = ["Feature", "Server"]
@@ -210,9 +210,9 @@ class Server(
         if self.tasks is not None:
             return
         # Imported here: most servers have none.
-        from mcp_gen.server.tasks.box import TaskBox
-        from mcp_gen.server.tasks.core import CAPABILITIES
-        from mcp_gen.server.tasks.extension import ExtensionHandlers
+        from mcp_gen.server.tasks.core_protocol import CAPABILITIES
+        from mcp_gen.server.tasks.extension_protocol import ExtensionHandlers
+        from mcp_gen.server.tasks.manager import TaskBox
         from mcp_gen.server.tasks.options import Tasks
         from mcp_wire.extensions.tasks import EXTENSION
 
@@ -225,7 +225,7 @@ class Server(
         """What the server keeps of its apps; with it, the extension is declared."""
         if self.apps is None:
             # Imported here: most servers have none.
-            from mcp_gen.server.apps import Apps
+            from mcp_gen.server.apps.apps import Apps
 
             self.apps = Apps(self)
         return self.apps
@@ -274,7 +274,7 @@ class Server(
         declared = project(self.capabilities(profile), profile.revision).value
         if self.tasks is None or profile.tasks != "core":
             return declared
-        from mcp_gen.server.tasks.core import with_capability
+        from mcp_gen.server.tasks.core_protocol import with_capability
 
         return with_capability(declared, profile, lists=known)
 

@@ -20,7 +20,7 @@ from mcp_gen.transports.lines import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_gen.core.transport import Receiver
+    from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["CommandTransport"]
 

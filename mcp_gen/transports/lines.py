@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport import Receiver
+    from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "read_less_at_once"]
 

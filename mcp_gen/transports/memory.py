@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport import Receiver
+    from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["MemoryTransport", "memory_pair"]
 

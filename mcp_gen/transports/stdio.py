@@ -18,7 +18,7 @@ from mcp_gen.transports.lines import (
 )
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport import Receiver
+    from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["StdioTransport"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport import Receiver
+    from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["StreamTransport"]
 

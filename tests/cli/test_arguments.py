@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_gen.cli.arguments import by_schema, pairs, whole
+from mcp_gen.cli.console.arguments import by_schema, pairs, whole
 from mcp_gen.core.errors import UsageError
 
 NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}

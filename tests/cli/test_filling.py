@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_gen.cli.filling import Filling
+from mcp_gen.cli.console.elicitation import Filling
 from mcp_gen.core.errors import UrlElicitation
 from mcp_gen.types import ElicitationSchema, ElicitRequestFormParams, ElicitResult
 from mcp_wire import decode

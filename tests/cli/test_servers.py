@@ -16,11 +16,11 @@ from rich.console import Console
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, ServerConfig, ToolError
-from mcp_gen.cli import servers
-from mcp_gen.cli.contents import saved
-from mcp_gen.cli.progress import Screen, visible
-from mcp_gen.client.results import Media
-from mcp_gen.server import content
+from mcp_gen.cli.console import server_options
+from mcp_gen.cli.console.content import saved
+from mcp_gen.cli.console.progress import Screen, visible
+from mcp_gen.client.tools.result_content import Media
+from mcp_gen.server.content import blocks
 from tests.cli.running import complaint, lines, printed_json, run
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def a_server() -> Server:
 
     @server.tool
     async def draw() -> list[Any]:
-        return ["a picture", content.image(PIXEL, mime_type="image/png")]
+        return ["a picture", blocks.image(PIXEL, mime_type="image/png")]
 
     @server.tool
     async def fail() -> str:
@@ -85,12 +85,12 @@ def a_server() -> Server:
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server `here` is one of this process."""
-    named: Callable[[str], ServerConfig] = servers._named
+    named: Callable[[str], ServerConfig] = server_options._named
 
     def found(server: str) -> ServerConfig:
         return ServerConfig(target=a_server()) if server == "here" else named(server)
 
-    monkeypatch.setattr(servers, "_named", found)
+    monkeypatch.setattr(server_options, "_named", found)
 
 
 # --- lists ---
@@ -123,7 +123,7 @@ def test_prompts_are_listed_with_their_arguments() -> None:
 def test_a_server_that_has_nothing_is_no_mistake(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "_named", lambda _: ServerConfig(target=Server("empty")))
+    monkeypatch.setattr(server_options, "_named", lambda _: ServerConfig(target=Server("empty")))
     ran = run(command, "empty")
     assert (ran.exit_code, ran.stdout.split()[0]) == (0, "no")
 
@@ -205,7 +205,7 @@ def test_headers_are_added_to_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "servers.json"
     entry = {"url": "http://127.0.0.1:9/mcp", "headers": {"a": "1", "b": "1"}}
     path.write_text(json.dumps({"mcpServers": {"web": entry}}))
-    found = servers.options_of("call", "web", str(path), None, ["b: 2", "C:3"], 1.0)
+    found = server_options.options_of("call", "web", str(path), None, ["b: 2", "C:3"], 1.0)
     assert found.config.headers == {"a": "1", "b": "2", "C": "3"}
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp_gen import ClientManager, ManagerEvent, Reconnect, Server
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 
 __all__ = ["AT_ONCE", "Told", "Wire", "managing", "named_server"]

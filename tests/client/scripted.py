@@ -11,12 +11,12 @@ import msgspec
 
 import mcp_wire
 from mcp_gen import Client
-from mcp_gen.client.session import ClientSession
-from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.client.session.session import ClientSession
+from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport import Duplex
+    from mcp_gen.core.transport.protocols import Duplex
 
 __all__ = ["Recorded", "Reply", "Scripted", "client_violations", "connected", "violations"]
 

@@ -8,7 +8,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import CacheHints, Client, McpError, Server
-from mcp_gen.client.cache import ResponseCache
+from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.types import ListToolsResult, ReadResourceResult
 from tests.client.using import using
 from tests.support.frames import ALL, PER_REQUEST

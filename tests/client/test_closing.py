@@ -13,7 +13,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, RequestTimeout, Server, SessionLost
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.command import CommandTransport
 from tests.client.scripted import Scripted
 from tests.support.frames import HANDSHAKE, every_revision

@@ -12,7 +12,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import CacheHints, Client, Context, RequestTimeout, Server, SessionLost
-from mcp_gen.client.session import ClientSession
+from mcp_gen.client.session.session import ClientSession
 from tests.client.scripted import client_violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, STREAMABLE, every_revision
 from tests.support.requirement import requirement

@@ -24,10 +24,10 @@ from mcp_gen import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.client.session import ClientSession
+from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import InvalidParams
-from mcp_gen.transports.http_client import HttpTransport
-from mcp_gen.transports.sse_client import SseTransport
+from mcp_gen.transports.http_client.legacy_sse import SseTransport
+from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
 from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST
 from tests.support.requirement import requirement
@@ -423,7 +423,7 @@ async def test_a_stream_that_cannot_be_taken_up_again_is_lost(status: int) -> No
 
 
 async def test_a_stream_that_always_breaks_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_gen.transports.http_listening.MAX_VAIN_RESUMES", 2)
+    monkeypatch.setattr("mcp_gen.transports.http_client.listening.MAX_VAIN_RESUMES", 2)
 
     async def breaks(got: Got, line: Line) -> None:
         await line.head(200, EVENTS)
@@ -583,7 +583,7 @@ async def test_an_id_of_a_session_that_no_header_may_hold_is_refused() -> None:
 async def test_a_server_that_does_not_let_a_session_end_does_not_keep_the_client(
     does: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_gen.transports.http_client.LAST_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("mcp_gen.transports.http_client.transport.LAST_TIMEOUT_S", 0.05)
     script = speaks(HANDSHAKE, is_silent)
 
     async def stubborn(got: Got, line: Line) -> None:

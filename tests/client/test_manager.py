@@ -22,7 +22,7 @@ from mcp_gen import (
     TransportError,
     UsageError,
 )
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.types import ElicitResult, Tool
 from tests.client.managing import AT_ONCE, Wire, managing, named_server
 from tests.support.frames import PER_REQUEST, every_revision

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import ClientManager, Server, ServerConfig, UsageError
-from mcp_gen.client.manager_config import Problem, read_servers, servers_from
+from mcp_gen.manager.config import Problem, read_servers, servers_from
 
 ROOT = Path(__file__).parents[2]
 ENV = {"TOKEN": "s3cret", "EMPTY": ""}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_gen import Client, Reconnect, Server, UsageError
-from mcp_gen.client.manager_cache import ResourceCache
-from mcp_gen.client.manager_export import exported
-from mcp_gen.client.manager_names import names_for, server_part, split
+from mcp_gen.manager.model_formats import exported
+from mcp_gen.manager.names import names_for, server_part, split
+from mcp_gen.manager.resource_cache import ResourceCache
 from mcp_gen.types import Tool
 from tests.client.managing import Wire, managing, named_server
 from tests.support.frames import HANDSHAKE, PER_REQUEST

@@ -21,7 +21,7 @@ from mcp_gen import (
     TransportError,
     Watch,
 )
-from mcp_gen.client import manager_upkeep
+from mcp_gen.manager import supervisor
 from mcp_gen.types import ToolAnnotations
 from tests.client.managing import Wire, managing, named_server
 from tests.support.frames import every_revision
@@ -131,7 +131,7 @@ async def test_a_server_that_does_not_hold_is_taken_up_later_each_time(
 async def test_what_changed_while_nobody_could_tell_is_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(manager_upkeep, "WATCH_PAUSE_S", 0)
+    monkeypatch.setattr(supervisor, "WATCH_PAUSE_S", 0)
     server = named_server("left")
     ends = asyncio.Event()
     begun: list[Watch] = []

@@ -10,7 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Change, Client, SessionLost
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from tests.client.scripted import Scripted
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision

@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, RequestTimeout, SessionLost
-from mcp_gen.session.patience import Patience
+from mcp_gen.session.duplex.patience import Patience
 from tests.client.using import using
 from tests.support.frames import every_revision
 from tests.support.scripted import Scripted, opening
@@ -103,7 +103,7 @@ async def test_reports_of_a_call_put_its_limit_off(revision: str, monkeypatch: A
             super().heard()
             heard.append(None)
 
-    monkeypatch.setattr("mcp_gen.session.link.Patience", Recorded)
+    monkeypatch.setattr("mcp_gen.session.duplex.connection.Patience", Recorded)
     server = Scripted(opening(revision))
     client = Client("c", max_timeout_s=99)
     reports: list[float] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codegen import pydantic_models
+from codegen.emit import pydantic_models
 
 
 @pytest.fixture(autouse=True, scope="session")

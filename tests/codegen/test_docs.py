@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import read
-from codegen.docs import MAX_CHARACTERS, Docs
 from codegen.errors import CodegenError
-from codegen.ir import Revision
-from codegen.overlay import Overlay
+from codegen.model.docs import MAX_CHARACTERS, Docs
+from codegen.model.ir import Revision
+from codegen.model.overlay import Overlay
 from tests.codegen.tiny import STRING, checkout, const, struct
 
 SCHEMA = Path(__file__).parents[2] / "schema"

@@ -14,8 +14,8 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import CodegenError
-from codegen.extension import read_extension
-from codegen.overlay import Overlay
+from codegen.extensions.read import read_extension
+from codegen.model.overlay import Overlay
 from tests.codegen.tiny import const, ref, struct
 
 REPOSITORY = Path(__file__).parents[2]

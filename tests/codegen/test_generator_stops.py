@@ -55,7 +55,7 @@ def test_an_attribute_that_a_model_cannot_have_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"EchoResult": struct(copy=STRING)}))
     assert message == (
         "2030-01-01: EchoResult: datamodel-code-generator has the attributes copy_; "
-        "expected copy: see _TAKEN in codegen/pydantic_models.py"
+        "expected copy: see _TAKEN in codegen/emit/pydantic_models.py"
     )
 
 
@@ -66,7 +66,7 @@ def test_an_unknown_keyword_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"Odd": {"type": "string", "pattern": "a+"}}))
     assert message == (
         "schema/2030-01-01/schema.json: unknown keyword `pattern` at `#/$defs/Odd`; "
-        "add it to codegen/structure.py"
+        "add it to codegen/schema/structure.py"
     )
 
 
@@ -167,7 +167,7 @@ def test_two_properties_that_want_one_python_name_stop(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"Box": struct(meta=STRING, _meta=STRING)}))
     assert message == (
         "2030-01-01: Box/_meta: wants the Python name `meta` as Box/meta does; "
-        "tell them apart in codegen/names.py"
+        "tell them apart in codegen/model/names.py"
     )
 
 
@@ -177,7 +177,7 @@ def test_a_property_that_wants_the_python_name_of_the_tag_stops(tmp_path: Path) 
     message = stopped(checkout(tmp_path, definitions))
     assert message == (
         "2030-01-01: One/Kind: wants the Python name `kind` as One/kind does; "
-        "tell them apart in codegen/names.py"
+        "tell them apart in codegen/model/names.py"
     )
 
 

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import pytest
 
 import mcp_wire
-from codegen import ir
-from codegen.load import Object
-from codegen.pydantic_models import document, printed
+from codegen.emit.pydantic_models import document, printed
+from codegen.model import ir
+from codegen.schema.load import Object
 from tests.wire.revisions import Kept, every_revision, kept
 
 Seen: TypeAlias = Hashable

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from codegen import ir
 from codegen.__main__ import main, read
-from codegen.docs import documented_types
-from codegen.overlay import Overlay
+from codegen.model import ir
+from codegen.model.docs import documented_types
+from codegen.model.overlay import Overlay
 from tests.codegen.tiny import STRING, checkout, ref, struct, union
 
 REPOSITORY = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import schema_step
-from codegen.sources import parse_sources
+from codegen.schema import step
+from codegen.schema.sources import parse_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ class Project:
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Return the exit code, stdout and stderr."""
-        code = schema_step.main([*arguments, "--root", str(self.root)])
+        code = step.main([*arguments, "--root", str(self.root)])
         said = self._capsys.readouterr()
         return code, said.out, said.err
 
@@ -141,7 +141,7 @@ def test_a_sha256_mismatch_is_one_line_that_names_both_and_the_next_step(project
 def test_an_unknown_keyword_is_one_line_with_its_pointer(project: Project) -> None:
     line = (
         "2024-11-05: unknown keyword `oneOf` at `#/definitions/Tool`; "
-        "add it to codegen/structure.py\n"
+        "add it to codegen/schema/structure.py\n"
     )
     assert project.run_from(UNKNOWN_KEYWORD, "2024-11-05", "--pin") == (1, "", line)
 
@@ -281,7 +281,7 @@ def test_the_file_is_fetched_from_the_commit_or_the_given_address(
 def test_help_shows_examples(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         project.run("--help")
-    assert "examples:\n  python -m codegen.schema_step 2025-11-25\n" in capsys.readouterr().out
+    assert "examples:\n  python -m codegen.schema.step 2025-11-25\n" in capsys.readouterr().out
 
 
 def test_every_row_of_this_repository_has_its_kept_schema() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen.errors import CodegenError
-from codegen.structure import Json, print_schema, without_prose
+from codegen.schema.structure import Json, print_schema, without_prose
 from tests.instances import Schema, instance, mutations
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def published_bytes(revision: str) -> bytes:
 def keywords(schema: Any, pointer: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield pointer, keyword and value of every keyword; of nested schemas only the names count.
 
-    Written apart from `codegen.structure`, to be a second opinion.
+    Written apart from `codegen.schema.structure`, to be a second opinion.
     """
     if isinstance(schema, bool):
         return
@@ -132,7 +132,7 @@ def test_an_unknown_keyword_stops_and_is_named_with_its_pointer() -> None:
         without_prose(schema)
     assert str(caught.value) == (
         "unknown keyword `oneOf` at `#/$defs/Tool/properties/a~1b~0c`; "
-        "add it to codegen/structure.py"
+        "add it to codegen/schema/structure.py"
     )
 
 

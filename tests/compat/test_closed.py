@@ -10,7 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, Server
-from mcp_gen.compat.closed import FrameChecker, Sender, Violation, differences
+from mcp_gen.compat.frame_check import FrameChecker, Sender, Violation, differences
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import memory_pair
 from tests.support.frames import (

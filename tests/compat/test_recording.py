@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mcp_gen.compat.closed import Sender
+from mcp_gen.compat.frame_check import Sender
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import memory_pair
 

@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 from mcp_gen import Context, Server, ToolError, user
-from mcp_gen.server import content
+from mcp_gen.server.content import blocks
 from mcp_gen.types import EmbeddedResource, ImageContent, TextContent, Tool
 from tests.conformance.asking import asking_tools
 from tests.conformance.data import JSON_SCHEMA_2020_12, PNG, WAV
@@ -45,27 +45,27 @@ def _contents(server: Server) -> None:
     @server.tool
     async def test_image_content() -> ImageContent:
         """Return an image."""
-        return content.image(PNG, mime_type="image/png")
+        return blocks.image(PNG, mime_type="image/png")
 
     @server.tool
     async def test_audio_content() -> Any:
         """Return a sound."""
-        return content.audio(WAV, mime_type="audio/wav")
+        return blocks.audio(WAV, mime_type="audio/wav")
 
     @server.tool
     async def test_embedded_resource() -> EmbeddedResource:
         """Return a resource with its text."""
         text = "This is an embedded resource content."
-        return content.embedded("test://embedded-resource", text, mime_type="text/plain")
+        return blocks.embedded("test://embedded-resource", text, mime_type="text/plain")
 
     @server.tool
     async def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
         """Return contents of three kinds."""
         uri, data = "test://mixed-content-resource", '{"test":"data","value":123}'
         return [
-            content.text("Multiple content types test:"),
-            content.image(PNG, mime_type="image/png"),
-            content.embedded(uri, data, mime_type="application/json"),
+            blocks.text("Multiple content types test:"),
+            blocks.image(PNG, mime_type="image/png"),
+            blocks.embedded(uri, data, mime_type="application/json"),
         ]
 
     @server.tool
@@ -208,7 +208,7 @@ def _prompts(server: Server) -> None:
         """A prompt with a resource in it."""
         text = "Embedded resource content for testing."
         return [
-            user(content.embedded(resourceUri, text, mime_type="text/plain")),
+            user(blocks.embedded(resourceUri, text, mime_type="text/plain")),
             user("Please process the embedded resource above."),
         ]
 
@@ -216,7 +216,7 @@ def _prompts(server: Server) -> None:
     async def test_prompt_with_image() -> list[Any]:
         """A prompt with an image in it."""
         return [
-            user(content.image(PNG, mime_type="image/png")),
+            user(blocks.image(PNG, mime_type="image/png")),
             user("Please analyze the image above."),
         ]
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from mcp_gen import Server
-from mcp_gen.core import long_texts
-from mcp_gen.core.long_texts import LONG, holding_texts, with_written_texts
+from mcp_gen.core import text_encoding
+from mcp_gen.core.text_encoding import LONG, holding_texts, with_written_texts
 from mcp_wire import Wire, encode, latest
 from tests.support.frames import every_revision
 from tests.support.raw import talking
@@ -36,9 +36,9 @@ def written(result: Wire) -> Wire:
 @pytest.fixture
 def without_the_encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "orjson", None)
-    long_texts.writer.cache_clear()
+    text_encoding.writer.cache_clear()
     yield
-    long_texts.writer.cache_clear()
+    text_encoding.writer.cache_clear()
 
 
 @any_text

@@ -15,7 +15,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProjectionError
-from mcp_gen.core.project import Projected, project, project_error
+from mcp_gen.core.projection.project import Projected, project, project_error
 from mcp_wire import Wire, decode, decoder, encode
 from mcp_wire import v2024_11_05 as a
 from mcp_wire import v2025_03_26 as b

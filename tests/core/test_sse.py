@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_gen.core import sse
 from mcp_gen.core.errors import TransportError
-from mcp_gen.core.sse import Event, EventReader, Place
+from mcp_gen.core.transport import sse
+from mcp_gen.core.transport.sse import Event, EventReader, Place
 
 
 def read(stream: bytes, size: int = 10_000, limit_bytes: int = 1_000) -> tuple[list[Event], Place]:

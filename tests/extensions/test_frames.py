@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import mcp_wire
-from mcp_gen.compat.closed import FrameChecker
-from mcp_gen.core.extensions import Extensions
+from mcp_gen.compat.frame_check import FrameChecker
+from mcp_gen.core.extensions.extensions import Extensions
 from tests.extensions.shop import DECLARED, EXTENSION
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, decoded, encoded
 

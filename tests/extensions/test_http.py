@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Server
-from mcp_gen.core.session_store import MemorySessionStore
+from mcp_gen.core.stores.sessions import MemorySessionStore
 from tests.extensions.invented import parcels
 from tests.extensions.shop import DECLARED, EXTENSION, WAYS, client_of, shop
 from tests.support.asgi import Reply, WebClient, request

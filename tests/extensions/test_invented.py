@@ -12,7 +12,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, Context, McpError, MissingCapability, Server, UsageError
-from mcp_gen.core.extensions import missing
+from mcp_gen.core.extensions.extensions import missing
 from mcp_wire.extensions import tasks
 from tests.extensions.invented import parcels
 from tests.extensions.shop import CARRYING, EXTENSION, WAYS, Heard, client_of, entered, shop

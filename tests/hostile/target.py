@@ -15,8 +15,8 @@ import uvicorn
 from msgspec import Meta
 
 from mcp_gen import Context, Server
-from mcp_gen.core.header_params import MARK
-from mcp_gen.transports.asgi import Receive, Scope, Send
+from mcp_gen.core.transport.header_params import MARK
+from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 
 __all__ = ["LIMIT_BYTES", "USER", "WAIT_S", "App", "Log", "Target", "running"]
 

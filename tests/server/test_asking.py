@@ -10,7 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Accepted, Context, Server
-from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.types import TextContent
 from tests.support.answering import (
     ASKS,

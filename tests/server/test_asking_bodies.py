@@ -18,8 +18,8 @@ import anyio
 import pytest
 
 from mcp_gen import Accepted, Context, Server
-from mcp_gen.server import replay
-from mcp_gen.server.rounds import in_rounds
+from mcp_gen.server.input_requests import replayed_rounds
+from mcp_gen.server.input_requests.rounds import in_rounds
 from tests.support.answering import Asked, accept, answering, in_results
 from tests.support.raw import WAIT_S
 
@@ -398,7 +398,7 @@ BODIES: list[tuple[Body, str, int]] = [
 async def test_a_body_comes_to_its_right_end(
     revision: str, body: Body, text: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "CLEANUP_S", 0.02)
+    monkeypatch.setattr(replayed_rounds, "CLEANUP_S", 0.02)
     server = Server("bodies")
     server.add_tool(body, name="tool")
     async with answering(server, revision, capital) as client:
@@ -539,7 +539,7 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
 async def test_a_slow_clean_up_is_cut_short_and_the_questions_go_out(
     revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "CLEANUP_S", 0.01)
+    monkeypatch.setattr(replayed_rounds, "CLEANUP_S", 0.01)
     lingering = Lingering()
     async with answering(lingering.server, revision, capital) as client:
         first = await client.once("tools/call", {"name": "linger", "arguments": {}})

@@ -13,8 +13,8 @@ from msgspec import Meta
 
 import mcp_wire
 from mcp_gen import InvalidParams, ProjectionError, UsageError
-from mcp_gen.core.project import project
-from mcp_gen.server.forms import form_of
+from mcp_gen.core.projection.project import project
+from mcp_gen.server.input_requests.forms import form_of
 from mcp_wire import encode
 from tests.support.answering import ASKS
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from mcp_gen import Accepted, Context, InvalidParams, Server, UsageError
-from mcp_gen.server.states import Kept, State, States
+from mcp_gen.server.input_requests.request_state import Kept, State, States
 from tests.support import asgi
 from tests.support.answering import AnsweringClient, accept, answering, in_results
 from tests.support.frames import Speaker
@@ -279,7 +279,7 @@ async def test_an_expired_state_is_an_error(revision: str, monkeypatch: pytest.M
     async with answering(asking(), revision, lambda asked: accept(name="Ada")) as client:
         more = await answered(client, {"name": "one"})
         later = time.time() + 3600
-        monkeypatch.setattr("mcp_gen.server.states.time.time", lambda: later)
+        monkeypatch.setattr("mcp_gen.server.input_requests.request_state.time.time", lambda: later)
         refused = await client.once("tools/call", {"name": "one", **more})
     assert refused["code"] == INVALID_PARAMS
     assert "expired" in refused["message"]
@@ -315,7 +315,7 @@ def test_what_is_kept_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept(60)
     name = kept.put(None, {"v": 1})
     later = time.monotonic() + 61
-    monkeypatch.setattr("mcp_gen.server.states.time.monotonic", lambda: later)
+    monkeypatch.setattr("mcp_gen.server.input_requests.request_state.time.monotonic", lambda: later)
     assert kept.get(name) == {}
     kept.put(None, {"v": 2})
     assert len(kept) == 1

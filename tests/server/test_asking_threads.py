@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server
-from mcp_gen.server import replay
-from mcp_gen.server.blocking import Worker
+from mcp_gen.server.context.blocking import Worker
+from mcp_gen.server.input_requests import replayed_rounds
 from tests.support.answering import Asked, accept, answering, asks, in_results, live
 from tests.support.raw import WAIT_S
 
@@ -173,7 +173,7 @@ async def test_the_questions_go_out_when_the_thread_has_ended(revision: str) -> 
 async def test_a_thread_that_does_not_end_is_left_to_itself(
     revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "CLEANUP_S", 0.01)
+    monkeypatch.setattr(replayed_rounds, "CLEANUP_S", 0.01)
     lingering = Lingering()
     async with answering(lingering.server, revision, give) as client:
         first = await client.once("tools/call", {"name": "linger", "arguments": {}})

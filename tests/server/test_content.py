@@ -14,7 +14,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, Structured, UsageError, content
-from mcp_gen.server.outputs import Output
+from mcp_gen.server.tools.output import Output
 from mcp_wire import UnknownContent, latest
 from tests.server.calls import call, listed, texts, with_tool
 from tests.support.frames import every_revision

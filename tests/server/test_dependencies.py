@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pytest
 
 from mcp_gen import Context, Depends, Server, ToolError, UsageError
-from mcp_gen.server.context import Context as SameContext
+from mcp_gen.server.context.context import Context as SameContext
 from tests.server.calls import call, listed, texts, with_tool
 from tests.support.frames import each_lifecycle, every_revision
 from tests.support.raw import talking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_gen.server.docstrings import described
+from mcp_gen.server.functions.docstrings import described
 
 GOOGLE = """Move a file.
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import InvalidParams, McpError, Server, SessionLost, ToolError, UsageError
-from mcp_gen.core.groups import leaves, sentence, speaking
+from mcp_gen.core.error_groups import leaves, sentence, speaking
 from tests.support.frames import every_revision, with_handshake
 from tests.support.raw import RawClient, talking
 

@@ -14,7 +14,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, FileResources, Server, UsageError
-from mcp_gen.server import files
+from mcp_gen.server.resources import files
 from mcp_wire import latest
 from tests.server.test_resources import asked, contents, read
 from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake

@@ -20,7 +20,7 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from mcp_gen.server.jsonable import NotJson, Reader, bare, reader_of
+from mcp_gen.server.functions.json_types import NotJson, Reader, bare, reader_of
 
 
 class Colour(enum.Enum):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_gen import RequestTimeout, Server, UsageError
-from mcp_gen.core.headers import Headers
-from mcp_gen.session.limits import time_limit
+from mcp_gen.core.transport.headers import Headers
+from mcp_gen.session.kernel.limits import time_limit
 from tests.support import asgi
 from tests.support.child import feed
 from tests.support.frames import (

@@ -12,7 +12,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server
-from mcp_gen.session.server import GRACE_S
+from mcp_gen.session.duplex.server import GRACE_S
 from tests.support.asgi import headers_of, request
 from tests.support.frames import HANDSHAKE, Speaker
 from tests.support.raw import RawClient, talking

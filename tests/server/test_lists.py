@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mcp_wire
 from mcp_gen import CacheHints, Context, Server, UsageError
-from mcp_gen.server import cursors
+from mcp_gen.server.listing import cursors
 from mcp_wire import latest
 from tests.support.frames import PER_REQUEST, every_revision
 from tests.support.raw import RawClient, talking

@@ -13,7 +13,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, Server, UsageError
-from mcp_gen.server.log_handler import ClientLogHandler, spec_level
+from mcp_gen.server.notifications.log_handler import ClientLogHandler, spec_level
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire import latest
 from tests.support.frames import ALL, HANDSHAKE, Speaker, every_revision, with_handshake

@@ -11,7 +11,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError
-from mcp_gen.session.peer import Session
+from mcp_gen.session.peer.session import Session
 from mcp_wire import latest
 from tests.support.frames import HANDSHAKE, encoded, every_revision, with_handshake
 from tests.support.raw import RawClient, talking

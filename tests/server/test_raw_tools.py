@@ -14,8 +14,8 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError, content
-from mcp_gen.server import raw_schema
-from mcp_gen.server.raw_schema import MAX_DEPTH, MAX_MESSAGE, MAX_SUBSCHEMAS
+from mcp_gen.server.functions import schema_validation
+from mcp_gen.server.functions.schema_validation import MAX_DEPTH, MAX_MESSAGE, MAX_SUBSCHEMAS
 from mcp_wire import REVISIONS, latest
 from tests.server.calls import call, failure, listed, texts, with_tool
 from tests.support.frames import every_revision
@@ -397,7 +397,7 @@ async def test_nothing_is_fetched(
     listener.setblocking(False)
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/schema"
     # As if the reference had been overlooked.
-    monkeypatch.setattr(raw_schema, "_REFERENCES", ())
+    monkeypatch.setattr(schema_validation, "_REFERENCES", ())
     server = with_tool(described({"type": "object", "$ref": address}), echo)
     with listener:
         with pytest.raises(McpError, match="internal error"):

@@ -13,7 +13,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Contents, Server, UsageError
-from mcp_gen.server.hints import CacheHints
+from mcp_gen.server.listing.cache_hints import CacheHints
 from mcp_wire import latest
 from tests.server.test_resources import asked, contents, read
 from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake

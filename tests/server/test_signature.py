@@ -9,7 +9,7 @@ import msgspec
 import pydantic
 import pytest
 
-from mcp_gen.server.signature import Signature
+from mcp_gen.server.functions.signature import Signature
 
 
 class Order(pydantic.BaseModel):

@@ -15,7 +15,7 @@ import pytest
 from msgspec import Meta
 
 from mcp_gen import Context, Server, UsageError
-from mcp_gen.server.blocking import BlockingContext
+from mcp_gen.server.context.blocking import BlockingContext
 from mcp_wire import latest
 from tests.server.calls import with_tool
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 import mcp_wire
 from mcp_gen import Accepted, Argument, Context, Server, UsageError, transformed
-from mcp_gen.server.offered_tool import OfferedTool
+from mcp_gen.server.tools.tool import OfferedTool
 from mcp_wire import latest
 from tests.server.calls import call, failure, listed, texts, with_tool
 from tests.server.tasks.talk import CORE, conversing

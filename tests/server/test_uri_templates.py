@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_gen import UsageError
-from mcp_gen.server.uri_templates import UriTemplate
+from mcp_gen.server.resources.uri_templates import UriTemplate
 
 MATCHES: list[tuple[str, str, dict[str, str]]] = [
     ("users://{id}/profile", "users://7/profile", {"id": "7"}),

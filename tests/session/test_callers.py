@@ -15,7 +15,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, ClientSession, Context, McpError, RequestTimeout, Server, UsageError
 from mcp_gen.compat.recording import RecordingTransport
-from mcp_gen.session.server import ServerSession
+from mcp_gen.session.duplex.server import ServerSession
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire import latest
 from mcp_wire.callers import ClientCaller, ServerCaller

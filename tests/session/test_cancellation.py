@@ -190,7 +190,7 @@ async def test_a_server_that_is_told_to_stop_ends_what_is_in_flight_first(revisi
 async def test_what_is_in_flight_after_the_grace_when_the_client_hangs_up_is_cancelled(
     revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_gen.session.server.GRACE_S", 0.01)
+    monkeypatch.setattr("mcp_gen.session.duplex.server.GRACE_S", 0.01)
     waits = Waits()
     async with talking(waits.server, revision) as client:
         client.send(client.speaker.call(1, "wait"))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mcp_gen.core.errors import RequestTimeout
-from mcp_gen.session.deadlines import MIN_LENGTH, Deadlines
+from mcp_gen.session.duplex.deadlines import MIN_LENGTH, Deadlines
 
 
 class Clock:

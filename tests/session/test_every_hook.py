@@ -14,9 +14,9 @@ import pytest
 import mcp_wire
 from mcp_gen import McpError
 from mcp_gen.core import envelope
-from mcp_gen.session.asking import Asking
-from mcp_gen.session.client import ClientLink
-from mcp_gen.session.link import Link
+from mcp_gen.session.duplex.client import ClientLink
+from mcp_gen.session.duplex.connection import Link
+from mcp_gen.session.messages.sender import Asking
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 from mcp_wire.handlers import ClientHandlers, ServerHandlers
 from mcp_wire.hook_points import HookSet

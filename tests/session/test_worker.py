@@ -251,7 +251,7 @@ async def test_what_came_behind_a_slow_handshake_is_begun_though_the_client_has_
 async def test_what_waits_when_the_grace_is_over_is_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcp_gen.session.server.GRACE_S", 0.01)
+    monkeypatch.setattr("mcp_gen.session.duplex.server.GRACE_S", 0.01)
     tools = Tools()
     async with talking(tools.server, HANDSHAKE) as client:
         client.send(call(client, 1, "slow", name="a"))

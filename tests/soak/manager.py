@@ -26,7 +26,7 @@ from typing import Any
 
 import mcp_wire
 from mcp_gen import ClientManager, ManagerEvent, Reconnect, Server, ServerConfig, SessionLost
-from mcp_gen.client.manager_config import ServerLike
+from mcp_gen.manager.config import ServerLike
 from mcp_gen.types import ToolAnnotations
 from tests.support.web import Got, serving
 

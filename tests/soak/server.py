@@ -15,12 +15,12 @@ import msgspec
 import uvicorn
 
 from mcp_gen import Context, Server, ToolError
-from mcp_gen.core.transport import Answer
-from mcp_gen.server.asking import Accepted
+from mcp_gen.core.transport.protocols import Answer
+from mcp_gen.server.input_requests.api import Accepted
+from mcp_gen.server.serving.http import run_http
 from mcp_gen.server.tasks.options import Tasks
-from mcp_gen.server.web import run_http
-from mcp_gen.transports.asgi import send_answer
-from mcp_gen.transports.http import AsgiApp, Receive, Scope, Send
+from mcp_gen.transports.http_server.app import AsgiApp, Receive, Scope, Send
+from mcp_gen.transports.http_server.asgi import send_answer
 from tests.soak.figures import give_back, resident_kb
 
 __all__ = ["KEPT_S", "MAX_BODY_BYTES", "STATE_PATH", "State"]

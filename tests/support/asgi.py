@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mcp_gen.compat.recording import Frame
-from mcp_gen.transports.http import AsgiApp, Message
+from mcp_gen.transports.http_server.app import AsgiApp, Message
 from tests.support.frames import Speaker, server_violations
 from tests.support.raw import WAIT_S
 

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 import mcp_wire
-from mcp_gen.compat.closed import FrameChecker, Sender
-from mcp_gen.core.extensions import Extensions
+from mcp_gen.compat.frame_check import FrameChecker, Sender
+from mcp_gen.core.extensions.extensions import Extensions
 from tests.support.known import known_extensions
 from tests.support.published import published
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import mcp_wire
 from mcp_gen import Server
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire.profile import Profile
 from tests.support.asked import WAIT_S, Answer, declared

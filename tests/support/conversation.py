@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 import mcp_wire
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_wire.profile import Profile
 from tests.support.asked import SILENCE, WAIT_S, Answer, Asked, Refused
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import mcp_wire
 from mcp_gen import Context, Server
-from mcp_gen.core.transport import Duplex
-from mcp_gen.session.kernel import Kernel
-from mcp_gen.session.server import ServerSession
+from mcp_gen.core.transport.protocols import Duplex
+from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.kernel.kernel import Kernel
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers, ServerHandlers
 from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint

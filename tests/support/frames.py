@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 import mcp_wire
-from mcp_gen.compat.closed import FrameChecker, Violation
+from mcp_gen.compat.frame_check import FrameChecker, Violation
 from mcp_gen.compat.recording import Frame
-from mcp_gen.core.extensions import Extensions
+from mcp_gen.core.extensions.extensions import Extensions
 from mcp_wire.profile import Profile
 
 __all__ = [

@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 import mcp_wire.extensions
-from mcp_gen.core.extensions import Extensions
+from mcp_gen.core.extensions.extensions import Extensions
 
 __all__ = ["answers_otherwise", "known_extensions"]
 

@@ -17,8 +17,8 @@ import msgspec
 
 import mcp_wire
 from mcp_gen import Server
-from mcp_gen.core.transport import Duplex, Receiver
-from mcp_gen.transports.http import AsgiApp
+from mcp_gen.core.transport.protocols import Duplex, Receiver
+from mcp_gen.transports.http_server.app import AsgiApp
 from tests.support.asgi import Open, Reply, headers_of, open_request, request
 from tests.support.frames import Speaker
 from tests.support.watch import Watched, watch

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 import mcp_wire
-from mcp_gen.core.transport import Duplex, Receiver
+from mcp_gen.core.transport.protocols import Duplex, Receiver
 from tests.support.web import Got, Line, Web, scripted_web
 
 __all__ = ["Serves", "posted"]

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 
 from mcp_gen import Server
-from mcp_gen.core.transport import Duplex, Receiver
+from mcp_gen.core.transport.protocols import Duplex, Receiver
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
 from tests.support.watch import Watched, watch
 

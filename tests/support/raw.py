@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from mcp_gen.compat.recording import RecordingTransport
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.memory import memory_pair
 from tests.support.frames import Speaker, server_violations
 

@@ -11,7 +11,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen import Client, ClientSession, Server
-from mcp_gen.compat.closed import FrameChecker, Violation
+from mcp_gen.compat.frame_check import FrameChecker, Violation
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 

@@ -9,15 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mcp_gen.server.process
-import mcp_gen.session.server
+import mcp_gen.server.serving.stdio
+import mcp_gen.session.duplex.server
 from mcp_gen import Server
 from mcp_gen.transports.stdio import StdioTransport
 
 OPTIONS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 if "grace_s" in OPTIONS:
-    mcp_gen.session.server.GRACE_S = OPTIONS["grace_s"]
-    mcp_gen.server.process.THREADS_WAIT_S = OPTIONS["grace_s"]
+    mcp_gen.session.duplex.server.GRACE_S = OPTIONS["grace_s"]
+    mcp_gen.server.serving.stdio.THREADS_WAIT_S = OPTIONS["grace_s"]
 
 server = Server("stdio", **OPTIONS.get("server", {}))
 released = asyncio.Event()

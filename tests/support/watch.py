@@ -20,17 +20,17 @@ import msgspec
 from msgspec import UNSET
 
 import mcp_wire
-from mcp_gen.compat.closed import FrameChecker, Sender
+from mcp_gen.compat.frame_check import FrameChecker, Sender
 from mcp_gen.core import envelope
-from mcp_gen.core.extensions import Extensions
-from mcp_gen.core.headers import Headers
-from mcp_gen.core.transport import Answer, Duplex, Receiver, Reply
-from mcp_gen.session.client import ClientLink
-from mcp_gen.session.exchange import HttpExchange
-from mcp_gen.session.http_session import HttpSession
-from mcp_gen.session.http_streams import Stream
-from mcp_gen.session.outlet import ReplyOutlet
-from mcp_gen.session.server import ServerSession
+from mcp_gen.core.extensions.extensions import Extensions
+from mcp_gen.core.transport.headers import Headers
+from mcp_gen.core.transport.protocols import Answer, Duplex, Receiver, Reply
+from mcp_gen.session.duplex.client import ClientLink
+from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.http_server.exchange import HttpExchange
+from mcp_gen.session.http_server.session import HttpSession
+from mcp_gen.session.http_server.streams import Stream
+from mcp_gen.session.messages.channel import ReplyOutlet
 from tests.support.client_watch import ClientWatch
 from tests.support.known import answers_otherwise, known_extensions
 from tests.support.published import published

@@ -13,7 +13,7 @@ import uvicorn
 
 from mcp_gen import Context, InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
 from mcp_gen.compat.recording import Frame
-from mcp_gen.transports.http import AsgiApp
+from mcp_gen.transports.http_server.app import AsgiApp
 from tests.support.asgi import Reply, headers_of, open_request, request, surfing
 from tests.support.frames import (
     HANDSHAKE,

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from mcp_gen import Context, Server
-from mcp_gen.transports.http import AsgiApp, Message
+from mcp_gen.transports.http_server.app import AsgiApp, Message
 from tests.support.asgi import Reply, begin, end, headers_of, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp_gen import Context, InvalidRequest
-from mcp_gen.transports.http import AsgiApp
+from mcp_gen.transports.http_server.app import AsgiApp
 from tests.session.test_cancellation import Waits, soon
 from tests.support.asgi import Reply, begin, headers_of, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions

@@ -10,7 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server
-from mcp_gen.transports.http import AsgiApp
+from mcp_gen.transports.http_server.app import AsgiApp
 from mcp_wire.method import Method
 from tests.session.test_sessions_opened import Sessions
 from tests.support.asgi import begin, end, headers_of, request
@@ -154,7 +154,7 @@ async def test_hooks_hear_of_the_end_after_all_else_they_were_told_of_the_sessio
 async def test_the_end_does_not_wait_for_ever_for_other_hooks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcp_gen.session.exchange.GRACE_S", 0.01)
+    monkeypatch.setattr("mcp_gen.session.http_server.exchange.GRACE_S", 0.01)
     server = Server("sessions")
 
     @server.hooks.on_initialized

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Context, ProtocolError, Server
-from mcp_gen.core.event_store import MemoryEventStore, StoredEvent
+from mcp_gen.core.stores.events import MemoryEventStore, StoredEvent
 from tests.support.answering import EVERYTHING, Capable
 from tests.support.asgi import WebClient, begin, end, request, surfing
 from tests.support.frames import HANDSHAKE, Speaker, every_revision, with_sessions

@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, Server
-from mcp_gen.core.event_store import MemoryEventStore
+from mcp_gen.core.stores.events import MemoryEventStore
 from tests.support.asgi import Event, Open, WebClient, begin, end, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
 from tests.support.requirement import requirement

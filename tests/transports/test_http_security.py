@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Server, UsageError
-from mcp_gen.transports.security import Guard
+from mcp_gen.transports.http_server.security import Guard
 from tests.support.asgi import Reply, begin, end, headers_of, open_request, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.requirement import requirement

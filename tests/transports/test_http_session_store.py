@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from mcp_gen import Context, Server
-from mcp_gen.core.event_store import MemoryEventStore
-from mcp_gen.core.session_store import MemorySessionStore, StoredSession
-from mcp_gen.session.peer import Session
-from mcp_gen.transports.asgi import Scope
+from mcp_gen.core.stores.events import MemoryEventStore
+from mcp_gen.core.stores.sessions import MemorySessionStore, StoredSession
+from mcp_gen.session.peer.session import Session
+from mcp_gen.transports.http_server.asgi import Scope
 from tests.support.asgi import WebClient, surfing
 from tests.support.frames import HANDSHAKE, Speaker, with_sessions
 

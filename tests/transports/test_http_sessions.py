@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_gen import RequestTimeout, Server, SessionLost
-from mcp_gen.session.http_session import HttpSession
-from mcp_gen.session.http_streams import MAX_PENDING
+from mcp_gen.session.http_server.session import HttpSession
+from mcp_gen.session.http_server.streams import MAX_PENDING
 from mcp_wire import latest
 from tests.support.asgi import Open, Reply, WebClient, begin, end, open_request, request, surfing
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions

@@ -12,7 +12,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError
 from mcp_gen.compat.recording import Frame
-from mcp_gen.transports.http import AsgiApp
+from mcp_gen.transports.http_server.app import AsgiApp
 from tests.support.asgi import Open, Reply, open_request, request
 from tests.support.frames import PER_REQUEST, Speaker, server_violations, with_handshake
 from tests.support.requirement import requirement

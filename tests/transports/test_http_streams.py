@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Context, McpError, Server
-from mcp_gen.transports import http_reply
+from mcp_gen.transports.http_server.reply import ENOUGH_BYTES
 from tests.support.asgi import Open, Reply, WebClient, surfing
 from tests.support.frames import PER_REQUEST, Speaker
 from tests.support.requirement import requirement
@@ -324,7 +324,7 @@ async def test_a_handler_that_waits_for_its_client_to_read_does_not_run_ahead() 
         opened = client.post(PEER.call(1, "say_slowly", words=[word] * 100))
         opened.reading.clear()
         await opened.watched()
-        assert talker.said * len(word) < 2 * http_reply.ENOUGH_BYTES
+        assert talker.said * len(word) < 2 * ENOUGH_BYTES
         opened.reading.set()
         reply = await opened.whole()
     assert said(reply) == [word] * 100 + [True]
@@ -339,4 +339,4 @@ async def test_a_client_that_does_not_read_loses_what_is_said_but_not_its_answer
         opened.reading.set()
         reply = await opened.whole()
     assert said(reply)[-1] is True
-    assert len(reply.body) < 2 * http_reply.FULL_BYTES
+    assert len(reply.body) < 2 * reply.FULL_BYTES

@@ -12,11 +12,11 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, Server
-from mcp_gen.core.transport import Posts
-from mcp_gen.transports.http_client import HttpTransport
-from mcp_gen.transports.logged import logged
+from mcp_gen.core.transport.protocols import Posts
+from mcp_gen.transports.http_client.legacy_sse import SseTransport
+from mcp_gen.transports.http_client.transport import HttpTransport
 from mcp_gen.transports.memory import memory_pair
-from mcp_gen.transports.sse_client import SseTransport
+from mcp_gen.transports.message_log import logged
 from tests.support.frames import PER_REQUEST, every_revision
 from tests.support.web import serving
 

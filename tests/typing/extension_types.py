@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from mcp_gen import Client, ClientSession, Context, Server
-from mcp_gen.session.server import ServerSession
+from mcp_gen.session.duplex.server import ServerSession
 from mcp_wire import latest
 from mcp_wire.extensions import tasks
 

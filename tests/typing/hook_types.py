@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, assert_type
 
 from mcp_gen import Client, ClientSession, Context, Server
-from mcp_gen.session.server import ServerSession
+from mcp_gen.session.duplex.server import ServerSession
 from mcp_wire import common, latest, v2024_11_05, v2025_11_25
 from mcp_wire.callers import ClientCaller, Peer
 from mcp_wire.hook_points import HookPoint, NoticePoint

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from codegen import ir
 from codegen.__main__ import read
-from codegen.load import load
-from codegen.normalize import normalize
-from codegen.overlay import Overlay
+from codegen.model import ir
+from codegen.model.normalize import normalize
+from codegen.model.overlay import Overlay
+from codegen.schema.load import load
 from tests.instances import Choose, instance
 
 SCHEMAS = Path(__file__).parents[2] / "schema"

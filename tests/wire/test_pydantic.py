@@ -16,7 +16,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import mcp_wire
-from codegen import ir
+from codegen.model import ir
 from mcp_wire import UnknownContent, Wire, decode, encode
 from mcp_wire.pydantic import WireModel, from_pydantic, models, to_pydantic
 from tests.instances import Choose, mutations

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import mcp_wire
-from codegen import ir
+from codegen.model import ir
 from mcp_wire import UnknownContent, decode, encode, v2024_11_05, v2026_07_28
 from tests.instances import Choose, instance
 from tests.wire.revisions import Kept, every_revision, fullest, kept, overlay_rows, smallest, text

@@ -8,9 +8,9 @@ from mcp_gen.core.errors import MethodNotFound
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
-    from mcp_gen.server.context import Context
+    from mcp_gen.server.context.context import Context
     from mcp_gen.server.server import Server
-    from mcp_gen.server.tasks.core import CoreTasks
+    from mcp_gen.server.tasks.core_protocol import CoreTasks
 
 __all__ = ["TaskHandlers"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.task_store import TaskStore
+from mcp_gen.core.stores.tasks import TaskStore
 
 __all__ = ["Tasks"]
 

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from mcp_gen.core.envelope import ErrorObject
 from mcp_gen.core.errors import ProtocolError
-from mcp_gen.session.kernel import error_told, is_cancelled
+from mcp_gen.session.kernel.kernel import error_told, is_cancelled
 from mcp_wire import encode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
-    from mcp_gen.core.task_store import StoredTask
-    from mcp_gen.server.tasks.box import TaskBox
-    from mcp_gen.server.tasks.outlet import RelatedOutlet
-    from mcp_gen.server.tasks.questions import TaskQuestions
-    from mcp_gen.session.peer import Session
+    from mcp_gen.core.stores.tasks import StoredTask
+    from mcp_gen.server.tasks.input_requests import TaskQuestions
+    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tasks.related_channel import RelatedOutlet
+    from mcp_gen.session.peer.session import Session
 
 __all__ = ["RunningTask"]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_gen.core.task_store import StoredTask
+    from mcp_gen.core.stores.tasks import StoredTask
 
 __all__ = ["iso", "ttl_ms"]
 

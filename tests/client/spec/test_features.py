@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Change, Client, McpGenError, SessionLost
-from mcp_gen.core.transport import Duplex
+from mcp_gen.core.transport.protocols import Duplex
 from tests.client.scripted import Scripted
 from tests.client.spec.far import DONE, far, in_a_call, listed, tool, whole
 from tests.support.reach import Reach, Reached

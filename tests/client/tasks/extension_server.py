@@ -8,9 +8,9 @@ from typing import Any
 
 import mcp_wire
 from mcp_gen import Client, ClientSession
-from mcp_gen.compat.closed import FrameChecker
+from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import Frame
-from mcp_gen.core.extensions import Extensions
+from mcp_gen.core.extensions.extensions import Extensions
 from mcp_wire.extensions.tasks import EXTENSION
 from tests.client.scripted import Recorded, Scripted
 from tests.client.tasks.core_server import text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Client, ClientSession, McpError
-from mcp_gen.client import own_tasks
+from mcp_gen.client.callbacks import own_tasks
 from mcp_wire import latest
 from tests.client.scripted import Recorded, client_violations
 from tests.client.tasks.core_server import REVISION, CoreServer
@@ -254,7 +254,9 @@ async def test_there_are_not_more_tasks_than_are_kept(monkeypatch: pytest.Monkey
 async def test_a_task_is_gone_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model()
     now = 1000.0
-    monkeypatch.setattr("mcp_gen.client.own_tasks.time", SimpleNamespace(time=lambda: now))
+    monkeypatch.setattr(
+        "mcp_gen.client.callbacks.own_tasks.time", SimpleNamespace(time=lambda: now)
+    )
     async with asking(sampling=model, tasks=True) as server:
         id = await server.begin(ttl=2000)
         await server.status(id)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from mcp_gen import CacheHints, Client, Context, Server
-from mcp_gen.server.mounts.rows import TOOLS
+from mcp_gen.server.mounting.kinds import TOOLS
 from tests.server.mounts.gateway import at_two, gateway, until, weather
 from tests.support.asked import WAIT_S
 from tests.support.connect import talk

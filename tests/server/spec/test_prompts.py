@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, Literal
 
 from mcp_gen import Context, Server, user
-from mcp_gen.server import content
+from mcp_gen.server.content import blocks
 from mcp_wire import latest
 from tests.server.spec.clients import is_admin, opened_as
 from tests.support.connect import Connect
@@ -67,17 +67,17 @@ def library() -> Server:
 
     @server.prompt
     async def picture() -> latest.ImageContent:
-        return content.image(PNG, mime_type="image/png")
+        return blocks.image(PNG, mime_type="image/png")
 
     @server.prompt
     async def sound() -> latest.AudioContent:
-        return content.audio(WAV, mime_type="audio/wav")
+        return blocks.audio(WAV, mime_type="audio/wav")
 
     @server.prompt
     async def attached() -> list[latest.EmbeddedResource]:
         return [
-            content.embedded("test://text", "Grüße", mime_type="text/plain"),
-            content.embedded("test://binary", PNG, mime_type="image/png"),
+            blocks.embedded("test://text", "Grüße", mime_type="text/plain"),
+            blocks.embedded("test://binary", PNG, mime_type="image/png"),
         ]
 
     @server.tool

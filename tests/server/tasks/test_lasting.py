@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Context, Server, Tasks
-from mcp_gen.core.task_store import MemoryTaskStore, StoredTask
+from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.transports.memory import memory_pair
 from tests.server.tasks.talk import CORE, conversing, until
 from tests.support.raw import talking
@@ -200,7 +200,7 @@ async def test_a_server_that_is_closed_ends_its_tasks() -> None:
 async def test_a_task_that_will_not_end_does_not_keep_its_server(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("mcp_gen.server.tasks.box.CLOSE_S", 0.01)
+    monkeypatch.setattr("mcp_gen.server.tasks.manager.CLOSE_S", 0.01)
     server, go = Server("tasks"), asyncio.Event()
 
     @server.tool(task="required")

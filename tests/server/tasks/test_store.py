@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from mcp_gen.core.task_store import MemoryTaskStore, StoredTask
+from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 
 NOW = 1000.0
 

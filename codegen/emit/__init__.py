@@ -1,0 +1,4 @@
+"""Renders the generated package.
+
+Imported by: draft, __main__.
+"""

@@ -1,0 +1,332 @@
+"""What every name looks like from date to date, and how its shapes relate: `mcp_wire.changes`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, TypeAlias, TypeVar
+
+from codegen.emit.python_text import annotation
+from codegen.model import ir
+from codegen.model.overlay import Overlay
+
+T = TypeVar("T")
+
+Dated: TypeAlias = list[tuple[str, T]]
+"""From the date on that is named: the state, or an empty one where there is none any more."""
+
+Renames: TypeAlias = dict[str, dict[str, str]]
+"""For each revision that renames types, the new name by the old one."""
+
+Relation: TypeAlias = Literal["same", "widened", "narrowed", "values", "changed"]
+
+_Node: TypeAlias = ir.Type | ir.Struct
+
+OBJECT = "object"
+"""The shape of a struct: its fields have rows of their own."""
+
+
+@dataclass(frozen=True)
+class MethodShape:
+    """What a method is at some date; `str` of its types, as everywhere in the table."""
+
+    kind: str
+    direction: str
+    params: str
+    results: tuple[str, ...]
+    capability: str
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """A field over time: one shape where it lasts, as it is, as long as its type; else dated."""
+
+    wire: str
+    always: str
+    dated: Dated[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the generated module holds as data."""
+
+    methods: list[tuple[str, Dated[MethodShape | None]]]
+    types: list[tuple[str, Dated[str]]]
+    fields: list[tuple[str, list[FieldRow]]]
+    renames: Renames
+    relations: list[tuple[str, list[tuple[str, str, Relation]]]]
+
+
+def table(revisions: list[ir.Revision], overlay: Overlay) -> Table:
+    """The names of all revisions over time, and the relation of each two shapes of one name."""
+    names = sorted({name for revision in revisions for name in _defined(revision)})
+    made = Table(
+        methods=_methods(revisions),
+        types=[(n, _changing([(r.name, _type_shape(r, n)) for r in revisions])) for n in names],
+        fields=[(n, rows) for n in names if (rows := _fields(revisions, n))],
+        renames=_renames(revisions, overlay),
+        relations=[],
+    )
+    return replace(made, relations=_relations(revisions, made))
+
+
+def members(struct: ir.Struct) -> dict[str, ir.Field]:
+    """The fields of a struct by their wire names; its tag is one of them, with a single value."""
+    tag = struct.tag
+    tagged = [ir.Field(tag.wire, tag.name, ir.Choice((tag.value,)), "const")] if tag else []
+    return {field.wire: field for field in [*tagged, *struct.fields]}
+
+
+def required(field: ir.Field) -> bool:
+    """Whether the schema demands the field, even where we read messages that lack it."""
+    return field.absent not in ("none", "unset")
+
+
+def _defined(revision: ir.Revision) -> set[str]:
+    return {*revision.structs, *revision.aliases}
+
+
+# --- over time ---
+
+
+def _renames(revisions: list[ir.Revision], overlay: Overlay) -> Renames:
+    found: Renames = {}
+    for before, after in pairwise(revisions):
+        gone, come = _defined(before) - _defined(after), _defined(after) - _defined(before)
+        for row in overlay.rows("renamed", after.name):
+            if row["old"] in gone and row["new"] in come:
+                row.use("the row")
+                found.setdefault(after.name, {})[row["old"]] = row["new"]
+    return found
+
+
+def _methods(revisions: list[ir.Revision]) -> list[tuple[str, Dated[MethodShape | None]]]:
+    by_date = [(r.name, {m.wire: _method_shape(m) for m in r.methods}) for r in revisions]
+    kinds = {wire: method.kind for _, found in by_date for wire, method in found.items()}
+    return [
+        (wire, _changing([(date, found.get(wire)) for date, found in by_date]))
+        for wire in sorted(kinds, key=lambda wire: (kinds[wire] != "request", wire))
+    ]
+
+
+def _method_shape(method: ir.Method) -> MethodShape:
+    return MethodShape(
+        method.kind, method.direction, method.params, method.results, method.capability
+    )
+
+
+def _type_shape(revision: ir.Revision, name: str) -> str:
+    if name in revision.structs:
+        return OBJECT
+    alias = revision.aliases.get(name)
+    return annotation(alias.type) if alias else ""
+
+
+def _fields(revisions: list[ir.Revision], owner: str) -> list[FieldRow]:
+    by_date = [(r.name, members(r.structs[owner])) for r in revisions if owner in r.structs]
+    wires = dict.fromkeys(wire for _, found in by_date for wire in found)
+    rows: list[FieldRow] = []
+    for wire in wires:
+        states = [(date, _field_shape(found.get(wire))) for date, found in by_date]
+        lasts = len({state for _, state in states}) == 1
+        always = states[0][1] if lasts else ""
+        rows.append(FieldRow(wire, always, [] if lasts else _changing(states)))
+    return rows
+
+
+def _field_shape(field: ir.Field | None) -> str:
+    if field is None:
+        return ""
+    return annotation(field.type) + ("" if required(field) else "?")
+
+
+def _changing(states: Iterable[tuple[str, T]]) -> Dated[T]:
+    """The first of each run of equal states; before the first that is something, none."""
+    found: Dated[T] = []
+    for date, state in states:
+        if (state != found[-1][1]) if found else state:
+            found.append((date, state))
+    return found
+
+
+# --- how two shapes of one name relate ---
+
+
+def _relations(
+    revisions: list[ir.Revision], table: Table
+) -> list[tuple[str, list[tuple[str, str, Relation]]]]:
+    """For each name, every two shapes of it that differ: since when the one, since when the other.
+
+    A type that was renamed goes by its newer name. Shapes that say the same are left out.
+    """
+    since = _Since([revision.name for revision in revisions], table)
+    found: dict[str, dict[tuple[str, str], Relation]] = {}
+    for start, old in enumerate(revisions):
+        renamed: dict[str, str] = {}
+        for new in revisions[start + 1 :]:
+            step = table.renames.get(new.name, {})
+            renamed = {name: step.get(now, now) for name, now in (step | renamed).items()}
+            for was, now, one, other in _same_name(old, new, renamed):
+                relation = _relation(_Shape(one, old, renamed), _Shape(other, new, {}))
+                if relation != "same" and _text(one) != _text(other):
+                    dates = since(was, old.name), since(now, new.name)
+                    found.setdefault(now, {}).setdefault(dates, relation)
+    return [
+        (name, [(*dates, relation) for dates, relation in sorted(pairs.items())])
+        for name, pairs in sorted(found.items())
+    ]
+
+
+class _Since:
+    """Since when a name has the shape that it has at a date; empty if it never had another."""
+
+    def __init__(self, order: list[str], table: Table) -> None:
+        self._order = order
+        self._dates = {
+            **{wire: [date for date, _ in dated] for wire, dated in table.methods},
+            **{name: [date for date, _ in dated] for name, dated in table.types},
+            **{
+                f"{name}.{row.wire}": [date for date, _ in row.dated]
+                for name, rows in table.fields
+                for row in rows
+            },
+        }
+
+    def __call__(self, name: str, at: str) -> str:
+        passed = self._order[: self._order.index(at) + 1]
+        return next((date for date in reversed(self._dates[name]) if date in passed), "")
+
+
+def _same_name(
+    old: ir.Revision, new: ir.Revision, renamed: dict[str, str]
+) -> Iterator[tuple[str, str, _Node, _Node]]:
+    """What both dates have, with its names: types, fields of structs, params of methods."""
+    there = _defined(new)
+    for name in sorted(_defined(old)):
+        now = renamed.get(name, name)
+        if now not in there:
+            continue
+        one = old.structs.get(name) or old.aliases[name].type
+        other = new.structs.get(now) or new.aliases[now].type
+        yield name, now, one, other
+        if isinstance(one, ir.Struct) and isinstance(other, ir.Struct):
+            before, after = members(one), members(other)
+            for wire in before.keys() & after.keys():
+                yield f"{name}.{wire}", f"{now}.{wire}", before[wire].type, after[wire].type
+    params = {method.wire: method.params for method in new.methods}
+    for method in old.methods:
+        if method.wire in params:
+            yield method.wire, method.wire, ir.Ref(method.params), ir.Ref(params[method.wire])
+
+
+def _text(type_: _Node) -> str:
+    return OBJECT if isinstance(type_, ir.Struct) else annotation(type_)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A type at its date; `renamed` has the later names of types that are called otherwise here."""
+
+    node: _Node
+    at: ir.Revision
+    renamed: dict[str, str]
+
+    def of(self, node: _Node) -> "_Shape":
+        return _Shape(node, self.at, self.renamed)
+
+    @property
+    def name(self) -> str:
+        name = self.node.name if isinstance(self.node, ir.Ref | ir.Struct) else ""
+        return self.renamed.get(name, name)
+
+    def has(self, name: str) -> bool:
+        """Whether a struct is called so at this date, or will be."""
+        return any(self.renamed.get(there, there) == name for there in self.at.structs)
+
+    def arms(self) -> list[str]:
+        arms = self.node.arms if isinstance(self.node, ir.OneOf) else ()
+        return [self.of(arm).name for arm in arms if isinstance(arm, ir.Ref)]
+
+    def resolved(self) -> "_Shape":
+        """The struct, scalar, list, map or union that stands behind the name of an alias."""
+        if not isinstance(self.node, ir.Ref):
+            return self
+        struct = self.at.structs.get(self.node.name)
+        return self.of(struct or self.at.aliases[self.node.name].type).resolved()
+
+
+def _relation(one: _Shape, other: _Shape) -> Relation:
+    before, after = one.resolved().node, other.resolved().node
+    if isinstance(before, ir.Choice) and isinstance(after, ir.Choice):
+        return "values" if set(before.values) & set(after.values) else "changed"
+    wider, narrower = _within(one, other, ()), _within(other, one, ())
+    if wider and narrower:
+        return "same"
+    return "widened" if wider else "narrowed" if narrower else "changed"
+
+
+def _within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> bool:
+    """Whether every value of one type is a value of the other.
+
+    One name, renamed or not, is one type: where it differs, that is a row of its own.
+    """
+    if one.name and (one.name == other.name or one.name in other.arms()):
+        return True
+    one, other = one.resolved(), other.resolved()
+    match one.node, other.node:
+        case _, ir.Scalar("any"):
+            return True
+        case ir.OneOf(arms), ir.OneOf(allowed):
+            return all(
+                any(_arm_within(one.of(arm), other.of(also), asked) for also in allowed)
+                for arm in arms
+            )
+        case ir.OneOf(arms), _:
+            return all(_within(one.of(arm), other, asked) for arm in arms)
+        case _, ir.OneOf(arms):
+            return any(_within(one, other.of(arm), asked) for arm in arms)
+        case ir.Scalar("int"), ir.Scalar("number"):
+            return True
+        case ir.Choice(values), ir.Choice(allowed):
+            return set(values) <= set(allowed)
+        case ir.Choice(values), ir.Scalar(name):
+            return {type(value).__name__ for value in values} == {name}
+        case (ir.ListOf(inner), ir.ListOf(wanted)) | (ir.MapOf(inner), ir.MapOf(wanted)):
+            return _within(one.of(inner), other.of(wanted), asked)
+        case ir.Struct() as struct, ir.MapOf(wanted):
+            inside = [one.of(field.type) for field in members(struct).values()]
+            return all(_within(field, other.of(wanted), asked) for field in inside)
+        case ir.Struct() as struct, ir.Struct() as whole:
+            pair = struct.name, whole.name
+            return pair in asked or _struct_within(one, other, (*asked, pair))
+        case _:
+            return one.node == other.node
+
+
+def _arm_within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> bool:
+    """As `_within`, but arms of two names are two things, unless each is unknown to the other date.
+
+    `ElicitResult` would pass for `Result`, which asks for nothing: yet a union gains an arm by it.
+    """
+    if one.name and other.name and one.name != other.name:
+        structs = one.resolved().node, other.resolved().node
+        if isinstance(structs[1], ir.OneOf):
+            return _within(one, other, asked)
+        if not all(isinstance(node, ir.Struct) for node in structs):
+            return False
+        if other.has(one.name) or one.has(other.name):
+            return False
+    return _within(one, other, asked)
+
+
+def _struct_within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> bool:
+    """Whether an object of one struct has what the other demands, and where both have it, so."""
+    assert isinstance(one.node, ir.Struct)
+    assert isinstance(other.node, ir.Struct)
+    has, wants = members(one.node), members(other.node)
+    return all(
+        _within(one.of(has[wire].type), other.of(field.type), asked)
+        and required(has[wire]) >= required(field)
+        if wire in has
+        else not required(field)
+        for wire, field in wants.items()
+    )

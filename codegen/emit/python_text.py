@@ -1,0 +1,273 @@
+"""Model to Python text: annotations, field lines, signatures. The filters of the templates."""
+
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from codegen.model import ir
+from codegen.model.names import camel, constant, snake
+
+_SCALARS = {
+    "str": "str",
+    "int": "int",
+    "number": "int | float",
+    "bool": "bool",
+    "null": "None",
+    "any": "Any",
+}
+
+_WIDTH = 100
+
+IRREGULAR = {"meta": "_meta", "schema": "$schema"}
+"""Python names whose wire name is not their camelCase, the same in every type."""
+
+
+def annotation(type_: ir.Type, prefix: str = "") -> str:
+    """The type as an annotation; `prefix` goes before every name of a definition."""
+    match type_:
+        case ir.Scalar(name):
+            return _SCALARS[name]
+        case ir.Choice(values):
+            return f"Literal[{', '.join(literal(value) for value in values)}]"
+        case ir.ListOf(item):
+            return f"list[{annotation(item, prefix)}]"
+        case ir.MapOf(value):
+            return f"dict[str, {annotation(value, prefix)}]"
+        case ir.Ref(name):
+            return prefix + name
+        case ir.OneOf(arms):
+            return " | ".join(annotation(arm, prefix) for arm in arms)
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def wrapped(text: str) -> str:
+    """A string literal; a long union in pieces, one line each."""
+    if len(text) < _WIDTH - 40:
+        return literal(text)
+    lines = textwrap.wrap(text, _WIDTH - 30, drop_whitespace=False, break_on_hyphens=False)
+    return "(" + "\n".join(map(literal, lines)) + ")"
+
+
+def method_shape(method: Any) -> str:
+    """A row of the change table."""
+    if method is None:
+        return "None"
+    capability = f", capability={literal(method.capability)}" if method.capability else ""
+    results = f", ({', '.join(map(literal, method.results))},)" if method.results else ""
+    first = ", ".join(map(literal, (method.kind, method.direction, method.params)))
+    return f"MethodShape({first}{results}{capability})"
+
+
+def class_line(struct: ir.Struct, name: str = "") -> str:
+    bases = ["Wire", *([struct.marker] if struct.marker else [])]
+    if struct.tag:
+        bases += [f'tag_field="{struct.tag.wire}"', f'tag="{struct.tag.value}"']
+    return f"class {name or struct.name}({', '.join([*bases, 'kw_only=True'])}):"
+
+
+def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
+    """One attribute of a struct, with its default, and its wire name where no rule gives it."""
+    if field.wire in raw:
+        return f"{field.name}: Raw | UnsetType = UNSET"
+    type_ = annotation(field.type)
+    named = (
+        None if IRREGULAR.get(field.name, camel(field.name)) == field.wire else literal(field.wire)
+    )
+    match field.absent:
+        case "refused":
+            return f"{field.name}: {type_}" + (f" = field(name={named})" if named else "")
+        case "none":
+            default = f"field(default=None, name={named})" if named else "None"
+            return f"{field.name}: {type_} | None = {default}"
+        case "unset":
+            default = f"field(default=UNSET, name={named})" if named else "UNSET"
+            return f"{field.name}: {type_} | UnsetType = {default}"
+        case "const" | "always":
+            return f"{field.name}: {type_} = {field.absent}({literal(field.default)})"
+
+
+def doc(text: str, indent: int = 4) -> str:
+    """A docstring, in one line if it fits into 100 columns."""
+    one = f'"""{text}"""'
+    if indent + len(one) <= _WIDTH:
+        return one
+    space = " " * indent
+    lines = textwrap.wrap(text, _WIDTH - indent - 6)
+    return '"""' + f"\n{space}".join(lines) + f'\n{space}"""'
+
+
+def docstring(paragraphs: Iterable[str], indent: int) -> str:
+    """Paragraphs as a docstring; empty where there is nothing to say."""
+    said = [paragraph for paragraph in paragraphs if paragraph]
+    if len(said) < 2:
+        return doc(said[0], indent) if said else ""
+    space = " " * indent
+    width = _WIDTH - indent - 3
+    lines = [
+        # An address stays in one piece.
+        textwrap.wrap(one, width, break_long_words=False, break_on_hyphens="://" not in one)
+        for one in said
+    ]
+    texts = [f"\n{space}".join(wrapped) for wrapped in lines]
+    return '"""' + f"\n\n{space}".join(texts) + f'\n{space}"""'
+
+
+def condition(when: tuple[str, ...]) -> str:
+    """The conditions of an arm as an expression over `value`."""
+    return " and ".join(_one_condition(one) for one in when)
+
+
+def _one_condition(one: str) -> str:
+    key, _, wanted = one.partition("=")
+    if wanted:
+        return f"value.get({literal(key)}) == {literal(wanted)}"
+    steps = key.split(".")
+    if len(steps) == 1:
+        return f"{literal(key)} in value"
+    return f"has(value, {', '.join(map(literal, steps))})"
+
+
+def picked(revision: ir.Revision) -> list[ir.Alias]:
+    """The unions without a tag, those first of which one message has many."""
+
+    def depth(union: ir.Alias) -> tuple[bool, int]:
+        return any(_holds_picks(arm, revision) for arm in union.arms), len(union.arms)
+
+    return sorted((union for union in revision.unions if union.marker), key=depth)
+
+
+def reading(arm: ir.PickArm, revision: ir.Revision) -> str:
+    """The expression that makes an arm of a `value`; a hook is given only where there is use."""
+    hook = ", dec_hook=read_arm" if _holds_picks(arm, revision) else ""
+    return f"convert(value, {arm.type}{hook})"
+
+
+def _holds_picks(arm: ir.PickArm, revision: ir.Revision) -> bool:
+    """Whether there is a union without a tag anywhere inside an arm."""
+    seen: set[str] = set()
+
+    def inside(name: str) -> bool:
+        if name in seen:
+            return False
+        seen.add(name)
+        other = revision.aliases.get(name)
+        if other is not None:
+            return bool(other.marker) or any(map(inside, ir.mentions(other.type)))
+        struct = revision.structs[name]
+        return any(inside(one) for field in struct.fields for one in ir.mentions(field.type))
+
+    return inside(arm.type)
+
+
+def wanted(arms: tuple[ir.PickArm, ...]) -> str:
+    return " or ".join(f"`{' and '.join(arm.when)}`" for arm in arms)
+
+
+def resolved(name: str, revision: ir.Revision) -> str:
+    """The class a definition's values are instances of."""
+    alias = revision.aliases.get(name)
+    if alias is None:
+        return f"types.{name}"
+    if isinstance(alias.type, ir.Ref):
+        return resolved(alias.type.name, revision)
+    return "dict"
+
+
+def decoded_as(method: ir.Method, revision: ir.Revision) -> str:
+    """What a result is decoded as: the tagged union of all results, or the first of them."""
+    names = set(method.results)
+    for alias in revision.unions:
+        if alias.strategy == "tag" and set(ir.arm_names(alias.type)) == names:
+            return f"types.{alias.name}"
+    return f"types.{method.results[0]}"
+
+
+def result_type(method: ir.Method, prefix: str) -> str:
+    return " | ".join(prefix + name for name in method.results) or "None"
+
+
+def result_name(method: ir.Method, revision: ir.Revision) -> str:
+    """The result's type, by the name of its union where there are several with one."""
+    return decoded_as(method, revision) if method.results else "None"
+
+
+def flattens(method: ir.Method, revision: ir.Revision) -> bool:
+    """Whether the params are a struct, so that its fields can be keyword arguments."""
+    return method.params in revision.structs
+
+
+def arguments(method: ir.Method, revision: ir.Revision) -> str:
+    """The caller's parameters: the fields of the params, `meta` last and by keyword only."""
+    struct = revision.structs.get(method.params)
+    if struct is None:
+        return f"params: types.{method.params}, *"
+    first: list[str] = []
+    last: list[str] = []
+    for field in struct.fields:
+        if field.absent in ("const", "always"):
+            continue
+        type_ = annotation(field.type, "types.")
+        none = field.absent == "none"
+        unset = " | UnsetType = UNSET" if field.absent == "unset" else ""
+        text = f"{field.name}: {type_}{' | None = None' if none else unset}"
+        (last if field.name == "meta" else first).append(text)
+    return ", ".join([*first, "*", *last])
+
+
+def passed_on(method: ir.Method, revision: ir.Revision) -> str:
+    fields = revision.structs[method.params].fields
+    return ", ".join(f"{f.name}={f.name}" for f in fields if f.absent not in ("const", "always"))
+
+
+def open_arguments(method: ir.Method, revision: ir.Revision) -> str:
+    """The same where a session adds to `meta` what every request has."""
+    struct = revision.structs.get(method.params)
+    if struct is None:
+        whole = arguments(method, revision)
+        return whole if method.kind == "request" else whole.removesuffix(", *")
+    others = tuple(field for field in struct.fields if field.name != "meta")
+    without = replace(revision, structs={method.params: replace(struct, fields=others)})
+    listed = arguments(method, without).removesuffix("*").rstrip(", ")
+    return ", ".join([*filter(None, [listed]), "*", "meta: dict[str, Any] | None = None"])
+
+
+def pascal(name: str) -> str:
+    return "".join(word.title() for word in name.split("_"))
+
+
+def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
+    struct = revision.structs.get(method.params)
+    return bool(struct and struct.raw)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "py": annotation,
+    "literal": literal,
+    "wrapped": wrapped,
+    "method_shape": method_shape,
+    "doc": doc,
+    "constant": constant,
+    "snake": snake,
+    "class_line": class_line,
+    "field_line": field_line,
+    "conditions": condition,
+    "picked": picked,
+    "reading": reading,
+    "wanted": wanted,
+    "resolved": resolved,
+    "decoded_as": decoded_as,
+    "result_name": result_name,
+    "result_type": result_type,
+    "flattens": flattens,
+    "arguments": arguments,
+    "open_arguments": open_arguments,
+    "pascal": pascal,
+    "passed_on": passed_on,
+    "raw_twin": raw_twin,
+}

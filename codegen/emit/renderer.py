@@ -1,0 +1,70 @@
+"""The templates with their filters, and the docstrings that these write."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jinja2
+
+from codegen.emit.python_text import FILTERS, docstring
+from codegen.model import ir
+from codegen.model.docs import Docs
+
+COMMAND = "python -m codegen"
+
+
+class Renderer:
+    """Renders templates of Python modules, with the documentation of their types."""
+
+    def __init__(self, docs: Docs, **filters: Callable[..., Any]) -> None:
+        self._docs = docs
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("codegen"),
+            undefined=jinja2.StrictUndefined,
+            keep_trailing_newline=True,
+            autoescape=False,
+        )
+        known: dict[str, Callable[..., Any]] = {
+            **FILTERS,
+            "alias_doc": self._alias_doc,
+            "field_doc": self._field_doc,
+            "struct_doc": self._struct_doc,
+            **filters,
+        }
+        self._templates.filters.update(known)
+
+    def __call__(self, name: str, values: dict[str, Any]) -> str:
+        return self._templates.get_template(f"{name}.py.jinja").render(values)
+
+    def _alias_doc(self, alias: ir.Alias, indent: int = 0) -> str:
+        return docstring([self._docs.type(alias.name), _deprecation(alias.deprecated)], indent)
+
+    def _struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
+        """What the type means, and where the specification speaks of it."""
+        meaning = self._docs.type(struct.name)
+        page = revision.pages[struct.name]
+        source = f"Source: {revision.spec}/{page}" if meaning and page and revision.spec else ""
+        return docstring([meaning, _deprecation(struct.deprecated), source], 4)
+
+    def _field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
+        meaning = self._docs.field(struct.name, field.wire)
+        if field.name == "meta":
+            return ""  # on nearly every type, and the same on each: the module says it once
+        return docstring([meaning, _deprecation(field.deprecated)], 4)
+
+
+def names(revision: ir.Revision) -> list[str]:
+    """Everything that a module of types defines."""
+    raw = [f"Raw{struct.name}" for struct in revision.structs.values() if struct.raw]
+    return sorted([*revision.structs, *revision.aliases, *raw])
+
+
+def split(methods: list[ir.Method]) -> tuple[list[ir.Method], list[ir.Method]]:
+    """Requests and notifications."""
+    return (
+        [method for method in methods if method.kind == "request"],
+        [method for method in methods if method.kind == "notification"],
+    )
+
+
+def _deprecation(advice: str) -> str:
+    return f"Deprecated: {advice}" if advice else ""

@@ -1,0 +1,81 @@
+"""Puts generated files in place, or shows how they differ from what is there."""
+
+import difflib
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from codegen.emit.format import format_tree
+
+
+def write(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> list[str]:
+    """Bring a folder up to date; what changed in it, one path each.
+
+    `skipped` are folders inside it that stay as they are.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        made = _make(files, Path(folder) / there.name)
+        changed = [path for path, _, _ in _differences(made, there, skipped)]
+        for path in changed:
+            target = there.parent / path
+            source = made.parent / path
+            if source.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+            else:
+                target.unlink()
+    _drop_empty_folders(there)
+    return changed
+
+
+def diff(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> str:
+    """A unified diff from what is there to what would be written; empty when they agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = _make(files, Path(folder) / there.name)
+        return "".join(
+            "".join(
+                difflib.unified_diff(
+                    old.splitlines(keepends=True),
+                    new.splitlines(keepends=True),
+                    f"a/{path}",
+                    f"b/{path}",
+                )
+            )
+            for path, old, new in _differences(made, there, skipped)
+        )
+
+
+def _make(files: dict[Path, str], folder: Path) -> Path:
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode())
+    if any(path.suffix == ".py" for path in files):
+        format_tree(folder)
+    return folder
+
+
+def _differences(
+    made: Path, there: Path, skipped: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    new, old = _texts(made), _texts(there)
+    for path in sorted(new.keys() | old.keys()):
+        if new.get(path) != old.get(path) and path.partition("/")[0] not in skipped:
+            yield f"{made.name}/{path}", old.get(path, ""), new.get(path, "")
+
+
+def _drop_empty_folders(package: Path) -> None:
+    """A folder with nothing but compiled files would still be imported, as an empty package."""
+    for folder in [path for path in package.rglob("*") if path.is_dir()]:
+        if folder.exists() and not _texts(folder):
+            shutil.rmtree(folder)
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    # Not read_text, which would hide a changed line ending.
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().decode(errors="replace")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".pyc"
+    }

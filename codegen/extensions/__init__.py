@@ -1,0 +1,4 @@
+"""Reads extension schemas.
+
+Imported by: emit, draft, __main__.
+"""

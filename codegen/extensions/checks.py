@@ -1,0 +1,40 @@
+"""What of an extension would make Python that does not run, or results nobody can tell apart."""
+
+from collections.abc import Collection, Iterator
+
+from codegen.model import ir
+from codegen.model.names import snake
+
+_HANDLERS = frozenset({"agree", "offers"})
+"""What the class for handlers has beside the requests."""
+_CALLS = frozenset({"methods", "progress", "self", "timeout_s", "types"})
+"""What methods of callers have or use beside the parameters of the message."""
+
+
+def names_taken(methods: Collection[ir.Method], whole: ir.Revision) -> Iterator[str]:
+    """Messages and parameters whose Python names generated code has for something else."""
+    for method in methods:
+        where = f'[methods."{method.wire}"]'
+        if method.kind == "request" and snake(method.name) in _HANDLERS:
+            yield f"{where}: `{snake(method.name)}` is a name of Handlers; choose another name"
+        struct = whole.structs.get(method.params)
+        for field in struct.fields if struct else ():
+            if field.name in _CALLS:
+                yield f"{where}: a parameter cannot have the name `{field.wire}`; choose another"
+
+
+def tags_taken(
+    names: Collection[str], own: Collection[str], whole: ir.Revision
+) -> Iterator[tuple[str, str]]:
+    """Those of the results that say they are another of these, or one of the protocol's."""
+    taken = {
+        struct.tag.value
+        for name, struct in whole.structs.items()
+        if name not in own and struct.tag is not None and struct.tag.wire == "resultType"
+    }
+    for name in names:
+        tag = whole.structs[name].tag
+        if tag is not None and tag.value in taken:
+            yield name, tag.value
+        elif tag is not None:
+            taken.add(tag.value)

@@ -1,0 +1,103 @@
+"""What `facts.toml` of an extension says, and what it says that makes no sense."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from codegen.errors import CodegenError
+from codegen.model import ir
+from codegen.schema.load import Object, is_array, is_object
+
+_KNOWN = frozenset(
+    {
+        "identifier",
+        "revisions",
+        "base",
+        "spec",
+        "source",
+        "settings",
+        "methods",
+        "arms",
+        "listen",
+        "section",
+        "fields",
+        "enums",
+        "deprecated",
+    }
+)
+_IN_ROWS = {
+    "methods": frozenset({"direction", "name_param", "source"}),
+    "arms": frozenset({"results", "source"}),
+    "listen": frozenset({"wanted", "agreed", "source"}),
+    "settings": frozenset({"type", "source"}),
+}
+_DIRECTIONS: dict[str, ir.Direction] = {
+    "client_to_server": "client_to_server",
+    "server_to_client": "server_to_client",
+    "both": "both",
+}
+
+
+class ExtensionFacts:
+    """The facts of one extension; `name` is what complaints call it.
+
+    Raises:
+        CodegenError: a table that means nothing, or one that is missing.
+    """
+
+    def __init__(self, name: str, table: Object) -> None:
+        self._name = name
+        self.table = table
+        for key in sorted(table.keys() - _KNOWN):
+            raise self.stop(f"facts.toml: unknown `{key}`; known: {', '.join(sorted(_KNOWN))}")
+        self.identifier = str(self._required("identifier"))
+        revisions = self._required("revisions")
+        if not is_array(revisions):
+            raise self.stop("facts.toml: `revisions` is a list of dates, oldest first")
+        self.revisions = tuple(map(str, revisions))
+        self.base = str(table.get("base") or self.revisions[-1])
+        self.directions: dict[str, ir.Direction] = {
+            wire: self._direction(wire, row) for wire, row in self.rows("methods")
+        }
+
+    def rows(self, table: str) -> Iterator[tuple[str, Object]]:
+        """The rows of a table by their keys."""
+        for key, row in self.table.get(table, {}).items():
+            yield key, self._sourced(table, row, f'[{table}."{key}"]')
+
+    def names(self, row: Object, key: str, where: str) -> tuple[str, ...]:
+        """What a row says under a key: names of definitions."""
+        found = row.get(key)
+        if not found:
+            raise self.stop(f"{where}: add `{key}`")
+        return (found,) if isinstance(found, str) else tuple(map(str, found))
+
+    def one(self, table: str, key: str) -> str:
+        """The name that a table without rows says under a key; empty without the table."""
+        row = self.table.get(table)
+        if row is None:
+            return ""
+        (name,) = self.names(self._sourced(table, row, f"[{table}]"), key, f"[{table}]")
+        return name
+
+    def stop(self, what: str) -> CodegenError:
+        """What ends the run."""
+        return CodegenError(f"extension {self._name}: {what}")
+
+    def _sourced(self, table: str, row: Any, where: str) -> Object:
+        if not is_object(row) or not row.get("source"):
+            raise self.stop(f"{where}: add `source`, a link to where it is said")
+        known = _IN_ROWS[table]
+        for key in sorted(row.keys() - known):
+            raise self.stop(f"{where}: unknown `{key}`; known: {', '.join(sorted(known))}")
+        return row
+
+    def _direction(self, wire: str, row: Object) -> ir.Direction:
+        found = _DIRECTIONS.get(str(row.get("direction")))
+        if found is None:
+            raise self.stop(f'[methods."{wire}"]: `direction` is one of {", ".join(_DIRECTIONS)}')
+        return found
+
+    def _required(self, key: str) -> Any:
+        if not self.table.get(key):
+            raise self.stop(f"facts.toml: add `{key}`")
+        return self.table[key]

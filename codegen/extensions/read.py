@@ -1,0 +1,323 @@
+"""An extension: its schema beside that of the revision it extends, and what its facts say."""
+
+import keyword
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codegen.errors import CodegenError
+from codegen.extensions.checks import names_taken, tags_taken
+from codegen.extensions.facts import ExtensionFacts
+from codegen.model import ir
+from codegen.model.build import build
+from codegen.model.docs import Docs
+from codegen.model.names import module, snake
+from codegen.model.normalize import normalize
+from codegen.model.overlay import Overlay
+from codegen.schema.load import Object, Source, is_array, is_object, load
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One extension, ready to be rendered."""
+
+    name: str
+    """Of its package."""
+    identifier: str
+    revisions: tuple[str, ...]
+    base: str
+    """The module of the revision that its schema refers to."""
+    whole: ir.Revision
+    """All types of that revision and of the extension, to look things up; the methods, sections,
+    scalars, unions and enums are the extension's alone."""
+    own: ir.Revision
+    """The same with the extension's types alone."""
+    borrowed: tuple[str, ...]
+    """The names of the revision that the extension's types and methods refer to."""
+    arms: dict[str, tuple[str, ...]]
+    name_params: dict[str, str]
+    wanted: str
+    agreed: str
+    settings: str
+    docs: Docs | None = None
+    """What is said of its types and fields, if anything is."""
+
+
+def extension_folders(root: Path) -> list[Path]:
+    """The folders of the extensions of a checkout, by name."""
+    return sorted(path.parent for path in (root / "schema" / "extensions").glob("*/schema.json"))
+
+
+def find_extension(path: Path) -> Path:
+    """The folder of an extension, given itself or the schema in it.
+
+    Raises:
+        CodegenError: there is no schema.
+    """
+    folder = path.parent if path.is_file() else path
+    if not (folder / "schema.json").is_file():
+        raise CodegenError(f"{path}: no schema.json there; give an extension's folder, or its file")
+    return folder
+
+
+def read_extension(folder: Path, root: Path, overlay: Overlay, label: str) -> Extension:
+    """The model of one extension, from its folder.
+
+    Raises:
+        CodegenError: something without a name, a direction or a decision; the message says which
+            row to add, and where.
+    """
+    name = folder.name.replace("-", "_")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise CodegenError(f"{folder.name!r} cannot name a package; give the folder another name")
+    source = load(folder / "schema.json", folder / "facts.toml", name, label)
+    return _Reader(name, source, root, overlay).run(_docs(folder))
+
+
+def _docs(folder: Path) -> Docs | None:
+    path = folder / "docs.toml"
+    return Docs.load(path) if path.exists() else None
+
+
+class _Reader:
+    def __init__(self, name: str, source: Source, root: Path, overlay: Overlay) -> None:
+        self._name = name
+        self._source = source
+        self._facts = ExtensionFacts(name, source.facts)
+        self._overlay = overlay
+        self._base = self._facts.base
+        self._root = root
+        self._revision = self._published(self._base)
+
+    def run(self, docs: Docs | None) -> Extension:
+        facts, own = self._facts, self._source.definitions
+        self._check_names(own)
+        self._check_references(own)
+        merged = Source(
+            self._base,
+            self._source.label,
+            self._source.sha256,
+            {**self._revision.definitions, **own},
+            self._merged_facts(),
+        )
+        normalized = normalize(merged, self._overlay)
+        names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
+        self._check_stated({n: normalized.definitions[n] for n in names})
+        for name in names & normalized.definitions.keys():
+            _without_required_meta(normalized.definitions[name])
+        whole = self._narrowed(build(merged, normalized, self._overlay, facts.directions), names)
+        self._check_methods(whole)
+        own_model = replace(
+            whole,
+            structs={n: one for n, one in whole.structs.items() if n in names},
+            aliases={n: one for n, one in whole.aliases.items() if n in names},
+            normalized={n: one for n, one in whole.normalized.items() if n in names},
+        )
+        return Extension(
+            name=self._name,
+            identifier=facts.identifier,
+            revisions=facts.revisions,
+            base=module(self._base),
+            whole=whole,
+            own=own_model,
+            borrowed=tuple(sorted(_mentioned(own_model, whole) - names)),
+            arms={wire: self._arms(wire, row, whole) for wire, row in facts.rows("arms")},
+            name_params=dict(self._name_params(whole)),
+            wanted=self._struct(facts.one("listen", "wanted"), whole),
+            agreed=self._struct(facts.one("listen", "agreed"), whole),
+            settings=self._settings(whole),
+            docs=docs,
+        )
+
+    def _published(self, revision: str) -> Source:
+        folder = self._root / "schema" / revision
+        if not (folder / "schema.json").exists():
+            raise self._facts.stop(
+                f"there is no revision {revision}; correct `revisions` or `base`"
+            )
+        schema, facts = folder / "schema.json", folder / "facts.toml"
+        return load(schema, facts, revision, f"schema/{revision}/schema.json")
+
+    # --- the model ---
+
+    def _merged_facts(self) -> Object:
+        """The extension's facts, and of the revision's what shapes its types."""
+        given = self._facts.table
+        merged: Object = {key: given[key] for key in ("spec", "section") if key in given}
+        for table in ("fields", "enums", "deprecated"):
+            merged[table] = {**self._revision.facts.get(table, {}), **given.get(table, {})}
+        return merged
+
+    def _narrowed(self, model: ir.Revision, names: Collection[str]) -> ir.Revision:
+        sections = (
+            replace(one, structs=tuple(each for each in one.structs if each.name in names))
+            for one in model.sections
+        )
+        methods = tuple(one for one in model.methods if one.message in names)
+        return replace(
+            model,
+            module=f"extensions.{self._name}",
+            sections=tuple(one for one in sections if one.structs),
+            scalars=tuple(one for one in model.scalars if one.name in names),
+            unions=tuple(one for one in model.unions if one.name in names),
+            methods=methods,
+            enums={name: one for name, one in model.enums.items() if name in names},
+            pages={
+                name: "" if page.startswith("schema#") else page
+                for name, page in model.pages.items()
+            },
+        )
+
+    def _name_params(self, whole: ir.Revision) -> Iterator[tuple[str, str]]:
+        by_wire = {method.wire: method for method in whole.methods}
+        for wire, row in self._facts.rows("methods"):
+            param = row.get("name_param")
+            if param is None:
+                continue
+            struct = whole.structs.get(by_wire[wire].params)
+            field = next((f for f in struct.fields if f.wire == param), None) if struct else None
+            if field is None:
+                raise self._facts.stop(f'[methods."{wire}"]: its params have no `{param}`')
+            yield wire, str(param)
+
+    def _arms(self, wire: str, row: Object, whole: ir.Revision) -> tuple[str, ...]:
+        names = self._facts.names(row, "results", f'[arms."{wire}"]')
+        for name in names:
+            struct = whole.structs.get(name)
+            if struct is None or struct.tag is None or struct.tag.wire != "resultType":
+                raise self._facts.stop(
+                    f'[arms."{wire}"]: {name}: expected an object whose `resultType` is a constant'
+                )
+            self._check_meta(name, whole)
+        for name, tag in tags_taken(names, self._source.definitions, whole):
+            raise self._facts.stop(
+                f'[arms."{wire}"]: {name}: another result has the `resultType` {tag!r}; '
+                "choose another one"
+            )
+        return names
+
+    def _struct(self, name: str, whole: ir.Revision) -> str:
+        if name and name not in whole.structs:
+            raise self._facts.stop(f"[listen]: the schema has no object {name}")
+        return name
+
+    def _settings(self, whole: ir.Revision) -> str:
+        name = self._facts.one("settings", "type")
+        if name and name not in whole.structs and name not in whole.aliases:
+            raise self._facts.stop(f"[settings]: the schema has no {name}")
+        return name
+
+    # --- checks ---
+
+    def _check_stated(self, own: Object) -> None:
+        """Every message has a row, and every row a message."""
+        stated = self._facts.directions.keys()
+        found: set[str] = set()
+        for schema in own.values():
+            wire = schema.get("properties", {}).get("method", {}).get("const")
+            found |= {wire} if wire else set[str]()
+        for wire in sorted(found - stated):
+            raise self._facts.stop(
+                f'`{wire}`: who sends it? add [methods."{wire}"] with `direction`'
+            )
+        for wire in sorted(stated - found):
+            raise self._facts.stop(f'[methods."{wire}"]: the schema has no such message')
+
+    def _check_methods(self, whole: ir.Revision) -> None:
+        for method in whole.methods:
+            if method.kind == "request" and method.direction != "client_to_server":
+                raise self._facts.stop(
+                    f'[methods."{method.wire}"]: {self._base} has no requests of servers'
+                )
+            for name in (method.params, *method.results):
+                self._check_meta(name, whole)
+        for what in names_taken(whole.methods, whole):
+            raise self._facts.stop(what)
+
+    def _check_meta(self, name: str, whole: ir.Revision) -> None:
+        """What carries a message has `_meta`: sessions and servers add to it."""
+        alias = whole.aliases.get(name)
+        for one in ir.arm_names(alias.type) if alias else (name,):
+            struct = whole.structs.get(one)
+            if struct is None or all(field.name != "meta" for field in struct.fields):
+                raise self._facts.stop(
+                    f"{one}: expected an object with `_meta`; take it from RequestParams, "
+                    f"NotificationParams or Result of {self._base} with an `allOf`"
+                )
+
+    def _check_names(self, own: Object) -> None:
+        taken = own.keys() & self._revision.definitions.keys()
+        if taken:
+            raise self._facts.stop(
+                f"{', '.join(sorted(taken))} is a name of {self._base} too; refer to that one, "
+                "or choose another name"
+            )
+        stated = self._facts.directions.keys()
+        for revision in self._facts.revisions:
+            for wire in sorted(_wires(self._published(revision).definitions) & stated):
+                raise self._facts.stop(f"`{wire}` is a method of {revision}; choose another name")
+        base = self._revision.definitions
+        wires = _wires({name: base[name] for name in base if name.endswith("Request")})
+        for wire in sorted(dict(self._facts.rows("arms")).keys() - wires):
+            raise self._facts.stop(f'[arms."{wire}"]: {self._base} has no such request')
+
+    def _check_references(self, own: Object) -> None:
+        """Every reference leads to a definition of the file that it names."""
+        for ref in _references(own):
+            file, _, pointer = ref.partition("#")
+            name = pointer.rpartition("/")[2]
+            if file and self._base not in file.split("/"):
+                raise self._facts.stop(f"`{ref}` is not in the schema of {self._base}")
+            if name not in (self._revision.definitions if file else own):
+                raise self._facts.stop(f"`{ref}` leads to nothing")
+
+
+def python_names(extension: Extension) -> dict[str, str]:
+    """The Python name of each method."""
+    return {method.wire: snake(method.name) for method in extension.own.methods}
+
+
+def _wires(definitions: Object) -> set[str]:
+    """The methods of a revision."""
+    found = (one.get("properties", {}).get("method", {}) for one in definitions.values())
+    return {str(method["const"]) for method in found if "const" in method}
+
+
+def _without_required_meta(schema: Object) -> None:
+    """Let `_meta` be left out.
+
+    Where a revision wants it, what reads every request there says so; an extension may be for
+    revisions that do not, and callers leave it to their session.
+    """
+    if "_meta" in schema.get("required", ()):
+        schema["required"] = [one for one in schema["required"] if one != "_meta"]
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if is_object(schema):
+        ref = schema.get("$ref")
+        if isinstance(ref, str):
+            yield ref
+        for value in schema.values():
+            yield from _references(value)
+    elif is_array(schema):
+        for item in schema:
+            yield from _references(item)
+
+
+def _mentioned(own: ir.Revision, whole: ir.Revision) -> set[str]:
+    """Every definition that the extension's own types and methods name."""
+    names: set[str] = set()
+    for struct in own.structs.values():
+        for field in struct.fields:
+            names.update(ir.mentions(field.type))
+    for alias in own.aliases.values():
+        names.update(ir.mentions(alias.type))
+    for method in own.methods:
+        for name in (method.params, *method.results):
+            names.add(name)
+            while name in whole.aliases and isinstance(whole.aliases[name].type, ir.Ref):
+                (name,) = ir.mentions(whole.aliases[name].type)
+                names.add(name)
+    return names

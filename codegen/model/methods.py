@@ -1,0 +1,180 @@
+"""Which messages a revision has: direction, params, results and capability of every method."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from codegen.errors import CodegenError
+from codegen.model import ir
+from codegen.model.names import snake
+from codegen.model.overlay import Overlay
+from codegen.schema.load import Object
+
+SENDERS = (
+    "ClientRequest",
+    "ServerRequest",
+    "ClientNotification",
+    "ServerNotification",
+    "InputRequest",
+)
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What methods are resolved from."""
+
+    revision: str
+    definitions: Object
+    structs: dict[str, ir.Struct]
+    aliases: dict[str, ir.Alias]
+    overlay: Overlay
+    stated: Mapping[str, ir.Direction] = field(default_factory=dict[str, ir.Direction])
+    """Who sends the messages of an extension, which no union of the revision names."""
+
+
+def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
+    """Every method of the revision, requests first, in the order of their names.
+
+    Raises:
+        CodegenError: a direction, a result or a capability that cannot be resolved.
+    """
+    senders = {union: _arms(messages, union) for union in SENDERS}
+    found: dict[str, ir.Method] = {}
+    for struct in messages.structs.values():
+        if struct.tag is None or struct.tag.wire != "method":
+            continue
+        method = _method(messages, struct, struct.tag.value, senders)
+        if method.wire in found:
+            raise CodegenError(
+                f"{messages.revision}: {struct.name} and {found[method.wire].message} are both "
+                f"`{method.wire}`; add an [[alias]] row for one of them"
+            )
+        found[method.wire] = method
+    return tuple(sorted(found.values(), key=lambda method: (method.kind != "request", method.wire)))
+
+
+def _method(
+    messages: Messages, struct: ir.Struct, wire: str, senders: dict[str, frozenset[str]]
+) -> ir.Method:
+    kind: Literal["request", "notification"] = (
+        "request" if struct.name.endswith("Request") else "notification"
+    )
+    stem = struct.name.removesuffix("Request").removesuffix("Notification")
+    params = next((field for field in struct.fields if field.wire == "params"), None)
+    if params is None or not isinstance(params.type, ir.Ref):
+        raise CodegenError(f"{messages.revision}: {struct.name}: expected params of a named type")
+    return ir.Method(
+        wire=wire,
+        name=snake(stem),
+        kind=kind,
+        direction=messages.stated.get(wire) or _direction(messages, struct.name, kind, senders),
+        message=struct.name,
+        params=params.type.name,
+        params_required=params.absent == "refused",
+        results=_results(messages, struct, stem, params.type.name) if kind == "request" else (),
+        capability=_capability(messages, wire) if kind == "request" else "",
+        deprecated=struct.deprecated,
+    )
+
+
+def _arms(messages: Messages, union: str) -> frozenset[str]:
+    alias = messages.aliases.get(union)
+    return frozenset(ir.arm_names(alias.type)) if alias else frozenset()
+
+
+def _direction(
+    messages: Messages, name: str, kind: str, senders: dict[str, frozenset[str]]
+) -> ir.Direction:
+    suffix = kind.title()
+    by_client, by_server = name in senders[f"Client{suffix}"], name in senders[f"Server{suffix}"]
+    if by_client and by_server:
+        return "both"
+    if by_client or by_server:
+        return "client_to_server" if by_client else "server_to_client"
+    if name in senders["InputRequest"]:
+        return "embedded"
+    if messages.overlay.draft == messages.revision:
+        return "both"
+    raise CodegenError(
+        f"{messages.revision}: {name}: no union of the schema says who sends it "
+        f"({', '.join(SENDERS)}); add it to one with a [[patch]] row"
+    )
+
+
+def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> tuple[str, ...]:
+    """The types a request may be answered with; the complete one first."""
+    response = messages.structs.get(f"{stem}ResultResponse")
+    if response:
+        (result,) = (field.type for field in response.fields if field.wire == "result")
+        names = list(_flat(messages, response.name, result))
+        names.sort(key=lambda name: name != f"{stem}Result")
+    elif f"{stem}Result" in messages.definitions:
+        names = list(_flat(messages, struct.name, ir.Ref(f"{stem}Result")))
+    elif "EmptyResult" in messages.definitions:
+        names = ["EmptyResult"]
+    else:
+        raise CodegenError(
+            f"{messages.revision}: {struct.name}: no result type; "
+            f"expected a definition {stem}ResultResponse, {stem}Result or EmptyResult"
+        )
+    if "CreateTaskResult" in messages.structs and _may_become_a_task(messages, params):
+        names.append("CreateTaskResult")
+    return tuple(names)
+
+
+def _may_become_a_task(messages: Messages, params: str) -> bool:
+    """Whether the params, or an arm of them where they are a union, ask for a task."""
+    alias = messages.aliases.get(params)
+    kinds = ir.arm_names(alias.type) if alias else [params]
+    structs = [messages.structs[kind] for kind in kinds if kind in messages.structs]
+    return any(field.wire == "task" for struct in structs for field in struct.fields)
+
+
+def _flat(messages: Messages, response: str, type_: ir.Type) -> tuple[str, ...]:
+    if isinstance(type_, ir.OneOf):
+        return tuple(name for arm in type_.arms for name in _flat(messages, response, arm))
+    if not isinstance(type_, ir.Ref):
+        raise CodegenError(
+            f"{messages.revision}: {response}: expected a result of a named type; "
+            "move it to a definition of its own"
+        )
+    alias = messages.aliases.get(type_.name)
+    return (
+        _flat(messages, response, alias.type)
+        if alias and alias.strategy == "tag"
+        else (type_.name,)
+    )
+
+
+def _capability(messages: Messages, wire: str) -> str:
+    if wire in messages.stated:
+        return ""  # the extension itself is what must be declared
+    row = messages.overlay.one("capability", messages.revision, "method", wire)
+    if row is None:
+        if messages.overlay.draft == messages.revision:
+            return ""
+        raise CodegenError(
+            f"{messages.revision}: `{wire}`: which capability must be declared for it? "
+            'add a [[capability]] row (path = "" for none)'
+        )
+    path = str(row["path"])
+    if path and not any(
+        _declares(messages, owner, path) for owner in ("ServerCapabilities", "ClientCapabilities")
+    ):
+        if row.passes_over(messages.revision):
+            return ""
+        raise CodegenError(f"{messages.revision}: `{wire}`: no capability `{path}`; correct {row}")
+    return path
+
+
+def _declares(messages: Messages, owner: str, path: str) -> bool:
+    struct: ir.Struct | None = messages.structs.get(owner)
+    steps = path.split(".")
+    for number, step in enumerate(steps, 1):
+        field = next((f for f in struct.fields if f.wire == step), None) if struct else None
+        if field is None:
+            return False
+        struct = messages.structs.get(field.type.name) if isinstance(field.type, ir.Ref) else None
+        if number == len(steps):
+            return True
+    return False

@@ -1,0 +1,4 @@
+"""Reads the published schemas.
+
+Imported by: model, extensions, emit, __main__.
+"""

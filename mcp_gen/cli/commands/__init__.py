@@ -1,0 +1,4 @@
+"""One module per command.
+
+Imported by: cli.
+"""

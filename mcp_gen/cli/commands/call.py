@@ -1,0 +1,110 @@
+"""`mcp-gen call`: call a tool of a server."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcp_gen.cli.console.arguments import by_schema, pairs, whole
+from mcp_gen.cli.console.content import plain, show
+from mcp_gen.cli.console.output import fail, print_json
+from mcp_gen.cli.console.server_options import (
+    DEFAULT_TIMEOUT_S,
+    Config,
+    Header,
+    Json,
+    Revision,
+    ServerName,
+    Timeout,
+    ask_server,
+    options_of,
+)
+from mcp_gen.core.errors import McpGenError, UsageError
+
+if TYPE_CHECKING:
+    from mcp_gen.cli.console.progress import Screen
+    from mcp_gen.client.session.session import ClientSession
+
+__all__ = ["call"]
+
+
+def call(
+    server: ServerName,
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(help="`name=value`, of the kind that the tool's schema says; repeatable."),
+    ] = None,
+    args: Annotated[
+        str | None, typer.Option(help="All arguments as a JSON object; `-` reads stdin.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write pictures, sounds and files to this folder.")
+    ] = None,
+    config: Config = None,
+    revision: Revision = None,
+    header: Header = None,
+    timeout: Timeout = DEFAULT_TIMEOUT_S,
+    as_json: Json = False,
+) -> None:
+    """Call a tool, and print what it returns.
+
+    Progress is shown on a terminal, on stderr. What the server asks is put to you there, and
+    declined where there is no terminal. What was returned beside texts is printed with --json.
+
+    Exit code 1 if the tool fails or the server refuses, 2 for a mistake in the command line, 3 if
+    the server cannot be reached, goes away or takes too long.
+
+    **Examples**
+
+    * `mcp-gen call server.py add --arg a=1 --arg b=2` calls a tool of a Python file
+    * `mcp-gen call https://example.org/mcp search --args '{"tags": ["a", "b"]}'` gives JSON
+    * `mcp-gen call "npx a-server" draw --arg size=9 --save pictures` writes what is no text
+    """
+    options = options_of("call", server, config, revision, header, timeout)
+    try:
+        given, arguments = pairs(arg), whole(args)
+    except UsageError as error:
+        fail("call", error)
+
+    async def work(session: ClientSession, screen: Screen) -> Any:
+        if given:
+            arguments.update(by_schema(given, await _schema(session, tool, options.again)))
+        screen.begin(tool)
+        return await session.call_tool(tool, arguments, progress=screen.report)
+
+    result = ask_server("call", options, work, quiet=as_json)
+    try:
+        _print(result, save, as_json=as_json)
+    except McpGenError as error:
+        fail("call", error)
+    if result.is_error:
+        raise typer.Exit(1)
+
+
+def _print(result: Any, save: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        print_json(plain(result))
+    elif result.content:
+        show(result, save)
+    else:
+        found = plain(result).get("structuredContent")
+        if found is not None:
+            print_json(found)
+
+
+async def _schema(session: ClientSession, name: str, server: str) -> dict[str, Any]:
+    """The schema of a tool's arguments.
+
+    Raises:
+        UsageError: there is no such tool.
+    """
+    schemas = {one.name: one.input_schema async for one in session.tools()}
+    if name not in schemas:
+        near = difflib.get_close_matches(name, schemas, n=1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no tool {name!r}; {meant}`mcp-gen tools {server}` lists them")
+    return schemas[name]

@@ -1,0 +1,98 @@
+"""`mcp-gen demo`: one server, every revision, every frame checked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import mcp_wire
+from mcp_gen.cli.console.output import fail
+from mcp_gen.core.errors import McpGenError
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.demo import Row
+
+__all__ = ["DEMO_EPILOG", "demo"]
+
+DEMO_EPILOG = f"""
+**Examples**
+
+* `mcp-gen demo` talks to the quickstart server at every revision
+* `mcp-gen demo my_server.py` talks to yours; it needs a tool `add(a, b)`
+* `mcp-gen demo --revision {mcp_wire.REVISIONS[0]} --json` prints one revision for a script
+"""
+
+
+def demo(
+    server: Annotated[
+        Path | None, typer.Argument(help="A server script; the quickstart without one.")
+    ] = None,
+    revision: Annotated[
+        list[str] | None, typer.Option(help="Only this revision; can be given more than once.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Talk to a server once per revision, and check every frame both ways.
+
+    Exit code 1 if anything is wrong at any revision.
+    """
+    try:
+        rows = asyncio.run(_demo(server, revision, quiet=as_json))
+    except McpGenError as error:
+        fail("demo", error)
+    if as_json:
+        print(json.dumps([_plain(row) for row in rows], indent=2))
+    else:
+        _print_rows(rows)
+    raise typer.Exit(0 if all(row.good for row in rows) else 1)
+
+
+async def _demo(server: Path | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
+    from mcp_gen.compat.demo import quickstart, run_demo
+    from mcp_gen.core.errors import UsageError
+    from mcp_gen.core.revisions import select
+
+    wanted = select(revisions or mcp_wire.REVISIONS)
+    path = server or quickstart()
+    if not path.exists():
+        raise UsageError(f"no such file: {path}")
+    console = Console(stderr=True, quiet=quiet)
+    rows: list[Row] = []
+    with console.status("connecting") as status:
+        async for row in run_demo(path, wanted):
+            rows.append(row)
+            status.update(f"{row.revision} done")
+    return rows
+
+
+def _print_rows(rows: list[Row]) -> None:
+    table = Table(title="one server, every revision")
+    for column in ("revision", "lifecycle", "frames", "tool result", "hook events", "verdict"):
+        table.add_column(column, justify="right" if column == "frames" else "left")
+    for row in rows:
+        verdict = "[green]good[/green]" if row.good else "[red]bad[/red]"
+        table.add_row(
+            row.revision,
+            row.lifecycle,
+            str(row.frames),
+            row.result or "-",
+            ", ".join(row.hooks) or "-",
+            verdict,
+        )
+    console = Console()
+    console.print(table)
+    for row in rows:
+        for problem in row.problems:
+            console.print(f"{row.revision}: {problem}", markup=False, highlight=False)
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    import msgspec
+
+    return {**msgspec.to_builtins(row), "good": row.good}

@@ -1,0 +1,99 @@
+"""`mcp-gen methods`: who sends what, with which params, and what is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
+
+if TYPE_CHECKING:
+    from mcp_wire.changes import MethodShape
+
+__all__ = ["methods"]
+
+_SENT_BY = {
+    "client_to_server": "client",
+    "server_to_client": "server",
+    "both": "both",
+    "embedded": "server, in a result",
+}
+
+
+class _Row(NamedTuple):
+    name: str
+    shape: MethodShape
+    dates: list[str]
+
+
+def methods(
+    revision: Annotated[
+        str | None, typer.Option(help="As it is at this date; without one, at the newest.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """List the methods: who sends them, params, results, needed capability, and at which dates.
+
+    Without a revision all methods there ever were are listed, each as it is at the newest date that
+    has it.
+
+    **Examples**
+
+    * `mcp-gen methods` lists every method
+    * `mcp-gen methods --revision 2024-11-05` lists those of one date, as they are there
+    * `mcp-gen methods --json` prints them for a script
+    """
+    try:
+        rows = _rows(revision)
+    except LookupError as error:
+        fail("methods", error)
+    if as_json:
+        print_json([_plain(row) for row in rows])
+    else:
+        _print(rows)
+
+
+def _rows(revision: str | None) -> list[_Row]:
+    import mcp_wire
+    from mcp_wire.changes import METHODS, shapes
+
+    wanted = mcp_wire.profile(revision).revision if revision else None
+    rows: list[_Row] = []
+    for name in METHODS:
+        found: dict[str, Any] = shapes(name)
+        shape = found.get(wanted or list(found)[-1])
+        if shape:
+            rows.append(_Row(name, shape, list(found)))
+    return rows
+
+
+def _print(rows: list[_Row]) -> None:
+    out = console()
+    for kind in ("request", "notification"):
+        table = plain_table("method", "sent by", "params", "results", "capability", "dates")
+        for name, shape, dates in rows:
+            if shape.kind == kind:
+                table.add_row(
+                    shown(name, "bold"),
+                    _SENT_BY[shape.direction],
+                    shape.params,
+                    "\n".join(shape.results) or "-",
+                    shape.capability or "-",
+                    _span(dates),
+                )
+        out.print(f"{kind}s: {table.row_count}", style="bold", highlight=False)
+        out.print(table)
+
+
+def _span(dates: list[str]) -> str:
+    import mcp_wire
+
+    first, last = dates[0], dates[-1]
+    if last == mcp_wire.LATEST:
+        return f"since {first}"
+    return first if first == last else f"{first} to {last}"
+
+
+def _plain(row: _Row) -> dict[str, Any]:
+    return {"name": row.name, **row.shape._asdict(), "revisions": row.dates}

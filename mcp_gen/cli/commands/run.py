@@ -1,0 +1,91 @@
+"""`mcp-gen run`: a server of a file or a module, on stdio or over HTTP."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.loading import folder_of, load
+from mcp_gen.core.errors import McpGenError
+
+if TYPE_CHECKING:
+    from mcp_gen.server.server import Server
+    from mcp_gen.server.serving.per_connection import PerConnection
+
+__all__ = ["reloaded_app", "run"]
+
+TARGET = "MCP_GEN_RUN_TARGET"
+"""The environment variable that tells a process which was started anew what to run."""
+
+
+def run(
+    target: Annotated[
+        str, typer.Argument(help="`file.py:name` or `module:name`; the only server without a name.")
+    ],
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
+    host: Annotated[
+        str | None, typer.Option(help="With --http: the address; this machine alone without one.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="With --http: the port, 0 for any; 8000 without one.")
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
+    ] = False,
+) -> None:
+    """Run a server: on stdin and stdout, or over HTTP at `/mcp`.
+
+    The file is imported, so what stands under `if __name__ == "__main__":` does not run.
+
+    `--reload` watches the folder of the file and the folders in it. Sessions end with the process
+    that had them. It needs HTTP: over stdio a client would lose its session without being told.
+
+    **Examples**
+
+    * `mcp-gen run server.py` runs the only server in a file
+    * `mcp-gen run inventory.main:server --http --port 9000` runs one of a module over HTTP
+    * `mcp-gen run server.py --http --reload` starts it anew whenever its code changes
+    """
+    if not http and (host is not None or port is not None or reload):
+        option = "--reload" if reload else "--port" if host is None else "--host"
+        fail("run", f"{option} is for HTTP: add --http")
+    try:
+        server = load(target)
+        if not http:
+            server.run("stdio")
+            return
+        _run_http(target, server, host or "127.0.0.1", 8000 if port is None else port, reload)
+    except McpGenError as error:
+        fail("run", error)
+
+
+def _run_http(
+    target: str, server: Server | PerConnection, host: str, port: int, reload: bool
+) -> None:
+    from mcp_gen.server.serving.http import run_http, url_at
+
+    def announce(url: str) -> None:
+        name = getattr(server, "name", "a server for each connection")
+        print(f"{name}: {url}", file=sys.stderr)
+
+    if reload:
+        from mcp_gen.cli.reloading import serve_reloaded
+
+        announce(url_at(host, port, "/mcp"))
+        os.environ[TARGET] = target
+        serve_reloaded(f"{__name__}:{reloaded_app.__name__}", folder_of(target), host, port)
+    else:
+        run_http(server.asgi(), host, port, listening=announce)
+
+
+def reloaded_app() -> Any:
+    """The ASGI app of the target, in a process that is started anew when code changes."""
+    try:
+        return load(os.environ[TARGET]).asgi()
+    except McpGenError as error:
+        print(f"mcp-gen run: {error}; started anew when that changes", file=sys.stderr)
+        raise SystemExit(1) from None

@@ -1,0 +1,4 @@
+"""Arguments, output and prompts of the command line.
+
+Imported by: cli and cli/commands.
+"""

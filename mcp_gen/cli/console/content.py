@@ -1,0 +1,106 @@
+"""What a server answered, for people: texts as they are, pictures and files said or saved."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from mcp_gen.cli.console.progress import visible
+from mcp_gen.client.tools.result_content import media_of
+from mcp_gen.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcp_gen.client.tools.result_content import Media
+
+__all__ = ["plain", "saved", "show"]
+
+_ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "image/webp": ".webp"}
+"""What the standard library does not know everywhere."""
+
+
+def plain(value: Any) -> Any:
+    """A value of the protocol as JSON."""
+    import json
+
+    from mcp_wire import encode
+
+    return json.loads(encode(value))
+
+
+def show(result: Any, folder: Path | None = None) -> None:
+    """Print what a result holds; write what is not text into a folder, if there is one."""
+    for message in getattr(result, "messages", None) or (result,):
+        role: str | None = getattr(message, "role", None)
+        held: Any = getattr(message, "content", None)
+        if held is None:
+            held = getattr(message, "contents", None) or []
+        for block in held if held.__class__ is list else [held]:
+            for line in _lines(block, folder):
+                _print(f"{role}: {line}" if role else line)
+
+
+def _lines(block: Any, folder: Path | None) -> Iterator[str]:
+    part: Any = getattr(block, "resource", block)
+    text: str | None = getattr(part, "text", None)
+    if text is not None:
+        yield text
+        return
+    uri: str | None = getattr(part, "uri", None)
+    if getattr(part, "type", None) == "resource_link":
+        yield f"[link: {uri}; `mcp-gen read SERVER {uri}` reads it]"
+        return
+    media = _media(part)
+    if media is None:
+        yield f"[{getattr(part, 'type', None) or 'something'} that is not known here]"
+        return
+    what = media.mime_type or "data"
+    size = f"{len(media.data):,} bytes"
+    if folder is None:
+        yield f"[{what}, {size}; --save DIR writes it to a file]"
+    else:
+        yield f"[{what}, {size}: {saved(media, folder)}]"
+
+
+def _media(part: Any) -> Media | None:
+    from types import SimpleNamespace
+
+    alone: Any = SimpleNamespace(contents=[part])
+    found = media_of(alone)
+    return found[0] if found else None
+
+
+def saved(media: Media, folder: Path) -> Path:
+    """Where a picture, a sound or a file was written to; nothing that is there is overwritten.
+
+    Raises:
+        UsageError: the folder cannot be written to.
+    """
+    kind = (media.mime_type or "").partition(";")[0].strip()
+    ending = _ENDINGS.get(kind) or mimetypes.guess_extension(kind) or ".bin"
+    # What a server calls it may be a path to anywhere.
+    last = unquote(urlsplit(media.uri or "").path.rpartition("/")[2])
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", last).lstrip(".")[:100]
+    stem, dot, given = name.rpartition(".")
+    stem, ending = (stem, f".{given}") if dot and stem else (name or "content", ending)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 10_000):
+            path = folder / (f"{stem}{ending}" if number == 1 else f"{stem}-{number}{ending}")
+            try:
+                with path.open("xb") as file:
+                    file.write(media.data)
+            except FileExistsError:
+                continue
+            return path
+    except OSError as error:
+        raise UsageError(f"--save {folder}: {error.strerror or error}") from None
+    raise UsageError(f"--save {folder}: there are too many files called {stem}")
+
+
+def _print(text: str) -> None:
+    print(visible(text) if sys.stdout.isatty() else text)

@@ -1,0 +1,230 @@
+"""What the commands that talk to a server have in common: naming it, reaching it, its errors.
+
+Exit codes: 0 done, 1 the server refused or the tool failed, 2 a mistake in the command line, 3 the
+server cannot be reached or went away, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from mcp_gen.cli.console.output import fail
+from mcp_gen.core.errors import (
+    HttpError,
+    McpError,
+    McpGenError,
+    ProtocolError,
+    RequestTimeout,
+    SessionLost,
+    TransportError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from mcp_gen.cli.console.progress import Screen
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.manager.config import ServerConfig
+
+__all__ = [
+    "Config",
+    "Header",
+    "Json",
+    "Options",
+    "Revision",
+    "ServerName",
+    "Timeout",
+    "ask_server",
+    "options_of",
+]
+
+T = TypeVar("T")
+
+REFUSED, UNREACHED, INTERRUPTED = 1, 3, 130
+DEFAULT_TIMEOUT_S = 60.0
+LONGEST_PROBE_S = 10.0
+
+ServerName: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="A URL, a command line in quotes, a Python file; or with --config a name in it.",
+        metavar="SERVER",
+    ),
+]
+Config: TypeAlias = Annotated[
+    str | None, typer.Option(help="A JSON file of `mcpServers`, in which SERVER is a name.")
+]
+Revision: TypeAlias = Annotated[
+    str | None, typer.Option(help="The protocol revision to speak; the newest without one.")
+]
+Header: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="`Name: value` with every HTTP request; can be given more than once."),
+]
+Timeout: TypeAlias = Annotated[
+    float, typer.Option(help="Seconds that an answer may take; progress begins them anew.", min=0.1)
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which server, and how to speak to it."""
+
+    server: str
+    config: ServerConfig
+    revision: str | None
+    timeout_s: float
+
+    @property
+    def again(self) -> str:
+        """The server as it stands in a command line."""
+        return f'"{self.server}"' if " " in self.server else self.server
+
+
+def options_of(
+    command: str,
+    server: str,
+    config: str | None,
+    revision: str | None,
+    header: list[str] | None,
+    timeout: float,
+) -> Options:
+    """What the command line says of the server; ends the command where that makes no sense."""
+    from mcp_gen.core.revisions import select
+
+    try:
+        found = _configured(config, server) if config is not None else _named(server)
+        if header:
+            found = _with_headers(found, header)
+        wanted = revision or found.revision
+        if wanted is not None:
+            select([wanted])
+    except UsageError as error:
+        fail(command, error)
+    return Options(server, found, wanted, timeout)
+
+
+def _named(server: str) -> ServerConfig:
+    from pathlib import Path
+
+    from mcp_gen.manager.config import config_of
+
+    if server.endswith(".py") and Path(server).is_file():
+        return config_of([sys.executable, server], "SERVER")[0]
+    if not server.strip():
+        raise UsageError('SERVER: expected a URL or a command, as in `"python server.py"`')
+    try:
+        return config_of(server, "SERVER")[0]
+    except ValueError as error:
+        raise UsageError(f"SERVER: {error}; check its quotes") from None
+
+
+def _configured(path: str, name: str) -> ServerConfig:
+    from mcp_gen.manager.config import read_servers
+
+    servers = read_servers(path)
+    for problem in servers.problems:
+        if problem.server == name and problem.fatal:
+            raise UsageError(str(problem))
+        if problem.server == name:
+            print(f"{problem}", file=sys.stderr)
+    if name not in servers.configs:
+        known = ", ".join(servers.configs) or "none"
+        raise UsageError(f"{path} has no server {name!r}; there are {known}")
+    return servers.configs[name]
+
+
+def _with_headers(config: ServerConfig, lines: list[str]) -> ServerConfig:
+    if config.url is None:
+        raise UsageError("--header is for URLs")
+    # A file has no functions to be called for them.
+    headers: dict[str, str] = {} if callable(config.headers) else dict(config.headers or {})
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise UsageError("--header: expected `Name: value`")
+        headers[name.strip()] = value.strip()
+    return replace(config, headers=headers)
+
+
+def ask_server(
+    command: str,
+    options: Options,
+    work: Callable[[ClientSession, Screen], Awaitable[T]],
+    *,
+    quiet: bool = False,
+) -> T:
+    """What `work` gives with a session; ends the command in one line where something is wrong."""
+    try:
+        return asyncio.run(_with_session(options, work, quiet=quiet))
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except McpGenError as error:
+        code, step = _next_step(error, options)
+        fail(command, f"{error}{step and '; '}{step}", code)
+
+
+async def _with_session(
+    options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], *, quiet: bool
+) -> T:
+    from mcp_gen.cli.console.elicitation import Filling
+    from mcp_gen.cli.console.progress import Screen
+    from mcp_gen.client.client import Client
+
+    screen = Screen(quiet=quiet)
+    filling = Filling(screen)
+    client = Client(
+        "mcp-gen",
+        elicitation=filling.form,
+        elicitation_url=filling.page,
+        tasks=True,
+        timeout_s=options.timeout_s,
+    )
+    client.hooks.on_logging_message(screen.logged)
+    probe_s = min(options.timeout_s, LONGEST_PROBE_S)
+    target, web = options.config.reach(probe_s)
+    with screen:
+        async with client:
+            session = await client.connect(
+                target,
+                revision=options.revision,
+                timeout_s=options.timeout_s,
+                probe_timeout_s=probe_s,
+                restart=False,
+                **web,
+            )
+            return await work(session, screen)
+
+
+def _next_step(error: McpGenError, options: Options) -> tuple[int, str]:
+    """The exit code, and what to do about it."""
+    if isinstance(error, UsageError):
+        return 2, ""
+    if isinstance(error, McpError):
+        return REFUSED, f"`mcp-gen tools {options.again}` shows what there is"
+    if isinstance(error, RequestTimeout):
+        return UNREACHED, f"`--timeout {options.timeout_s * 4:g}` waits longer"
+    return UNREACHED, _about_transport(error, options)
+
+
+def _about_transport(error: McpGenError, options: Options) -> str:
+    steps: dict[Any, str] = {
+        401: "give a token, as in `--header 'Authorization: Bearer ...'`",
+        403: "give other credentials with `--header`",
+        404: "check the path of the URL, which often ends in /mcp",
+    }
+    if isinstance(error, HttpError):
+        return steps.get(error.status, "check the URL")
+    if isinstance(error, SessionLost):
+        return "what it wrote to stderr stands above" if options.config.command else ""
+    if isinstance(error, ProtocolError):
+        return "another `--revision` may help" if options.revision else ""
+    if isinstance(error, TransportError):
+        return "check the URL" if options.config.url else "check the command and its path"
+    return ""

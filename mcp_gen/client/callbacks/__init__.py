@@ -1,0 +1,4 @@
+"""What servers may ask of the client.
+
+Imported by: connecting, client.py.
+"""

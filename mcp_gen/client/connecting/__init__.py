@@ -1,0 +1,4 @@
+"""From a target to a session.
+
+Imported by: client.py.
+"""

@@ -1,0 +1,342 @@
+"""Calls that a session makes for others, who are asked what its server asks meanwhile."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import msgspec
+from msgspec import Raw, Struct
+
+import mcp_wire
+from mcp_gen.client.requests.sender import ClientAsking
+from mcp_gen.core.errors import (
+    InvalidRequest,
+    McpError,
+    ProtocolError,
+    SessionLost,
+    UrlElicitation,
+)
+from mcp_wire import encode, latest
+
+if TYPE_CHECKING:
+    from mcp_gen.client.callbacks.callbacks import Offer
+    from mcp_gen.client.connecting.identity import Identity
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.subscriptions.watch import Watch
+    from mcp_gen.core.relay import Asker, Listener
+    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["SessionRelay", "ask_callers"]
+
+_asking: ContextVar[Asker | None] = ContextVar("asking", default=None)
+"""For whom a request is made: known in what is done for it, where each has a way of its own."""
+
+
+class SessionRelay:
+    """The way through a session for calls of others; see `mcp_gen.core.relay.Relay`."""
+
+    def __init__(self, session: ClientSession, identity: Identity) -> None:
+        self._session = session
+        self._identity = identity
+        # A session keeps to what there was when it began.
+        self._passed = identity.offer.relays
+        self._asking: RelayAsking | None = None
+        self._open: dict[Asker, None] = {}
+        """Those for whom something is being asked, in the order in which they came."""
+        self._listeners: WeakSet[Listener] = WeakSet()
+
+    @property
+    def profile(self) -> Profile:
+        """What the session speaks."""
+        return self._session.profile
+
+    @property
+    def name(self) -> str:
+        """What the server calls itself."""
+        return getattr(self._session.server_info, "name", None) or "a server without a name"
+
+    @property
+    def capabilities(self) -> Any:
+        """What the server has declared."""
+        return self._session.server_capabilities
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended, and was not opened anew."""
+        return self._session.is_lost
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether what the server asks goes to whoever made the call."""
+        return bool(self._passed)
+
+    async def ready(self) -> None:
+        """Connect anew where the connection was lost."""
+        await self._session.reconnect()
+
+    # --- requests of others ---
+
+    async def request(
+        self,
+        method: Method[Any, Any],
+        params: Any,
+        *,
+        asker: Asker | None = None,
+        progress: OnProgress | None = None,
+        again: bool = False,
+        timeout_s: float | None = None,
+    ) -> Raw:
+        """Send a request for somebody, and return its result undecoded."""
+        ask = partial(self._request, method, params, asker, progress, timeout_s)
+        try:
+            return await ask()
+        except SessionLost:
+            if not again:
+                raise
+            spoken = self.profile
+            await self.ready()
+            if self.profile is not spoken:
+                raise  # these params are of another revision
+            return await ask()
+
+    async def _request(
+        self,
+        method: Method[Any, Any],
+        params: Any,
+        asker: Asker | None,
+        progress: OnProgress | None,
+        timeout_s: float | None,
+    ) -> Raw:
+        params = self._with_meta(params, asker)
+        if timeout_s is None:
+            # Whoever made the call knows how long to wait, and calls it off.
+            timeout_s = self._identity.settings.max_timeout_s
+        asking = self._way()
+        if asker is None:
+            return await asking.raw(method, params, timeout_s, progress)
+        self._open[asker] = None
+        token = _asking.set(asker)
+        try:
+            return await asking.raw(method, params, timeout_s, progress)
+        finally:
+            _asking.reset(token)
+            self._open.pop(asker, None)
+
+    def _with_meta(self, params: Any, asker: Asker | None) -> Any:
+        """The params with what this session says in every request, and what the caller can do."""
+        profile = self.profile
+        own = self._session.meta
+        if own:
+            key = profile.client_capabilities_key or ""
+            # What a server adds for an extension would reach clients that know nothing of it.
+            own = {**own, key: _without_extensions(own.get(key))}
+            if asker is not None and self._passed:
+                declared = asker.capabilities(profile.revision)
+                passed = {key: one for key, one in declared.items() if key in self._passed}
+                own[key] = passed
+            level = asker.log_level() if asker is not None else None
+            if level is not None and profile.log_level_key is not None:
+                own[profile.log_level_key] = level
+        given: dict[str, Any] = params.meta or {}
+        meta = {**given, **(own or {})}
+        return msgspec.structs.replace(params, meta=meta or None)
+
+    def _way(self) -> RelayAsking:
+        link = self._identity.link
+        assert link is not None
+        if self._asking is None or self._asking.link is not link:
+            self._asking = RelayAsking.over(link, self._session, self._identity)
+        return self._asking
+
+    # --- questions ---
+
+    async def ask(self, role: str, params: Any = None, elicitation_id: str | None = None) -> Any:
+        """The answer of whoever made the call in which the server asks.
+
+        Raises:
+            McpError: it is not certain whose call that is; or what the caller said.
+        """
+        asker = self.asker()
+        if asker is None:
+            raise McpError(
+                InvalidRequest.code,
+                "nobody can be asked: no call is open that the question could belong to, or "
+                "several clients have calls open on this connection",
+            )
+        return await asker.ask(role, params, elicitation_id)
+
+    def asker(self) -> Asker | None:
+        """Whoever made the call that something which just came belongs to; None if unsure."""
+        link = self._identity.link
+        own = _asking.get() if link is not None and link.tells_calls_apart else None
+        if own is not None and own in self._open:
+            return own
+        askers = list(self._open)
+        if not askers or any(one.client != askers[-1].client for one in askers):
+            return None
+        return next((one for one in reversed(askers) if one.is_ready), askers[-1])
+
+    # --- news ---
+
+    def add(self, listener: Listener) -> None:
+        """Tell somebody what happens, as long as there is anybody else who holds it."""
+        self._listeners.add(listener)
+
+    def discard(self, listener: Listener) -> None:
+        """The end of `add`."""
+        self._listeners.discard(listener)
+
+    def hear(self, news: str, params: Any) -> None:
+        """A notification came."""
+        if news == "log":
+            asker = self.asker()
+            if asker is not None:
+                asker.log(params.level, params.data, params.logger)
+            return
+        for listener in list(self._listeners):
+            listener.hear(news, params)
+
+    def begun_again(self) -> None:
+        """The session goes on with a server that knows nothing of what was before."""
+        for listener in list(self._listeners):
+            listener.begun_again()
+
+    def watch(self, *uris: str, lists: bool = False) -> Watch:
+        """Hear of changes of resources, or of all lists that the server has."""
+        declared = self.capabilities
+        return self._session.watch(
+            *uris,
+            tools=lists and _tells(declared.tools),
+            prompts=lists and _tells(declared.prompts),
+            resources=lists and _tells(declared.resources),
+        )
+
+
+def _without_extensions(declared: Any) -> Any:
+    if getattr(declared, "extensions", None) is None:
+        return declared
+    return msgspec.structs.replace(declared, extensions=None)
+
+
+def _tells(declared: Any) -> bool:
+    return declared is not None and bool(declared.list_changed)
+
+
+class _Kind(Struct, rename={"result_type": "resultType"}):
+    result_type: str = "complete"
+
+
+_kind = msgspec.json.Decoder(_Kind)
+
+
+class RelayAsking(ClientAsking):
+    """Sends a session's requests without reading more of their results than must be."""
+
+    _passes_on = False
+
+    @classmethod
+    def over(cls, link: ClientLink, session: ClientSession, identity: Identity) -> RelayAsking:
+        """What sends over a connection of a session."""
+        made = cls(link, session.profile, mcp_wire.LATEST, session, identity, session.cache)
+        made._passes_on = bool(identity.offer.relays)
+        return made
+
+    @property
+    def link(self) -> ClientLink:
+        """The connection that they go through."""
+        return self._link
+
+    async def raw(
+        self,
+        method: Method[Any, Any],
+        params: Any,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> Raw:
+        """The result as it came; hooks see it decoded. What the client answers is answered.
+
+        Raises:
+            ProtocolError: a result that may not be, where the client's `checks` are strict.
+        """
+        point = self._outbound.points.get(method.name)
+        answers = self._asks_back is not None and not self._passes_on
+        if not point and not answers and self._checks == "lenient":
+            return await self._outlet.request(
+                method, params, timeout_s=timeout_s, progress=progress
+            )
+
+        async def send(context: Any, params: Any) -> Raw:
+            raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
+            if self._checks != "lenient":
+                self._look_over(method, raw)
+            return raw
+
+        times = self._identity.settings.max_rounds
+        for number in range(times + 1):
+            if point:
+                raw = await self._hooked(method, params, send)
+            else:
+                raw = await send(self.context, params)
+            if not answers or _kind.decode(raw).result_type == _Kind().result_type:
+                return raw
+            result = self._read(method, raw)
+            if type(result) is not self._asks_back:
+                return raw
+            params = await self._answered(method, params, result, number)
+        raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
+
+    async def _hooked(self, method: Method[Any, Any], params: Any, send: Any) -> Raw:
+        point: Any = self._outbound.points[method.name]
+
+        async def between(context: Any, params: Any) -> Any:
+            return method.decode_result(await send(context, params))
+
+        if type(params) is not method.params:
+            params = method.decode_params(encode(params))
+        return Raw(encode(await point.around(self.context, params, between)))
+
+
+# --- what a client answers whose servers ask those who make calls ---
+
+
+def ask_callers(offer: Offer) -> None:
+    """Let what servers may ask go to whoever made the call, where the client does not answer."""
+    offer.passing = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
+    if offer.elicitation is None and offer.elicitation_url is None:
+        offer.elicitation, offer.elicitation_url = _elicit, _visit
+    if offer.sampling is None:
+        offer.sampling = _sample
+        offer.sampling_tools = offer.sampling_context = True
+    if not offer.has_roots:
+        offer.list_roots = _list_roots
+
+
+async def _elicit(
+    session: ClientSession, params: latest.ElicitRequestFormParams
+) -> latest.ElicitResult:
+    answer: latest.ElicitResult = await session.relay.ask("elicit", params)
+    return answer
+
+
+async def _visit(session: ClientSession, page: UrlElicitation) -> latest.ElicitResult:
+    params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
+    answer: latest.ElicitResult = await session.relay.ask("elicit", params, page.elicitation_id)
+    return answer
+
+
+async def _sample(
+    session: ClientSession, params: latest.CreateMessageRequestParams
+) -> latest.CreateMessageResult:
+    said: latest.CreateMessageResult = await session.relay.ask("create_message", params)
+    return said
+
+
+async def _list_roots(session: ClientSession) -> list[latest.Root]:
+    roots: latest.ListRootsResult = await session.relay.ask("list_roots")
+    return list(roots.roots)

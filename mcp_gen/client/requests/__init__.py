@@ -1,0 +1,4 @@
+"""Sending, caching, paging.
+
+Imported by: every room of client.
+"""

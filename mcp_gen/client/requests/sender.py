@@ -1,0 +1,321 @@
+"""Asking a server: in rounds where it asks back first, and from the cache where that is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+import mcp_wire
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    ProtocolError,
+    UrlElicitation,
+    UrlElicitationRequired,
+)
+from mcp_gen.core.projection.closed import violations
+from mcp_gen.core.projection.project import project
+from mcp_gen.core.revisions import select
+from mcp_gen.session.messages.gather import together
+from mcp_gen.session.messages.sender import Asking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_gen.client.connecting.identity import Identity
+    from mcp_gen.client.requests.cache import ResponseCache
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.messages.channel import Outlet
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["ClientAsking"]
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+BACK_OFF_S = 0.1
+MAX_BACK_OFF_S = 2.0
+"""How long to wait before a request is made again for a server that asked nothing, but twice."""
+
+
+class ClientAsking(Asking):
+    """Sends a session's requests, until each has its answer.
+
+    Results are of `results_at`: read with its types where it is as new as what is spoken, and
+    restated where it is older.
+    """
+
+    def __init__(
+        self,
+        link: ClientLink,
+        spoken: Profile,
+        results_at: str,
+        session: ClientSession,
+        identity: Identity,
+        cache: ResponseCache,
+        outlet: Outlet | None = None,
+        *,
+        waits: bool = True,
+    ) -> None:
+        read_at = select([spoken.revision, results_at])[-1]
+        reader = mcp_wire.profile(read_at)
+        rows = identity.offer.extensions.rows(spoken, reader)
+        super().__init__(outlet or link, reader, link.hooks.outbound, session, rows=rows)
+        self._extensions = identity.offer.extensions
+        self._link = link
+        self._spoken = spoken
+        self._identity = identity
+        self._checks = identity.settings.checks
+        self._cache = cache
+        self._restated = None if mcp_wire.profile(results_at) is reader else results_at
+        self._asks_back: Any = None
+        """The kind of result in which a server asks back; None where it has other ways."""
+        if spoken.asks_client == "input_required":
+            self._asks_back = mcp_wire.types(read_at).InputRequiredResult
+        self.task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
+        """The kind of result in which a server begins a task; None where there are none."""
+        self.unasked = spoken.tasks == "extension" and identity.offer.has_tasks
+        """Whether a server may begin one of its own accord."""
+        if self.unasked:
+            from mcp_wire.extensions.tasks import CreateTaskResult
+
+            self.task_made = CreateTaskResult
+        self._waits = waits
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> R:
+        """Send a request and decode its result; the server's questions are answered on the way.
+
+        `timeout_s` is for each of the rounds.
+
+        Raises:
+            InvalidParams: the result is not one of this method; the message ends in the path.
+            InputRefused: what the server asked for was refused.
+            ProtocolError: a result of a kind that was not asked for, a question that may not be
+                asked, or too many.
+            UrlElicitationRequired: the user must go to a page first, and did not.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
+        """
+        # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
+        plain = not self._outbound.points.get(method.name) and not self._cache.keeps(method)
+        for number in range(self._identity.settings.max_rounds + 1):
+            try:
+                if plain:
+                    raw = await self._outlet.request(
+                        method, params, timeout_s=timeout_s, progress=progress
+                    )
+                    result = self._read(method, raw)
+                else:
+                    result = await super().request(
+                        method, params, timeout_s=timeout_s, progress=progress
+                    )
+            except McpError as error:
+                if "task_id" in method.params.__struct_fields__:
+                    raise  # what came of a task stays so, however often it is asked for
+                await self.visit_first(error)
+                continue
+            if type(result) is self.task_made:
+                return await self._begun(method, params, result, timeout_s)
+            if type(result) is not self._asks_back:
+                return result if self._restated is None else self._restate(method, result)
+            params = await self._answered(method, params, result, number)
+        times = self._identity.settings.max_rounds
+        raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
+
+    async def _exchange(
+        self,
+        method: Method[P, R],
+        params: P,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> R:
+        slot = self._cache.slot(method, params)
+        if slot is None:
+            return await super()._exchange(method, params, timeout_s, progress)
+        kept: R | None = self._cache.get(slot)
+        if kept is not None:
+            return kept
+        try:
+            result = await super()._exchange(method, params, timeout_s, progress)
+        except McpError as error:
+            if error.code == InvalidParams.code and getattr(params, "cursor", None) is not None:
+                self._cache.forget(method.name)
+            raise
+        if type(result) not in self._extensions.arms:
+            self._cache.put(slot, result)
+        return result
+
+    def result_in(self, method: Method[Any, R], plain: Any) -> R:
+        """A result of this method that came inside of something else, as plain JSON.
+
+        Raises:
+            InvalidParams: it is none; the message ends in the path.
+        """
+        tagged = method.results[0].__struct_config__
+        if tagged.tag_field is not None:
+            plain = {tagged.tag_field: tagged.tag, **plain}  # inside of others it may be left out
+        result = self._read(method, msgspec.Raw(mcp_wire.encode(plain)))
+        if type(result) in (self._asks_back, self.task_made):
+            super()._other_kind(method, result)
+        return result if self._restated is None else self._restate(method, result)
+
+    def _restate(self, method: Method[P, R], result: R) -> R:
+        offered = self._extensions
+        if method.name in offered.owners or type(result) in offered.arms:
+            return result  # an extension's: it has one shape
+        restated: R = project(result, self._restated or "").value
+        return restated
+
+    async def _begun(
+        self, method: Method[P, R], params: P, result: R, timeout_s: float | None
+    ) -> R:
+        """The task that the request has become, or what comes of it if nobody asked for one.
+
+        Raises:
+            ProtocolError: it may not become one.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+        """
+        call: Any = params
+        if self.unasked and self._waits:
+            outcome: R = await self.context.finish_call(call.name, result, timeout_s)
+            return outcome
+        if not self.unasked and call.task is None:
+            super()._other_kind(method, result)
+        return result
+
+    def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
+        try:
+            result = super()._read(method, raw)
+        except InvalidParams:
+            if self.unasked or self.task_made not in method.results:
+                raise
+            begun = self.task_in(raw)
+            if begun is None:
+                raise
+            result = begun
+        if self._checks != "lenient":
+            self._look_over(method, raw)
+        return result
+
+    def task_in(self, raw: msgspec.Raw) -> Any:
+        """The result in which a server begins a task; None if it is something else."""
+        try:
+            return mcp_wire.decode(self.task_made, raw)
+        except msgspec.ValidationError:
+            return None
+
+    def _look_over(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
+        """Tell what a result may not have at the revision that is spoken.
+
+        Raises:
+            ProtocolError: it has something, and that is to be an error.
+        """
+        arms = self._extensions.arms.keys() & self._also.get(method.name, ())
+        kinds = dict.fromkeys([method.result, *method.results, *arms])
+        each = (list(violations(kind, raw, self._spoken.revision, "$.result")) for kind in kinds)
+        fewest = min(each, key=len)
+        for violation in fewest:
+            if self._link.on_odd is not None:
+                self._link.on_odd(method.name, violation)
+        if fewest and self._checks == "strict":
+            raise ProtocolError(f"{method.name}: {fewest[0]}")
+
+    def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
+        if type(result) is not self._asks_back:
+            super()._other_kind(method, result)
+
+    # --- rounds ---
+
+    async def _answered(self, method: Method[P, Any], params: P, result: Any, number: int) -> P:
+        """The params of the next round."""
+        questions: dict[str, Any] = result.input_requests or {}
+        if not questions and result.request_state is None:
+            raise ProtocolError(
+                f"{method.name}: the server wants to be asked again, and says nothing to add"
+            )
+        answers = await self.answers(method, questions)
+        if not answers and number:
+            await asyncio.sleep(min(BACK_OFF_S * 2**number, MAX_BACK_OFF_S))
+        given: Any = params
+        made: P = msgspec.structs.replace(
+            given, input_responses=answers or None, request_state=result.request_state
+        )
+        return made
+
+    async def answers(
+        self, method: Method[Any, Any], questions: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What the program answers to questions that came in what this method is about, by key.
+
+        Raises:
+            ProtocolError: one that was not declared.
+            InputRefused: one was refused.
+        """
+        asked = (self._answer(method, question) for question in questions.values())
+        return dict(zip(questions, await together(*asked), strict=True))
+
+    async def _answer(self, method: Method[Any, Any], question: Any) -> Any:
+        route = self._link.routes.get(question.method)
+        if route is None:
+            raise ProtocolError(
+                f"{method.name}: the server asks for {question.method}, which was not declared"
+            )
+        asked = route.method.params() if question.params is None else question.params
+        revision = self._spoken.revision
+        return project(
+            await route.call(self.context, project(asked, revision).value), revision
+        ).value
+
+    # --- pages ---
+
+    async def visit_first(self, error: McpError) -> None:
+        """Send the user to the pages that an error is about; any other error is raised.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+        """
+        code = self._spoken.errors.url_elicitation_required
+        if code is None or error.code != code:
+            raise error
+        required = _pages(error)
+        if required is None or not required.elicitations:
+            raise error
+        answers = self._identity.answers(self._spoken)
+        for page in required.elicitations:
+            if (await answers.visited(self.context, page)).action != "accept":
+                raise required from error
+
+
+class _Page(msgspec.Struct, rename="camel"):
+    message: str
+    url: str
+    elicitation_id: str | None = None
+
+
+class _Pages(msgspec.Struct):
+    elicitations: list[_Page]
+
+
+def _pages(error: McpError) -> UrlElicitationRequired | None:
+    """The error with its pages; None if it does not hold them as it should."""
+    try:
+        found = msgspec.convert(error.data, _Pages)
+    except msgspec.ValidationError:
+        return None
+    pages = [UrlElicitation(one.message, one.url, one.elicitation_id) for one in found.elicitations]
+    made = UrlElicitationRequired(pages, error.message)
+    made.code, made.data = error.code, error.data
+    return made

@@ -1,0 +1,4 @@
+"""ClientSession.
+
+Imported by: callbacks, connecting, client.py, manager, cli.
+"""

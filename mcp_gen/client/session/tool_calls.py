@@ -1,0 +1,311 @@
+"""Calling tools: what comes back at once, or from a task that the server makes of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from mcp_gen.core.errors import McpError, SessionLost, TaskGone
+from mcp_gen.session.messages.sender import AtRevision, is_plain
+from mcp_wire.callers import ServerCaller
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+
+    from mcp_gen.client.requests.sender import ClientAsking
+    from mcp_gen.client.tasks.tasks import Tasks
+    from mcp_gen.client.tasks.tool_task import ToolTask
+    from mcp_gen.client.tools.typed_results import Returns
+    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_wire import common, latest
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
+
+__all__ = ["ToolCalls"]
+
+T = TypeVar("T")
+
+
+class ToolCalls(AtRevision, ServerCaller):
+    """The part of a session that calls tools."""
+
+    restart: Callable[[], Awaitable[Any]] | None
+    """What starts the server anew and leads this session to it; None if nothing can."""
+    _link: ClientLink
+    _returns: Returns
+    _results_at: str
+    _tasks: Tasks
+    _asking: ClientAsking
+    _requests: Any
+    """The generated calls of the revision that is spoken."""
+    _as_spoken: Any
+    """The same, for results of its own types; None until they are needed."""
+    _beginning: ClientAsking | None
+    """What sends calls that may become tasks; None until it is needed."""
+
+    @abstractmethod
+    async def _restart(self, lost: ClientLink) -> None:
+        """Go on with a server that was started anew.
+
+        Raises:
+            SessionLost: it cannot be.
+        """
+
+    @abstractmethod
+    def _new_asking(self, results_at: str, **options: Any) -> ClientAsking:
+        """What sends requests whose results are of a revision."""
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+        returns: None = None,
+        retry: bool = False,
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+        returns: type[T],
+        retry: bool = False,
+    ) -> T: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+        returns: Any = None,
+        retry: bool = False,
+    ) -> Any:
+        """Call a tool. The result comes back as it is, also where the tool failed.
+
+        With `returns`, a type that msgspec reads or a pydantic model, comes the tool's structured
+        content as a value of that type: compared with the tool's output schema first, which is
+        listed once; and read from the text, as JSON, where the server has no structured content.
+
+        With `task`, True or with how long it is to be kept, it goes on as a task where the server
+        and the tool allow that; a tool that runs as a task only is called so anyway. Either way
+        this waits for what comes of it: see `start_tool` for more. `timeout_s` is then for each
+        request that is made about it, and nobody waiting any more calls it off.
+
+        With `retry` the call is made again if the server went away and the tool says that it is
+        idempotent (`idempotentHint`).
+
+        Raises:
+            ToolError: with `returns`, the tool failed.
+            InvalidParams: with `returns`, it gave something else than its schema or the type says.
+            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            TaskCancelled, TaskGone: it was a task, and nothing came of it.
+        """
+        unusual = (
+            returns is not None
+            or retry
+            or task is not None
+            or name in self._tasks.only
+            or input_responses is not None
+            or request_state is not None
+            or self._link.is_lost
+        )
+        if not unusual and name and is_plain(arguments):
+            # As every revision takes it: nothing to look up, nothing to restate.
+            try:
+                result = await self._calls.call_tool(
+                    name,
+                    arguments=arguments,
+                    meta=self._meta if meta is None else self._with_identity(meta),
+                    timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
+                    progress=progress,
+                )
+            except McpError as error:
+                if not await self._tasks.required(name, error):
+                    raise
+            else:
+                # What extensions answer calls with has no such field.
+                failed = getattr(result, "is_error", None)
+                if not failed or not await self._tasks.refused(name, result):
+                    return result
+        fields: dict[str, Any] = {
+            "name": name,
+            "arguments": arguments,
+            "input_responses": input_responses,
+            "request_state": request_state,
+        }
+        ask = partial(self._call, fields, task, meta=meta, timeout_s=timeout_s, progress=progress)
+        try:
+            result = await ask()
+        except (SessionLost, TaskGone):
+            if not retry or self.restart is None or not await self._is_idempotent(name):
+                raise
+            result = await ask()
+        return result if returns is None else await self._returns.read(name, result, returns)
+
+    async def _call(
+        self,
+        fields: dict[str, Any],
+        task: bool | common.TaskMetadata | None,
+        **options: Any,
+    ) -> Any:
+        """Call a tool, as a task where that is asked for or has to be."""
+        name: str = fields["name"]
+        if not task and name not in self._tasks.only:
+            try:
+                result = await self._ask(ServerCaller.call_tool.__name__, fields, **options)
+            except McpError as error:
+                if not await self._tasks.required(name, error):
+                    raise
+            else:
+                failed = getattr(result, "is_error", None)
+                if not failed or not await self._tasks.refused(name, result):
+                    return result
+        return await self._tasks.call(fields, task or True, **options)
+
+    async def _is_idempotent(self, name: str) -> bool:
+        """Whether a tool says that calling it twice does no more than calling it once."""
+        self._returns.forget()
+        annotations = getattr(await self._returns.tool(name), "annotations", None)
+        return annotations is not None and annotations.idempotent_hint is True
+
+    # --- tasks ---
+
+    async def start_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        ttl_s: float | None = None,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> ToolTask:
+        """Call a tool and let it go on: the server's task, to be awaited, followed or called off.
+
+        It is asked for as a task where the server and the tool allow that, to be kept for `ttl_s`
+        after its beginning; at 2026-07-28 servers decide on both. Where there is no task, as at
+        revisions that have none, this waits for the result, and the task is one that is over.
+        `progress` is told as long as it runs, `timeout_s` is for each request about it.
+
+        Raises:
+            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+        """
+        asked_for = True if ttl_s is None else round(ttl_s * 1000)
+        return await self._tasks.start(
+            {"name": name, "arguments": arguments},
+            asked_for,
+            meta=meta,
+            timeout_s=timeout_s,
+            progress=progress,
+        )
+
+    def task(self, id: str, *, tool: str | None = None) -> ToolTask:
+        """The task of this id, begun by this client or by an earlier one; nothing is asked yet.
+
+        With the name of its `tool` its `result` is compared with what that tool promises.
+        """
+        return self._tasks.task(id, tool)
+
+    def tasks(self) -> AsyncIterator[ToolTask]:
+        """All tasks that the server has for this client, page after page.
+
+        Raises:
+            UsageError: the revision has no list of tasks.
+            McpError: the server has none.
+        """
+        return self._tasks.all()
+
+    async def begin_call(
+        self,
+        fields: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> tuple[Any, bool]:
+        """What a tool call is answered with, and whether that is a task that was begun."""
+        if self._link.is_lost:
+            await self._restart(self._link)
+        asking = self._beginning
+        if asking is None:
+            asking = self._beginning = self._new_asking(self._results_at, waits=False)
+        once = AtRevision(self.profile, self._requests(asking), self._meta)
+        once.default_timeout_s = self.default_timeout_s
+        name = ServerCaller.call_tool.__name__
+        result = await once._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
+        return result, type(result) is asking.task_made
+
+    async def read(self, call: Callable[[Any], Awaitable[T]]) -> T:
+        """Make a request that only reads, again if the server went away and can be started anew.
+
+        `call` gets the generated calls of the revision that is spoken, with its own types.
+        """
+        link = self._link
+        try:
+            return await self.change(call)
+        except SessionLost:
+            if self._link is link and link.is_lost:
+                await self._restart(link)
+        return await self.change(call)
+
+    async def change(self, call: Callable[[Any], Awaitable[T]]) -> T:
+        """Make a request, once; see `read`."""
+        if self._link.is_lost:
+            await self._restart(self._link)
+        if self._as_spoken is None:
+            self._as_spoken = self._requests(self._new_asking(self.revision))
+        return await call(self._as_spoken)
+
+    async def finish_call(self, tool: str, begun: Any, timeout_s: float | None) -> Any:
+        """What comes of the task that a call was answered with."""
+        return await self._tasks.finished(self._tasks.begun(begun, tool, timeout_s), timeout_s)
+
+    async def visit_first(self, error: McpError) -> None:
+        """Send the user to the pages that an error is about; any other error is raised."""
+        await self._asking.visit_first(error)
+
+    async def answers(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+        """What the program answers to what a task asks, by key."""
+        return await self._asking.answers(self._calls_tool, questions)
+
+    def tool_result(self, plain: Any) -> Any:
+        """What a tool returned, from plain JSON: with the types of this session's results."""
+        return self._asking.result_in(self._calls_tool, plain)
+
+    @property
+    def _calls_tool(self) -> Method[Any, Any]:
+        method = self.profile.call_tool
+        assert method is not None
+        return method
+
+    def run(self, what: Coroutine[Any, Any, None]) -> None:
+        """Let something run that nobody waits for, until the connection ends."""
+        self._link.run(what)
+
+    async def as_returned(self, tool: str, result: Any, returns: type[T]) -> T:
+        """What a tool returned, as a value of that type; see `call_tool`."""
+        return await self._returns.read(tool, result, returns)

@@ -1,0 +1,4 @@
+"""Watching changes.
+
+Imported by: client/session, connecting (relay).
+"""

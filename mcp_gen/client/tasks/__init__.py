@@ -1,0 +1,4 @@
+"""Tasks of a server.
+
+Imported by: client/session.
+"""

@@ -1,0 +1,138 @@
+"""Tasks as a revision itself has them: the client asks for one, and fetches what came of it.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import mcp_wire
+from mcp_gen.client.requests.pages import walked
+from mcp_gen.client.tasks.protocol import TaskWay, known
+from mcp_gen.client.tasks.state import seen
+from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound
+from mcp_wire.callers import ServerCaller
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine
+
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.tasks.state import Seen
+    from mcp_gen.client.tasks.tool_task import ToolTask
+
+__all__ = ["CoreTasks"]
+
+
+class CoreTasks(TaskWay):
+    """The client asks for a task where the tool allows it, or needs it."""
+
+    def __init__(self, session: ClientSession, max_pages: int) -> None:
+        self._session = session
+        self._max_pages = max_pages
+        self._metadata: Any = mcp_wire.types(session.revision).TaskMetadata
+        self._support: dict[str, str | None] | None = None
+        """What each tool says of tasks, once the tools were listed."""
+
+    async def wanted(self, tool: str, asked_for: Any) -> Any:
+        """TaskMetadata, if the server has declared tasks and the tool allows one.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#tool-level-negotiation
+        """
+        if not self._declared or await self._supported(tool) not in ("optional", "required"):
+            return None
+        if asked_for is True:
+            return self._metadata()
+        return self._metadata(ttl=asked_for) if isinstance(asked_for, int) else asked_for
+
+    async def required(self, tool: str, error: McpError) -> bool:
+        """Whether the tool is listed as one that runs as a task only."""
+        if not self._declared:
+            return False
+        if error.code in (MethodNotFound.code, InvalidRequest.code):
+            self.forget()  # what was listed before has just been contradicted
+        # There are servers that say so with another code: then what was listed will do.
+        try:
+            return await self._supported(tool) == "required"
+        except McpError:
+            return False  # a server that lists nothing: what it said first is what is wrong
+
+    def forget(self) -> None:
+        """There are other tools now."""
+        self._support = None
+
+    async def get(self, id: str, timeout_s: float | None) -> Seen:
+        """Ask where a task stands."""
+        asking = self._session.read(lambda calls: calls.get_task(task_id=id, timeout_s=timeout_s))
+        return seen(await known(id, asking))
+
+    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+        """Ask for what comes of it before it is over: the server asks live meanwhile.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#input-required-status
+        """
+        if seen.state.status != "input_required":
+            return None
+        return self._early_outcome(seen.state.id)
+
+    async def _early_outcome(self, id: str) -> Any:
+        try:
+            return await self._payload(id, None)
+        except McpError:
+            # What came of it, or that this server does not like the question: its status tells.
+            return None
+
+    async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
+        """Fetch what came of it."""
+        return await self._payload(seen.state.id, timeout_s)
+
+    async def _payload(self, id: str, timeout_s: float | None) -> Any:
+        result = await self._session.read(
+            lambda calls: calls.get_task_payload(task_id=id, timeout_s=timeout_s)
+        )
+        return self._session.tool_result(result)
+
+    async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
+        """Call it off."""
+        asking = self._session.change(
+            lambda calls: calls.cancel_task(task_id=id, timeout_s=timeout_s)
+        )
+        return seen(await asking)
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the server has declared it."""
+        tasks = self._session.server_capabilities.tasks
+        return tasks is not None and tasks.cancel is not None
+
+    async def listed(self) -> AsyncIterator[Seen]:
+        """All pages of them."""
+        asking = partial(self._page, ServerCaller.list_tasks.__name__)
+        async for task in walked("tasks", asking, lambda page: page.tasks, self._max_pages):
+            yield seen(task)
+
+    @property
+    def _declared(self) -> bool:
+        found: Any = self._session.server_capabilities
+        for step in ("tasks", "requests", "tools", "call"):
+            found = getattr(found, step, None)
+        return found is not None
+
+    async def _supported(self, name: str) -> str | None:
+        # Newer revisions list tools without it: they are read with the types of this one.
+        if self._support is None:
+            asking = partial(self._page, ServerCaller.list_tools.__name__)
+            tools = walked("tools", asking, lambda page: page.tools, self._max_pages)
+            self._support = {
+                tool.name: tool.execution and tool.execution.task_support async for tool in tools
+            }
+        return self._support.get(name)
+
+    async def _page(self, lists: str, cursor: str | None) -> Any:
+        timeout_s = self._session.default_timeout_s
+        return await self._session.read(
+            lambda calls: getattr(calls, lists)(cursor=cursor, timeout_s=timeout_s)
+        )

@@ -1,0 +1,139 @@
+"""What a session asks a server about its tasks: chosen once, by what a Profile says of tasks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from mcp_gen.core.errors import InvalidParams, McpError, TaskGone, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Coroutine
+
+    from mcp_gen.client.tasks.state import Seen
+    from mcp_gen.client.tasks.tool_task import ToolTask
+
+__all__ = ["NoTasks", "TaskWay", "known"]
+
+
+class TaskWay(ABC):
+    """The requests of one protocol for tasks, on one connection."""
+
+    @abstractmethod
+    async def wanted(self, tool: str, asked_for: Any) -> Any:
+        """What to add to a call so that it may go on as a task; None where that is not asked for.
+
+        `asked_for` is True, how many milliseconds it is to be kept, or TaskMetadata.
+        """
+
+    @abstractmethod
+    async def required(self, tool: str, error: McpError) -> bool:
+        """Whether a call was refused because it has to be one that may go on as a task."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """There are other tools now."""
+
+    @abstractmethod
+    async def get(self, id: str, timeout_s: float | None) -> Seen:
+        """Where a task stands.
+
+        Raises:
+            TaskGone: the server does not know it.
+        """
+
+    @abstractmethod
+    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+        """See to what the server asks for; gives what comes of the task, where it says so.
+
+        None where nothing is to be done.
+        """
+
+    @abstractmethod
+    async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
+        """What came of a task that is completed or failed.
+
+        Raises:
+            McpError: that.
+        """
+
+    @abstractmethod
+    async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
+        """Call a task off; gives where it stands then, where the server says so.
+
+        Raises:
+            TaskGone: the server does not know it.
+        """
+
+    @property
+    @abstractmethod
+    def cancels(self) -> bool:
+        """Whether the server takes it to heart when a task is called off."""
+
+    @abstractmethod
+    def listed(self) -> AsyncIterator[Seen]:
+        """All tasks that the server knows of this client.
+
+        Raises:
+            UsageError: servers do not tell.
+        """
+
+
+class NoTasks(TaskWay):
+    """A connection without tasks: every call is answered when it is done."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def wanted(self, tool: str, asked_for: Any) -> Any:
+        """Nothing can be asked for."""
+        return None
+
+    async def required(self, tool: str, error: McpError) -> bool:
+        """It was refused for another reason."""
+        return False
+
+    def forget(self) -> None:
+        """Nothing is known of tools."""
+
+    async def get(self, id: str, timeout_s: float | None) -> Seen:
+        """There is no task."""
+        raise self._none()
+
+    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+        """There is no task."""
+        raise self._none()
+
+    async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
+        """There is no task."""
+        raise self._none()
+
+    async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
+        """There is no task."""
+        raise self._none()
+
+    @property
+    def cancels(self) -> bool:
+        """There is no task."""
+        return False
+
+    def listed(self) -> AsyncIterator[Seen]:
+        """There is no task."""
+        raise self._none()
+
+    def _none(self) -> UsageError:
+        return UsageError(self._why)
+
+
+async def known(id: str, asking: Awaitable[Any]) -> Any:
+    """What the server says of a task.
+
+    Raises:
+        TaskGone: it does not know it.
+    """
+    try:
+        return await asking
+    except McpError as error:
+        if error.code != InvalidParams.code:
+            raise
+        raise TaskGone(id, error) from error

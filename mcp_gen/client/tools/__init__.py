@@ -1,0 +1,4 @@
+"""Typed results.
+
+Imported by: client/tasks, client/session.
+"""

@@ -1,0 +1,144 @@
+"""The closed check: every key of a frame is one that its revision names.
+
+Validity alone proves little, because the published schemas are open: the one of 2024-11-05 accepts
+a tool with icons. Here each part of a frame is decoded with the revision's types, encoded again,
+and compared. Maps that the protocol leaves open (`_meta`, JSON Schema documents, arguments and the
+like) come through whole, so they never differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import msgspec
+
+from mcp_gen.core.projection.closed import Violation, differences, violations
+from mcp_wire import encode
+
+if TYPE_CHECKING:
+    from mcp_gen.core.extensions.extensions import Extensions
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["FrameChecker", "Sender", "Violation", "differences"]
+
+Sender: TypeAlias = Literal["client", "server"]
+
+_NEVER = object()
+_REQUEST = {"jsonrpc", "id", "method", "params"}
+_ANSWER = {"jsonrpc", "id", "result"}
+_FAILURE = {"jsonrpc", "id", "error"}
+_ERROR = {"code", "message", "data"}
+
+
+class FrameChecker:
+    """Checks the frames of one conversation, in the order in which they were sent.
+
+    `extensions` are those that both sides may make use of.
+    """
+
+    def __init__(self, profile: Profile, extensions: Extensions | None = None) -> None:
+        self._profile = profile
+        rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
+        self._methods = {**profile.methods, **rows}
+        if profile.handshake is not None:
+            # What is read generously is not sent so.
+            self._methods[profile.handshake.name] = profile.handshake
+        self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
+        """The requests that are open; None for one whose method the revision lacks."""
+
+    def check(self, frame: bytes, sender: Sender) -> list[Violation]:
+        """Everything that is wrong with a frame; empty for a good one."""
+        try:
+            value: Any = msgspec.json.decode(frame)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return [Violation("$", f"not JSON: {error}")]
+        if value.__class__ is not list:
+            return list(self._frame(value, sender, "$"))
+        if not self._profile.allows_batches:
+            return [Violation("$", f"{self._profile.revision} has no batches")]
+        entries: list[Any] = value
+        return [v for i, entry in enumerate(entries) for v in self._frame(entry, sender, f"$[{i}]")]
+
+    def _frame(self, frame: Any, sender: Sender, path: str) -> Iterator[Violation]:
+        if frame.__class__ is not dict:
+            yield Violation(path, "expected an object")
+            return
+        members = cast("dict[str, Any]", frame)
+        known = _REQUEST if "method" in members else _ANSWER if "result" in members else _FAILURE
+        for key in members.keys() - known:
+            yield Violation(f"{path}.{key}", "no member of this kind of frame")
+        if members.get("jsonrpc") != "2.0":
+            yield Violation(f"{path}.jsonrpc", 'expected "2.0"')
+        if "method" in members:
+            yield from self._asks(members, sender, path)
+        elif "result" in members:
+            yield from self._answers(members, sender, path)
+        else:
+            yield from self._fails(members, sender, path)
+
+    def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+        name = frame["method"]
+        method = self._methods.get(name) if isinstance(name, str) else None
+        if "id" in frame:
+            yield from self._opens(frame["id"], method, sender, path)
+        if method is None:
+            yield Violation(f"{path}.method", f"{self._profile.revision} has no {name!r}")
+            return
+        if not (method.from_client if sender == "client" else method.from_server):
+            yield Violation(f"{path}.method", f"{name!r} is not for a {sender} to send")
+        if (method.kind == "request") != ("id" in frame):
+            yield Violation(f"{path}.id", f"{name!r} is a {method.kind}")
+        if "params" in frame:
+            yield from self._part(method.params, frame["params"], f"{path}.params")
+        elif method.params_required:
+            yield Violation(f"{path}.params", "missing")
+
+    def _opens(
+        self, id: Any, method: Method[Any, Any] | None, sender: Sender, path: str
+    ) -> Iterator[Violation]:
+        if id.__class__ not in (int, str):
+            yield Violation(f"{path}.id", "expected a string or an integer")
+        if (sender, _key(id)) in self._asked:
+            yield Violation(f"{path}.id", "belongs to a request that is still open")
+        self._asked[sender, _key(id)] = method
+
+    def _answers(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+        asker: Sender = "server" if sender == "client" else "client"
+        asked = (asker, _key(frame.get("id")))
+        if asked not in self._asked:
+            yield Violation(f"{path}.id", "answers no request")
+            return
+        method = self._asked.pop(asked)
+        if method is None:
+            yield Violation(f"{path}.result", "answers a method that the revision lacks")
+            return
+        found: list[list[Violation]] = []
+        kinds = dict.fromkeys([method.result, *method.results])
+        for kind in kinds:
+            found.append(list(self._part(kind, frame["result"], f"{path}.result")))
+            if not found[-1]:
+                return
+        yield from found[0]
+
+    def _fails(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+        asker: Sender = "server" if sender == "client" else "client"
+        if "id" in frame and self._asked.pop((asker, _key(frame["id"])), _NEVER) is _NEVER:
+            yield Violation(f"{path}.id", "answers no request")
+        error: Any = frame.get("error")
+        if error.__class__ is not dict:
+            yield Violation(f"{path}.error", "expected an object")
+            return
+        for key in error.keys() - _ERROR:
+            yield Violation(f"{path}.error.{key}", "no member of an error")
+        if error.get("code").__class__ is not int or error.get("message").__class__ is not str:
+            yield Violation(f"{path}.error", "expected an integer `code` and a string `message`")
+
+    def _part(self, kind: Any, value: Any, path: str) -> Iterator[Violation]:
+        return violations(kind, msgspec.json.encode(value), self._profile.revision, path)
+
+
+def _key(id: Any) -> str:
+    """An id as its JSON: 1 and "1" are two requests."""
+    return encode(id).decode()

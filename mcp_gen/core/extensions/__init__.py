@@ -1,0 +1,4 @@
+"""Extension registry, MCP Apps metadata.
+
+Imported by: session, server, client.
+"""

@@ -1,0 +1,4 @@
+"""Restating values between revisions.
+
+Imported by: session, server, client, compat.
+"""

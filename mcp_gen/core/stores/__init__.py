@@ -1,0 +1,4 @@
+"""Event, session and task store contracts.
+
+Imported by: session, server/tasks, client/callbacks.
+"""

@@ -1,0 +1,4 @@
+"""Transport Protocols, headers, SSE bytes.
+
+Imported by: session, transports, server/serving, client.
+"""

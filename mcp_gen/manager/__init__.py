@@ -1,0 +1,4 @@
+"""Many servers.
+
+Imported by: cli, mcp_gen/__init__.py.
+"""

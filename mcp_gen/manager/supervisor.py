@@ -1,0 +1,312 @@
+"""Keeping one server of a manager connected: watched, and connected to again when it goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from mcp_gen.core.errors import (
+    HttpError,
+    McpError,
+    McpGenError,
+    ProtocolError,
+    RequestTimeout,
+    SessionLost,
+    TransportError,
+)
+from mcp_gen.manager.catalog import Lists, What
+from mcp_gen.manager.events import ManagerEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_gen.client.client import Client
+    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.manager.config import ServerConfig
+    from mcp_gen.manager.events import Events, Kind, Reconnect
+    from mcp_wire import latest
+
+__all__ = ["Policy", "State", "Upkeep"]
+
+State: TypeAlias = Literal["connecting", "connected", "reconnecting", "failed", "disabled"]
+
+RETRIED_STATUSES = (408, 429)
+"""HTTP statuses below 500 that are about now, and not about who asks for what."""
+PING_TIMEOUT_S = 10.0
+WATCH_PAUSE_S, LONGEST_WATCH_PAUSE_S = 0.5, 60.0
+"""How long to wait before a stream of changes that ended is opened again."""
+WATCH_WAIT_S = 1.0
+"""How long a server may take to say that it will tell of changes, before it is used without."""
+
+_log = logging.getLogger("mcp_gen.client")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a manager has decided for all of its servers. See ClientManager."""
+
+    reconnect: Reconnect | None
+    connect_timeout_s: float
+    probe_timeout_s: float
+    wait_s: float
+    list_timeout_s: float
+    list_ttl_s: float
+    list_pause_s: float
+    at_once: dict[str, asyncio.Semaphore]
+    """How many of each kind are connected to at a time."""
+
+
+class Upkeep:
+    """A server that is connected to again whenever it goes away, until it is given up."""
+
+    def __init__(
+        self,
+        name: str,
+        part: str,
+        config: ServerConfig | None,
+        client: Client,
+        policy: Policy,
+        events: Events,
+        problem: Exception | None = None,
+    ) -> None:
+        self.name = name
+        self.part = part
+        """What stands for it in names."""
+        self.config = config
+        self.error: Exception | None = problem
+        """Why it is not connected, or was not when it was last tried."""
+        self.attempt = 0
+        """Which attempt to reconnect is on its way, or was the last."""
+        self.session: ClientSession | None = None
+        self.tells: frozenset[What] = frozenset()
+        """The lists of which it tells when they are others."""
+        self.tried = asyncio.Event()
+        """Set once the first attempt has ended, one way or the other."""
+        self.lists = Lists(
+            part,
+            ttl_s=policy.list_ttl_s,
+            timeout_s=policy.list_timeout_s,
+            pause_s=policy.list_pause_s,
+        )
+        self.state: State = "connecting"
+        self._client = client
+        self._policy = policy
+        self._events = events
+        self._reopen: Callable[[], Awaitable[ClientSession]] | None = None
+        self._settled = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._watched = asyncio.Event()
+        self._lost: asyncio.Future[Exception] | None = None
+        self._unstable = 0
+        self._was_connected = False
+        self._task: asyncio.Task[None] | None = None
+
+    # --- staying connected ---
+
+    async def _supervise(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            self.attempt, self._unstable = 0, 0
+            if self.state != "reconnecting":
+                self._to("connecting")
+            await self._keep_up()
+
+    async def _keep_up(self) -> None:
+        """Connect, and again whenever that ends, until it is given up."""
+        while True:
+            try:
+                await self._connect()
+            except Exception as error:
+                if not self._goes_on(error):
+                    return
+            else:
+                self.error = await self._until_lost()
+                if self._reopen is None or self._policy.reconnect is None:
+                    self._give_up(self.error)
+                    return
+                self.attempt = 1
+                self._to("reconnecting")
+            assert self._policy.reconnect
+            delay_s = self._policy.reconnect.delay_s(self.attempt, self._unstable)
+            self._tell("reconnecting", error=self.error, attempt=self.attempt, delay_s=delay_s)
+            with contextlib.suppress(TimeoutError):
+                # Whoever wants it at once need not wait.
+                await asyncio.wait_for(self._wanted.wait(), delay_s)
+                self._wanted.clear()
+
+    def _goes_on(self, error: Exception) -> bool:
+        """Note that an attempt failed; whether there is to be another."""
+        if not isinstance(error, McpGenError):
+            _log.exception("%s: connecting failed in a way it should not", self.name)
+        self.error = error
+        if not self._was_connected and self.attempt == 0:
+            self._tell("connect_failed", error=error)
+        policy = self._policy.reconnect
+        if policy is None or self.attempt >= policy.limit or not self._may_heal(error):
+            self._give_up(error)
+            return False
+        self.attempt += 1
+        self._to("reconnecting")
+        self.tried.set()
+        return True
+
+    def _give_up(self, error: Exception) -> None:
+        if self.attempt or self._was_connected:
+            self._tell("reconnect_failed", error=error, attempt=self.attempt)
+        self._to("failed")
+        self.tried.set()
+
+    def _is_connected(self) -> None:
+        self.error = None
+        self._to("connected")
+        self._tell("reconnected" if self._was_connected else "connected", attempt=self.attempt)
+        self._was_connected = True
+        self.attempt = 0
+        self.tried.set()
+
+    def _may_heal(self, error: Exception) -> bool:
+        """Whether it may be another time."""
+        if isinstance(error, HttpError):
+            return error.status >= 500 or error.status in RETRIED_STATUSES
+        if isinstance(error, SessionLost | RequestTimeout):
+            return True
+        assert self.config
+        # A command that cannot be started is not there.
+        return isinstance(error, TransportError) and self.config.kind != "command"
+
+    async def _connect(self) -> None:
+        assert self.config
+        config, policy = self.config, self._policy
+        limit_s = config.connect_timeout_s or policy.connect_timeout_s
+        async with policy.at_once[config.kind]:
+            try:
+                async with asyncio.timeout(limit_s):
+                    await self._open(config)
+            except TimeoutError:
+                raise RequestTimeout(f"{self.name}: not connected within {limit_s:g} s") from None
+
+    async def _open(self, config: ServerConfig) -> None:
+        session = self.session
+        if session is not None and not session.is_lost and await self._is_alive(session):
+            return
+        self.lists.outdate_all()
+        if session is not None and self._reopen is not None:
+            await self._reopen()
+        else:
+            await self._hang_up()
+            target, options = config.reach(self._policy.probe_timeout_s)
+            self.session = session = await self._client.connect(
+                target,
+                revision=config.revision,
+                probe_timeout_s=self._policy.probe_timeout_s,
+                **options,
+            )
+            # From now on it is started anew from here alone: after a while, and not by every call.
+            self._reopen, session.restart = session.restart, None
+        if config.timeout_s is not None:
+            session.default_timeout_s = config.timeout_s
+
+    async def _is_alive(self, session: ClientSession) -> bool:
+        """Whether a server that failed at a request answers again, as the one that it was.
+
+        Raises:
+            TransportError, RequestTimeout: it does not answer.
+        """
+        ask = session.ping if session.profile.alive else session.discover
+        try:
+            await ask(timeout_s=PING_TIMEOUT_S)
+        except HttpError as error:
+            if error.status >= 500:
+                raise
+            return False
+        except (McpError, ProtocolError):
+            return False
+        return True
+
+    async def _until_lost(self) -> Exception:
+        """Be connected until the connection is lost; and why it was."""
+        loop = asyncio.get_running_loop()
+        self._lost = loop.create_future()
+        since = loop.time()
+        self._watched.clear()
+        watching = loop.create_task(self._watch())
+        try:
+            # Lists that are had from now on are kept, so what changes them has to be heard of.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._watched.wait(), WATCH_WAIT_S)
+            self._is_connected()
+            return await self._lost
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+            self.tells = frozenset()
+            reconnect = self._policy.reconnect
+            stable = reconnect is not None and loop.time() - since >= reconnect.stable_s
+            self._unstable = 0 if stable else self._unstable + 1
+
+    async def _watch(self) -> None:
+        """Hear of changes, and of the end of the connection."""
+        session = self.session
+        assert session
+        pause_s = WATCH_PAUSE_S
+        while True:
+            try:
+                async with session.watch(tools=True, prompts=True, resources=True) as changes:
+                    self.tells = _lists_told_of(changes.honoured)
+                    if self._watched.is_set():
+                        # Another stream than before: what changed in between nobody has told.
+                        self.lists.outdate_all()
+                    self._watched.set()
+                    async for _ in changes:
+                        pause_s = WATCH_PAUSE_S  # hooks hear what it is, also where nobody watches
+            except TransportError as error:
+                if session.is_lost:
+                    self._break(error)
+                    return
+            except RequestTimeout:
+                pass
+            except McpGenError as error:
+                _log.debug("%s does not tell of changes: %s", self.name, error)
+                self._watched.set()
+                return
+            # A stream that ended: nobody tells of changes until there is another.
+            self.tells = frozenset()
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_WATCH_PAUSE_S)
+
+    def _break(self, error: Exception) -> None:
+        """The connection is of no use any more: calls wait from now on for another one."""
+        if self._lost is not None and not self._lost.done():
+            self._to("reconnecting")
+            self._watched.set()
+            self._lost.set_result(error)
+
+    async def _hang_up(self) -> None:
+        session = self.session
+        if session is not None:
+            await session.close()
+
+    def _to(self, state: State) -> None:
+        self.state = state
+        if state in ("connecting", "reconnecting"):
+            self._settled.clear()
+        else:
+            self._settled.set()
+
+    def _tell(self, kind: Kind, **about: Any) -> None:
+        self._events.tell(ManagerEvent(kind, self.name, **about))
+
+
+def _lists_told_of(told: latest.SubscriptionFilter) -> frozenset[What]:
+    found: set[What] = set()
+    if told.tools_list_changed:
+        found.add("tools")
+    if told.prompts_list_changed:
+        found.add("prompts")
+    if told.resources_list_changed:
+        found |= {"resources", "resource_templates"}
+    return frozenset(found)

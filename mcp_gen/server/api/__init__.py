@@ -1,0 +1,4 @@
+"""Decorator faces shared by Server and SessionFeatures.
+
+Imported by: server.py.
+"""

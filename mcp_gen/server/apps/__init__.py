@@ -1,0 +1,4 @@
+"""MCP Apps.
+
+Imported by: serving, server.py.
+"""

@@ -1,0 +1,4 @@
+"""Content blocks and results.
+
+Imported by: tools, resources, prompts, transforms, mounting.
+"""

@@ -1,0 +1,4 @@
+"""Context and the Protocols it is served by.
+
+Imported by: every room of server.
+"""

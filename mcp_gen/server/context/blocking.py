@@ -1,0 +1,256 @@
+"""The context for handlers that run in a thread: every call waits for its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError as Unblocked
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.input_requests.rounds import rounds_of
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.input_requests.api import Answer, Messages
+    from mcp_wire import latest
+
+__all__ = ["BlockingContext", "Worker", "call_in_thread"]
+
+T = TypeVar("T")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T3 = TypeVar("T3")
+T4 = TypeVar("T4")
+T5 = TypeVar("T5")
+
+_LATE_S = 0.05
+"""How much longer each call takes to fail, once the handler is to end and will not."""
+
+
+class Worker:
+    """A handler in its thread, and the loop that it asks."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._thread = threading.get_ident()
+        self._over = False
+        self._late = 0
+        self._waiting: set[Future[Any]] = set()
+        self._ended = False
+        self._end: asyncio.Event | None = None
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Run the handler; this is what its thread does."""
+        try:
+            return function()
+        except StopIteration as error:
+            # A future cannot carry it: whoever waits for that one would wait forever.
+            raise RuntimeError(f"StopIteration: {error}") from error
+        finally:
+            self._ended = True
+            if self._end is not None:
+                # The loop may be gone by now.
+                with contextlib.suppress(RuntimeError):
+                    self.loop.call_soon_threadsafe(self._end.set)
+
+    def wait(self, call: Coroutine[Any, Any, T]) -> T:
+        """Let the loop do something, and wait for it; from any thread but the loop's.
+
+        Raises:
+            CancelledError: the handler is to end: it has been cancelled, or its question goes out.
+        """
+        if threading.get_ident() == self._thread:
+            call.close()
+            raise UsageError("ctx.blocking is for threads: here, await the same call of ctx")
+        if self._is_over():
+            call.close()
+            self._late += 1
+            time.sleep(min(self._late * _LATE_S, 1.0))
+            raise asyncio.CancelledError
+        answer = asyncio.run_coroutine_threadsafe(call, self.loop)
+        self._waiting.add(answer)
+        if self._is_over():
+            # Since just now: `release` may not have seen this one.
+            answer.cancel()
+        try:
+            return answer.result()
+        except Unblocked:
+            # Its own class is an Exception, which handlers catch; this one they know to let pass.
+            raise asyncio.CancelledError from None
+        finally:
+            self._waiting.discard(answer)
+
+    def _is_over(self) -> bool:
+        return self._over
+
+    def release(self) -> None:
+        """Unblock the thread: what it waits for is cancelled, and so is what it will wait for."""
+        self._over = True
+        for answer in list(self._waiting):
+            answer.cancel()
+
+    async def end(self) -> None:
+        """Wait until the handler has ended."""
+        self._end = asyncio.Event()
+        if not self._ended:
+            await self._end.wait()
+
+
+async def call_in_thread(ctx: Context, function: Callable[..., T], arguments: dict[str, Any]) -> T:
+    """Call a handler that is not async in a thread; there `ctx.blocking` may be used.
+
+    When the request ends early, so do the calls that the thread waits for. Where it ends with
+    questions of the thread, the thread has a moment to end too.
+    """
+    loop = asyncio.get_running_loop()
+    worker = ctx.worker = Worker(loop)
+    call = partial(contextvars.copy_context().run, function, **arguments)
+    try:
+        return await loop.run_in_executor(None, worker.run, call)
+    except asyncio.CancelledError:
+        worker.release()
+        if ctx.rounds is not None and ctx.rounds.over:
+            await worker.end()
+        raise
+
+
+class BlockingContext:
+    """A request being answered in a thread: the calls of `Context`, each of which waits.
+
+    A call raises asyncio.CancelledError when the handler is to end: because the client wants no
+    answer any more, or because the request ends with the question. Let it pass; `finally` runs.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
+        worker = self._ctx.worker
+        if worker is None:
+            call.close()
+            raise UsageError("ctx.blocking is for handlers that are not async; await ctx instead")
+        return worker.wait(call)
+
+    def elicit(
+        self,
+        message: str,
+        form: type[T],
+        *,
+        key: str | None = None,
+        timeout_s: float | None = None,
+        task: bool = False,
+    ) -> Answer[T]:
+        """See `Context.elicit`."""
+        return self._wait(self._ctx.elicit(message, form, key=key, timeout_s=timeout_s, task=task))
+
+    def elicit_url(
+        self,
+        message: str,
+        url: str,
+        *,
+        elicitation_id: str | None = None,
+        key: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Answer[None]:
+        """See `Context.elicit_url`."""
+        return self._wait(
+            self._ctx.elicit_url(
+                message, url, elicitation_id=elicitation_id, key=key, timeout_s=timeout_s
+            )
+        )
+
+    def sample(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        key: str | None = None,
+        timeout_s: float | None = None,
+        **params: Any,
+    ) -> latest.CreateMessageResult:
+        """See `Context.sample`."""
+        return self._wait(
+            self._ctx.sample(
+                messages, max_tokens=max_tokens, key=key, timeout_s=timeout_s, **params
+            )
+        )
+
+    def list_roots(
+        self, *, key: str | None = None, timeout_s: float | None = None
+    ) -> Sequence[latest.Root]:
+        """See `Context.list_roots`."""
+        return self._wait(self._ctx.list_roots(key=key, timeout_s=timeout_s))
+
+    @overload
+    def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
+
+    @overload
+    def ask_all(self, a: Awaitable[T1], b: Awaitable[T2], /) -> tuple[T1, T2]: ...
+
+    @overload
+    def ask_all(
+        self, a: Awaitable[T1], b: Awaitable[T2], c: Awaitable[T3], /
+    ) -> tuple[T1, T2, T3]: ...
+
+    @overload
+    def ask_all(
+        self, a: Awaitable[T1], b: Awaitable[T2], c: Awaitable[T3], d: Awaitable[T4], /
+    ) -> tuple[T1, T2, T3, T4]: ...
+
+    @overload
+    def ask_all(
+        self,
+        a: Awaitable[T1],
+        b: Awaitable[T2],
+        c: Awaitable[T3],
+        d: Awaitable[T4],
+        e: Awaitable[T5],
+        /,
+    ) -> tuple[T1, T2, T3, T4, T5]: ...
+
+    @overload
+    def ask_all(self, *questions: Awaitable[T]) -> tuple[T, ...]: ...
+
+    def ask_all(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
+        """Ask everything at once; the questions are those of the other context, not awaited.
+
+        `ctx.blocking.ask_all(ctx.elicit("Name?", Name), ctx.list_roots())`
+        """
+        return self._wait(self._ctx.ask_all(*questions))
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """See `Context.once`; `make` runs in this thread."""
+        values = self._wait(self._values())
+        if key not in values:
+            values[key] = make()
+        made: T = values[key]
+        return made
+
+    async def _values(self) -> dict[str, Any]:
+        return rounds_of(self._ctx).values
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """See `Context.report_progress`."""
+        self._wait(self._ctx.report_progress(progress, total, message))
+
+    def report(self, message: str) -> None:
+        """See `RunningTask.report`; nothing happens where the handler does not run as a task."""
+        if self._ctx.task is not None:
+            self._wait(self._ctx.task.report(message))
+
+    def log(self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None) -> None:
+        """See `Context.log`."""
+        self._wait(self._ctx.log(level, data, logger=logger))
+
+    def elicitation_complete(self, elicitation_id: str) -> None:
+        """See `Context.elicitation_complete`."""
+        self._wait(self._ctx.elicitation_complete(elicitation_id))

@@ -1,0 +1,4 @@
+"""One object that answers every method.
+
+Imported by: mounting, serving, server.py.
+"""

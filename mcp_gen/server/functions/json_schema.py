@@ -1,0 +1,143 @@
+"""JSON Schemas of types, and of the parameters of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.functions.function import NO_DEFAULT
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["Member", "json_schema", "of_parameters", "of_pydantic"]
+
+_REFERENCE = "#/$defs/{name}"
+
+
+class Member(NamedTuple):
+    """A parameter, as its schema tells of it."""
+
+    name: str
+    hint: Any
+    default: Any
+    description: str | None
+    adapter: TypeAdapter[Any] | None = None
+    """What reads it, if that is pydantic."""
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a type; definitions it shares stand under `$defs`.
+
+    Raises:
+        UsageError: a type that JSON cannot carry.
+    """
+    (schema,), definitions = _components((kind,))
+    return _with_root(schema, definitions)
+
+
+def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """The JSON Schema of what an adapter writes."""
+    from mcp_gen.server.functions import pydantic_types
+
+    named, definitions = pydantic_types.schemas({"it": adapter}, "serialization", {})
+    return _with_root(named["it"], definitions)
+
+
+def of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
+    """The JSON Schema of an object with a member per parameter. Without any, it must be empty.
+
+    Raises:
+        UsageError: a type that JSON cannot carry.
+    """
+    if not parameters:
+        return {"type": "object", "additionalProperties": False}
+    made, definitions = _of_each(parameters)
+    properties: dict[str, Any] = {}
+    for one in parameters:
+        schema = dict(made[one.name])
+        if one.description and "description" not in schema:
+            schema["description"] = one.description
+        if one.default is not NO_DEFAULT and "default" not in schema:
+            default = _as_json(one)
+            if default is not UNSET:
+                schema["default"] = default
+        properties[one.name] = schema
+    whole: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [one.name for one in parameters if one.default is NO_DEFAULT]
+    if required:
+        whole["required"] = required
+    if definitions:
+        whole["$defs"] = definitions
+    return whole
+
+
+def _of_each(
+    parameters: Sequence[Member],
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schema of each by name, and what they share."""
+    plain = [one for one in parameters if one.adapter is None]
+    schemas, definitions = _components(tuple(one.hint for one in plain))
+    made = {one.name: schema for one, schema in zip(plain, schemas, strict=True)}
+    adapters = {one.name: one.adapter for one in parameters if one.adapter is not None}
+    if adapters:
+        from mcp_gen.server.functions import pydantic_types
+
+        more, shared = pydantic_types.schemas(adapters, "validation", definitions)
+        made |= more
+        definitions = {**definitions, **shared}
+    return made, definitions
+
+
+def _components(kinds: tuple[Any, ...]) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
+    found = [_alone(kind) for kind in kinds]
+    if None not in found:
+        return [one for one in found if one is not None], {}
+    try:
+        return msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
+    except TypeError as error:
+        raise UsageError(f"no JSON Schema for {kinds!r}: {error}") from None
+
+
+def _alone(kind: Any) -> dict[str, Any] | None:
+    """The schema of a type that needs no definitions; None for others."""
+    try:
+        return _kept(kind)
+    except TypeError:
+        return None  # not hashable, or no type of msgspec's
+
+
+@lru_cache(maxsize=1024)
+def _kept(kind: Any) -> dict[str, Any] | None:
+    # Most parameters of most tools are of a few types.
+    (schema,), definitions = msgspec.json.schema_components((kind,), ref_template=_REFERENCE)
+    return None if definitions else schema
+
+
+def _as_json(one: Member) -> Any:
+    if one.default is UNSET:
+        return UNSET
+    try:
+        if one.adapter is not None:
+            return one.adapter.dump_python(one.default, mode="json", by_alias=True)
+        return msgspec.to_builtins(one.default, str_keys=True)
+    except Exception:
+        # A default need not be one that a caller could give: the function alone sees it.
+        return UNSET
+
+
+def _with_root(schema: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if name in definitions:
+        # The root itself, not a reference to it: clients look for `type` there.
+        schema = definitions.pop(name) if not _refers(definitions, name) else definitions[name]
+    return {**schema, "$defs": definitions} if definitions else dict(schema)
+
+
+def _refers(definitions: dict[str, Any], name: str) -> bool:
+    return f'"#/$defs/{name}"'.encode() in msgspec.json.encode(definitions)

@@ -1,0 +1,195 @@
+"""Questions to the client, in one form for every revision: to the user, to the model, for roots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from mcp_gen.core.errors import InvalidParams
+from mcp_gen.server.input_requests.capabilities import require_for
+from mcp_gen.server.input_requests.forms import form_of
+from mcp_gen.server.input_requests.rounds import Question, rounds_of
+from mcp_wire import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.session.kernel.kernel import Kernel
+
+__all__ = [
+    "Accepted",
+    "Answer",
+    "Cancelled",
+    "Declined",
+    "Messages",
+    "elicit",
+    "elicit_url",
+    "elicitation_complete",
+    "list_roots",
+    "sample",
+    "tell_complete",
+]
+
+T = TypeVar("T")
+
+Messages: TypeAlias = "str | Sequence[str | latest.SamplingMessage]"
+"""A conversation: what the user says, or turns of both sides, oldest first."""
+
+
+class Accepted(Struct, Generic[T], frozen=True):
+    """The user has agreed: `content` is the filled-in form, and None where a page was asked for."""
+
+    content: T
+    action: Literal["accept"] = "accept"
+
+
+class Declined(Struct, frozen=True):
+    """The user has said no."""
+
+    action: Literal["decline"] = "decline"
+
+
+class Cancelled(Struct, frozen=True):
+    """The user has made no choice: the question was dismissed."""
+
+    action: Literal["cancel"] = "cancel"
+
+
+Answer: TypeAlias = Accepted[T] | Declined | Cancelled
+
+
+async def elicit(
+    ctx: Context,
+    message: str,
+    form: type[T],
+    *,
+    key: str | None,
+    timeout_s: float | None,
+    task: bool = False,
+) -> Answer[T]:
+    """See `Context.elicit`."""
+    fields = form_of(form)
+    params = latest.ElicitRequestFormParams(message=message, requested_schema=fields.schema)
+
+    def read(result: latest.ElicitResult) -> Answer[T]:
+        return _answer(result, fields.read)
+
+    question = Question("elicit", params, as_task=task)
+    return await _ask(ctx, question, key, read, timeout_s)
+
+
+async def elicit_url(
+    ctx: Context,
+    message: str,
+    url: str,
+    elicitation_id: str | None,
+    *,
+    key: str | None,
+    timeout_s: float | None,
+) -> Answer[None]:
+    """See `Context.elicit_url`."""
+    params = latest.ElicitRequestURLParams(message=message, url=url)
+
+    def read(result: latest.ElicitResult) -> Answer[None]:
+        return _answer(result, lambda content: None)
+
+    question = Question("elicit", params, elicitation_id)
+    return await _ask(ctx, question, key, read, timeout_s)
+
+
+async def sample(
+    ctx: Context,
+    messages: Messages,
+    *,
+    max_tokens: int,
+    key: str | None,
+    timeout_s: float | None,
+    task: bool = False,
+    **params: Any,
+) -> latest.CreateMessageResult:
+    """See `Context.sample`."""
+    turns = [messages] if isinstance(messages, str) else messages
+    asked = latest.CreateMessageRequestParams(
+        messages=[_turn(turn) for turn in turns], max_tokens=max_tokens, **params
+    )
+
+    def read(result: latest.CreateMessageResult) -> latest.CreateMessageResult:
+        return result
+
+    question = Question("create_message", asked, as_task=task)
+    return await _ask(ctx, question, key, read, timeout_s)
+
+
+async def list_roots(
+    ctx: Context, *, key: str | None, timeout_s: float | None
+) -> Sequence[latest.Root]:
+    """See `Context.list_roots`."""
+    question = Question("list_roots")
+    rounds_of(ctx)
+    require_for(ctx, question)
+    session = ctx.session
+    if session is None:
+        return await _ask(ctx, question, key, _roots, timeout_s)
+    if session.roots is None:
+        changes = session.roots_changes
+        roots = await _ask(ctx, question, key, _roots, timeout_s)
+        if not _tells_of_changes(ctx) or session.roots_changes != changes:
+            return roots
+        session.roots = roots
+    return session.roots
+
+
+async def elicitation_complete(ctx: Context, elicitation_id: str) -> None:
+    """See `Context.elicitation_complete`."""
+    if ctx.profile.elicitation_complete is not None:
+        await ctx.client.notify_elicitation_complete(elicitation_id)
+        if ctx.session is not None:
+            ctx.session.elicitations.pop(elicitation_id, None)
+
+
+async def tell_complete(kernel: Kernel[Any], elicitation_id: str) -> None:
+    """Tell the session whose user was sent to this page, and no other, that it is done there."""
+    for session in list(kernel.sessions):
+        if elicitation_id in session.elicitations:
+            del session.elicitations[elicitation_id]
+            await session.client.notify_elicitation_complete(elicitation_id)
+
+
+async def _ask(
+    ctx: Context,
+    question: Question,
+    key: str | None,
+    read: Callable[[Any], T],
+    timeout_s: float | None,
+) -> T:
+    rounds = rounds_of(ctx)
+    require_for(ctx, question)
+    return await rounds.ask(question, key, read, timeout_s)
+
+
+def _answer(result: latest.ElicitResult, read: Callable[[Any], T]) -> Answer[T]:
+    if result.action == "accept":
+        try:
+            return Accepted(read(result.content or {}))
+        except InvalidParams as error:
+            raise InvalidParams(f"the client's answer does not fit the form: {error}") from None
+    return Declined() if result.action == "decline" else Cancelled()
+
+
+def _turn(turn: str | latest.SamplingMessage) -> latest.SamplingMessage:
+    if isinstance(turn, str):
+        return latest.SamplingMessage(role="user", content=latest.TextContent(text=turn))
+    return turn
+
+
+def _roots(result: latest.ListRootsResult) -> tuple[latest.Root, ...]:
+    return tuple(result.roots)
+
+
+def _tells_of_changes(ctx: Context) -> bool:
+    """Whether the client says when its roots are others: then they need not be asked for again."""
+    roots: Any = getattr(ctx.caller.capabilities, "roots", None)
+    return ctx.profile.roots_changed is not None and bool(getattr(roots, "list_changed", False))

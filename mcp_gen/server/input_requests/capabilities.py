@@ -1,0 +1,88 @@
+"""What a client must have declared, and a question must be, before it is asked anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from mcp_gen.core.errors import InvalidRequest, MissingCapability
+from mcp_gen.server.input_requests.validation import check_question
+from mcp_wire.latest import ElicitRequestURLParams
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.input_requests.rounds import Question, Role
+
+__all__ = ["declared", "require_for", "require_url"]
+
+
+def require_for(ctx: Context, question: Question) -> None:
+    """Let a question pass that is one, and that the client has declared to be able to answer.
+
+    Raises:
+        MissingCapability: it has not; or its revision has no such question.
+        UsageError: no client could answer it.
+    """
+    _CHECKS[question.role](ctx, question.params)
+    check_question(question.params)
+
+
+def require_url(ctx: Context) -> None:
+    """The same for a page that the user is to go to."""
+    if ctx.profile.url_elicitation == "none" or not declared(ctx, "elicitation", "url"):
+        raise _missing(ctx, "elicitation.url")
+
+
+def declared(ctx: Context, *path: str) -> bool:
+    """Whether the client has declared a capability, such as `"sampling", "tools"`."""
+    found: Any = ctx.caller.capabilities
+    for name in path:
+        # The handshake's is a wire type, in which what a later revision added is plain JSON.
+        if isinstance(found, dict):
+            found = cast("dict[str, Any]", found).get(name)
+        else:
+            found = getattr(found, name, None)
+    return isinstance(found, dict | Struct)
+
+
+def _elicitation(ctx: Context, params: Any) -> None:
+    if isinstance(params, ElicitRequestURLParams):
+        require_url(ctx)
+        return
+    if ctx.profile.elicit is None or not declared(ctx, "elicitation"):
+        raise _missing(ctx, "elicitation")
+    # An empty object means forms; so does any, where there is nothing but forms.
+    only_urls = declared(ctx, "elicitation", "url") and not declared(ctx, "elicitation", "form")
+    if only_urls and ctx.profile.url_elicitation != "none":
+        raise _missing(ctx, "elicitation.form")
+
+
+def _sampling(ctx: Context, params: Any) -> None:
+    if ctx.profile.create_message is None or not declared(ctx, "sampling"):
+        raise _missing(ctx, "sampling")
+    parts = ctx.profile.declares_sampling_parts
+    tools = params.tools is not None or params.tool_choice is not None
+    if tools and not (parts and declared(ctx, "sampling", "tools")):
+        raise _missing(ctx, "sampling.tools")
+    context = params.include_context not in (None, "none")
+    if context and parts and not declared(ctx, "sampling", "context"):
+        raise _missing(ctx, "sampling.context")
+
+
+def _roots(ctx: Context, params: Any) -> None:
+    if ctx.profile.list_roots is None or not declared(ctx, "roots"):
+        raise _missing(ctx, "roots")
+
+
+_CHECKS: Mapping[Role, Callable[[Any, Any], None]] = {
+    "elicit": _elicitation,
+    "create_message": _sampling,
+    "list_roots": _roots,
+}
+
+
+def _missing(ctx: Context, capability: str) -> MissingCapability:
+    code = ctx.profile.errors.missing_required_client_capability
+    return MissingCapability(capability, code or InvalidRequest.code)

@@ -1,0 +1,64 @@
+"""What no question may be, whatever the client has declared: no URL, or half of a tool's use."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.core.sampling import unbalanced
+from mcp_wire.latest import ElicitRequestURLParams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_wire.latest import SamplingMessage
+
+__all__ = ["check_page", "check_question", "check_turns"]
+
+_URI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]|%[0-9A-Fa-f]{2})+"
+)
+
+
+def check_question(params: Any) -> None:
+    """Refuse a question that its specification rules out.
+
+    Raises:
+        UsageError: a URL that is none; a conversation in which the use of a tool has no result.
+    """
+    if isinstance(params, ElicitRequestURLParams):
+        check_page(params.url)
+    elif params is not None and hasattr(params, "messages"):
+        check_turns(params.messages)
+
+
+def check_page(url: str) -> None:
+    """Refuse what no user can be sent to. The text is not shown: it may hold secrets.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests
+    """
+    if not _URI.fullmatch(url) or not _has_host(url):
+        raise UsageError(
+            "elicit_url: expected a whole URL with its scheme, such as https://example.org/sign, "
+            "and other characters escaped with `%`"
+        )
+
+
+def check_turns(turns: Sequence[SamplingMessage]) -> None:
+    """Refuse a conversation in which uses of tools and their results do not go in pairs."""
+    wrong = unbalanced(turns)
+    if wrong:
+        raise UsageError(f"sample: {wrong}")
+
+
+def _has_host(url: str) -> bool:
+    """Whether what is to be found at a host names one."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(parts.hostname) or parts.scheme not in ("http", "https")

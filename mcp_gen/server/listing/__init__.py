@@ -1,0 +1,4 @@
+"""Registries and paginated lists.
+
+Imported by: tools, resources, prompts, api, mounting, serving.
+"""

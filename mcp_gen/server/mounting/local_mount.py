@@ -1,0 +1,277 @@
+"""A server of this process, mounted in another: asked through its own routes, hooks and all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import mcp_wire
+from mcp_gen.core.errors import MethodNotFound
+from mcp_gen.core.projection.project import project
+from mcp_gen.server.mounting.kinds import KINDS, Kind, row
+from mcp_gen.server.mounting.lookup import peek
+from mcp_gen.server.mounting.merged_lists import Numbers, alike, items_of, names_of
+from mcp_gen.server.mounting.mount import Mount, Mounted
+from mcp_gen.server.notifications.topics import LISTS
+from mcp_wire import encode
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.mounting.kinds import What
+    from mcp_gen.server.mounting.mount import Mounting
+    from mcp_gen.server.notifications.topics import Topic
+    from mcp_gen.server.server import Server
+    from mcp_gen.session.peer.session import Session
+    from mcp_wire import Wire
+
+__all__ = ["LocalMount"]
+
+
+class LocalMount(Mount):
+    """A server inside of another one, for as long as it is mounted."""
+
+    def __init__(self, outer: Mounting, prefix: str | None, separator: str, server: Server) -> None:
+        super().__init__(outer, prefix, separator)
+        self.server = server
+        self._entered_on: asyncio.AbstractEventLoop | None = None
+        self._entering: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._open = 0
+        """How many calls are open, that need its lifespan to the end."""
+        self._is_over = False
+        self._shown: dict[Kind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
+        self._numbers = {kind: Numbers() for kind in KINDS}
+        server.notify.above.add(self)
+        if server.tasks is not None:
+            outer.take_tasks()
+
+    @property
+    def title(self) -> str:
+        """The prefix, or else the server's name."""
+        return repr(self.server.name if self.prefix is None else self.prefix)
+
+    @property
+    def target(self) -> Server:
+        """The mounted server."""
+        return self.server
+
+    def features(self) -> frozenset[str]:
+        """What the mounted server declares."""
+        return self.server.features()
+
+    @property
+    def has_unlisted(self) -> bool:
+        """Whether something remote is mounted in the mounted server."""
+        return any(mount.has_unlisted for mount in self.server.mounts)
+
+    def context(self, ctx: Context) -> Context:
+        """The same request, as the mounted server sees it."""
+        inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
+        inner.task_box = ctx.task_box or ctx.server.tasks
+        return inner
+
+    # --- what the mounted server tells ---
+
+    def changed(self, topic: Topic, session: Session | None) -> None:
+        """Something of the mounted server has changed, for one session or for all."""
+        self.forget(topic)
+        self.outer.notify.tell(topic, session)
+
+    def forget(self, topic: Topic) -> None:
+        """Pages of the outer server that hold what has changed are no longer true."""
+        if topic not in LISTS:
+            return
+        for kind in KINDS:
+            if kind.feature == topic.capability:
+                self._shown[kind] = {}
+                kind.of(self.outer).forget()
+
+    def declared(self) -> None:
+        """The mounted server declares more than before."""
+        if self.server.tasks is not None:
+            # Those of a mounted server are asked about outside.
+            self.outer.take_tasks()
+        self.outer.declares_more()
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """A user is done at a URL."""
+        await self.outer.notify.elicitation_complete(elicitation_id)
+
+    # --- what is there ---
+
+    def names(self, kind: Kind) -> Iterator[str]:
+        """The names or URIs outside of everything that is there, for anybody."""
+        lead = self.lead if kind.prefixed else ""
+        return (lead + name for name in names_of(self.server, kind))
+
+    async def items(self, ctx: Context, kind: Kind) -> list[Mounted]:
+        """Everything that the client of this request may see."""
+        inner = self.context(ctx)
+        if _is_watched(self.server, kind.lists):
+            found = await self._walked(inner, kind)
+        else:
+            found = await items_of(self.server, inner, kind)
+        shown: list[Mounted] = []
+        kept = self._shown[kind]
+        for one in found:
+            item = kept.get(one.number)
+            if item is None or item.described is not one.described:
+                item = kept[one.number] = self._dressed(kind, one)
+            if item is not None:
+                shown.append(item)
+        return shown
+
+    def _dressed(self, kind: Kind, inner: Mounted) -> Mounted | None:
+        described: Any = self.dressed(kind, inner.described)
+        if described is None:
+            return None
+        if described is inner.described:
+            return inner
+
+        def at(revision: str) -> Any:
+            return self.dressed(kind, inner.at(revision))
+
+        return Mounted(inner.number, getattr(described, kind.key), described, at)
+
+    async def _walked(self, inner: Context, kind: Kind) -> list[Mounted]:
+        """The list as the mounted server's hooks and middleware let it pass."""
+        found: list[Mounted] = []
+        cursor: str | None = None
+        listing, numbers = kind.of(self.server), self._numbers[kind]
+        method = row(kind.lists, inner.revision)
+        if method is None or not self.serves(inner, kind.lists):
+            return []
+        while True:
+            # The params of a list are all that its revision wants of any request.
+            given = {"cursor": cursor, "_meta": inner.meta or {}}
+            params = method.decode_params(encode({k: v for k, v in given.items() if v is not None}))
+            page = await self._ask(inner, kind.lists, params)
+            for one in getattr(page, listing.field):
+                name = getattr(one, kind.key)
+                entry = listing.items.entry(name)
+                number = entry.number if entry else numbers.of(name)
+                found.append(Mounted(number, name, project(one, mcp_wire.LATEST).value))
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    def alike(self, ctx: Context, kind: Kind) -> bool:
+        """Whether a list stays the same for everybody until `changed` is called."""
+        return not _is_watched(self.server, kind.lists) and alike(
+            self.server, self.context(ctx), kind
+        )
+
+    def has(self, ctx: Context, kind: Kind, name: str) -> bool | None:
+        """Whether there is an item of that name inside, for this client."""
+        server = self.server
+        inner = self.context(ctx)
+        if kind.of(server).find(inner, name) is not None:
+            return True
+        found: bool | None = False
+        for mount in server.mounts:
+            inside = mount.inside(kind, name)
+            if inside is not None:
+                here = mount.has(inner, kind, inside)
+                if here:
+                    return True
+                found = None if here is None else found
+        return found
+
+    async def reads(self, ctx: Context, uri: str) -> bool | None:
+        """Whether there is something inside that a URI may be read from."""
+        inner = self.context(ctx)
+        if self.server.resources.find(inner, uri) is not None:
+            return True
+        found: bool | None = False
+        for mount in self.server.mounts:
+            here = await mount.reads(inner, uri)
+            if here:
+                return True
+            found = None if here is None else found
+        return found
+
+    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+        """What is known of the item of that name inside, for this client."""
+        inner, listing = self.context(ctx), kind.of(self.server)
+        found = listing.find(inner, name)
+        if found is not None:
+            return listing.describe(found)
+        return peek(self.server, inner, kind, name)
+
+    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+        """Hear of changes of a resource for somebody: what is here tells anyway."""
+        for mount in self.server.mounts:
+            await mount.hold(self.context(ctx), uri, holder)
+
+    def drop(self, uri: str, holder: Hashable) -> None:
+        """The end of `hold`."""
+        for mount in self.server.mounts:
+            mount.drop(uri, holder)
+
+    async def call(self, ctx: Context, what: What, params: Any) -> Any:
+        """What the mounted server answers to a request."""
+        self._open += 1
+        try:
+            if self._entered_on is not asyncio.get_running_loop():
+                await self.enter()
+            inner = self.context(ctx)
+            if not self.serves(inner, what):
+                raise MethodNotFound(
+                    f"mount {self.title}: the mounted server has nothing of the kind"
+                )
+            return await self._ask(inner, what, params)
+        finally:
+            self._open -= 1
+            if self._is_over:
+                self._leave_soon()
+
+    def serves(self, inner: Context, what: What) -> bool:
+        """Whether the mounted server answers such requests at all."""
+        method = row(what, inner.revision)
+        return (
+            method is not None and method.name in self.server.kernel.binding(inner.revision).routes
+        )
+
+    async def _ask(self, inner: Context, what: What, params: Any) -> Any:
+        method: Any = row(what, inner.revision)
+        route = self.server.kernel.binding(inner.revision).routes[method.name]
+        if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
+            # Whoever looks at params there sees them decoded to the end.
+            params = method.decode_params(encode(params))
+        return await route.call(inner, params)
+
+    # --- begin and end ---
+
+    async def enter(self) -> None:
+        """Enter the lifespan of the mounted server, unless that has been done."""
+        loop = asyncio.get_running_loop()
+        if self._entered_on is loop:
+            return
+        if self._entering is None or self._entering[0] is not loop:
+            self._entering = (loop, asyncio.Lock())
+        async with self._entering[1]:
+            if self._entered_on is not loop:
+                await self.server.need()
+                self._entered_on = loop
+
+    async def leave(self) -> None:
+        """Leave it."""
+        if self._entered_on is asyncio.get_running_loop():
+            self._entered_on = None
+            await self.server.need_no_longer()
+
+    def unmounted(self) -> None:
+        """The mounted server tells nobody here any more; its lifespan is left after its calls."""
+        self.server.notify.above.discard(self)
+        self._is_over = True
+        self._leave_soon()
+
+    def _leave_soon(self) -> None:
+        loop = self._entered_on
+        if not self._open and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(lambda: loop.create_task(self.leave()))
+
+
+def _is_watched(server: Server, what: What) -> bool:
+    """Whether hooks or middleware of a server see such requests."""
+    return bool(server.kernel.middleware or getattr(server.hooks, what))

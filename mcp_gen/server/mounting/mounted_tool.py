@@ -1,0 +1,130 @@
+"""Tools of what is mounted as tools of the outer server, so that they can be offered otherwise."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+import mcp_wire
+from mcp_gen.core.projection.project import project
+from mcp_gen.server.mounting.kinds import TOOLS, row
+from mcp_gen.server.mounting.local_mount import LocalMount
+from mcp_gen.server.mounting.remote_mount import RemoteMount
+from mcp_gen.server.tools.output import Output, output_of_schema
+from mcp_gen.server.tools.tool import OfferedTool
+from mcp_gen.session.kernel.kernel import Encoded, Passed
+from mcp_wire import Wire, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.mounting.kinds import What
+    from mcp_gen.server.mounting.mount import Mount
+    from mcp_gen.server.tools.registry import CallParams
+    from mcp_gen.server.tools.tool import TaskSupport
+
+__all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool", "newest"]
+
+CALLED: ContextVar[CallParams] = ContextVar("CALLED")
+"""The params of the call that is being answered: what they have beside arguments passes too."""
+
+
+class ToolThroughMount(OfferedTool):
+    """A tool of what is mounted: whoever has it reads the arguments, and makes the result."""
+
+    through = True
+
+    def __init__(
+        self, mount: Mount, inside: str, described: latest.Tool, task: TaskSupport | None = None
+    ) -> None:
+        super().__init__(described.name, task=task)
+        self._mount = mount
+        self._inside = inside
+        self._described = described
+        self.output = _PassedOutput(described)
+
+    def _describe(self) -> latest.Tool:
+        return self._described
+
+    def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        """The arguments as they came."""
+        return arguments
+
+    async def call(self, ctx: Context, arguments: Any) -> Any:
+        """What whoever has the tool answers, as it comes."""
+        params: Any = replace(CALLED.get(), name=self._inside)
+        if arguments is not None:
+            params = replace(params, arguments=arguments)
+        return await self._mount.call(ctx, "call_tool", params)
+
+
+class _PassedOutput(Output):
+    """Results that were made elsewhere; of others what the schema says is held to it."""
+
+    def __init__(self, described: latest.Tool) -> None:
+        schema = described.output_schema
+        self._made = Output() if schema is None else output_of_schema(described.name, schema)
+
+    def schema(self) -> dict[str, Any] | None:
+        """The schema as it was listed."""
+        return self._made.schema()
+
+    def result(self, value: Any, revision: str, seen: bool) -> Any:
+        """A result as it came, or one of what was made of it; see `Output.result`."""
+        if isinstance(value, Passed | Encoded | Wire):
+            return value
+        return self._made.result(value, revision, seen)
+
+
+def newest(what: What, result: Any) -> Any:
+    """What a mount answered to a request, in the newest types."""
+    if isinstance(result, Encoded | Passed):
+        result = result.json
+    if isinstance(result, Raw):
+        method: Any = row(what, mcp_wire.LATEST)
+        return method.decode_result(result)
+    return project(result, mcp_wire.LATEST).value
+
+
+def known_tool(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
+    """The tool that is mounted under a name, as far as is known without asking anybody."""
+    for mount in mounts:
+        inside = mount.inside(TOOLS, name)
+        found = _tool_of(mount, inside) if inside is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+async def find_mounted(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
+    """The same, when those who have not listed their tools yet have been asked for them."""
+    for mount in mounts:
+        if mount.inside(TOOLS, name) is not None:
+            await _ask(mount)
+    return known_tool(mounts, name)
+
+
+async def _ask(mount: Mount) -> None:
+    if isinstance(mount, RemoteMount):
+        await mount.learn(TOOLS)
+    elif isinstance(mount, LocalMount):
+        for one in mount.server.mounts:
+            await _ask(one)
+
+
+def _tool_of(mount: Mount, inside: str) -> ToolThroughMount | None:
+    """The tool of a name inside."""
+    described: Any = None
+    task: TaskSupport | None = None
+    if isinstance(mount, RemoteMount):
+        item = mount.lists[TOOLS].items.get(inside)
+        described = item.described if item is not None else None
+    elif isinstance(mount, LocalMount):
+        own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
+        if own is not None:
+            described, task = mount.dressed(TOOLS, own.tool), own.task
+    return None if described is None else ToolThroughMount(mount, inside, described, task)

@@ -1,0 +1,162 @@
+"""A handler of the standard library's logging that sends records to the client they belong to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.rate_limit import Allowance
+from mcp_gen.server.notifications.send import is_wrapped, tell
+from mcp_gen.session.peer.log_levels import is_heard
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.notifications.log_messages import Logs
+    from mcp_gen.session.messages.channel import Outlet
+
+__all__ = ["ClientLogHandler", "spec_level", "watched"]
+
+OURS = frozenset({"asyncio", "mcp_gen", "mcp_wire"})
+"""Whose records tell of the sending itself: sending them too would never end."""
+
+_ABOVE = (
+    (logging.INFO, "debug"),
+    (logging.INFO + 5, "info"),
+    (logging.WARNING, "notice"),
+    (logging.ERROR, "warning"),
+    (logging.CRITICAL, "error"),
+    (logging.CRITICAL + 10, "critical"),
+    (logging.CRITICAL + 20, "alert"),
+)
+"""Up to which of Python's numbers a record is of which level of the specification."""
+
+_current: ContextVar[_Watched | None] = ContextVar("request", default=None)
+
+
+def spec_level(number: int) -> str:
+    """The specification's level for one of Python's: above `critical` they are tens apart."""
+    return next((level for above, level in _ABOVE if number < above), "emergency")
+
+
+class ClientLogHandler(logging.Handler):
+    """Sends what is logged inside a request to that request's client; see `Logs.handler`."""
+
+    def __init__(self, logs: Logs, level: int | str, max_per_s: float) -> None:
+        if not max_per_s > 0:
+            raise UsageError(f"max_per_s={max_per_s}: expected more than 0")
+        super().__init__(level)
+        self._logs = logs
+        self._max_per_s = max_per_s
+        self._allowances: WeakKeyDictionary[Outlet, Allowance] = WeakKeyDictionary()
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._logs.closed(self)
+        super().close()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a record, if it was made inside of a request."""
+        request = _current.get()
+        if request is None or record.name.partition(".")[0] in OURS:
+            return
+        try:
+            self._send(request, record)
+        except Exception:
+            self.handleError(record)
+
+    def _send(self, request: _Watched, record: logging.LogRecord) -> None:
+        level = spec_level(record.levelno)
+        if request.ctx.server.logs is not self._logs or not request.hears(level):
+            return
+        allowance = self._allowance(request)
+        if not allowance.take():
+            return
+        self.tell_dropped(request)
+        # Without a formatter of its own the message alone: tracebacks are nobody else's business.
+        said = self.format(record) if self.formatter else record.getMessage()
+        # What stands for bytes of a file name is no text: it is sent escaped.
+        said = said.encode(errors="backslashreplace").decode()
+        request.send(level, said, record.name)
+
+    def tell_dropped(self, request: _Watched) -> None:
+        """Tell the client how many records it did not get, since it was told last."""
+        allowance = self._allowance(request)
+        dropped, allowance.dropped = allowance.dropped, 0
+        if dropped and request.hears("warning"):
+            most = f"{self._max_per_s:g} per second"
+            request.send("warning", f"{dropped} log messages left out: more than {most}", __name__)
+
+    def _allowance(self, request: _Watched) -> Allowance:
+        outlet = request.ctx.caller.outlet
+        found = self._allowances.get(outlet)
+        if found is None:
+            found = self._allowances[outlet] = Allowance(self._max_per_s)
+        return found
+
+
+class _Watched:
+    """A request inside of which something may be logged, in any task or thread."""
+
+    __slots__ = ("_loop", "_sending", "_thread", "ctx")
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def hears(self, level: str) -> bool:
+        """Whether the client wants to hear of a level."""
+        ctx = self.ctx
+        declared = ctx.server.kernel.offers("logging")
+        return declared and is_heard(ctx.caller, ctx.meta, level)
+
+    def send(self, level: str, data: str, logger: str) -> None:
+        """Send a message, from any thread."""
+        if threading.get_ident() == self._thread:
+            self._send(level, data, logger)
+        else:
+            self._loop.call_soon_threadsafe(self._send, level, data, logger)
+
+    def _send(self, level: str, data: str, logger: str) -> None:
+        ctx, method = self.ctx, self.ctx.profile.log
+        if method is None:
+            return
+        params = method.params(level=level, data=data, logger=logger)
+        if is_wrapped(ctx, method):
+            task = self._loop.create_task(tell(ctx, method, params))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+        elif ctx.caller.outlet.answers(ctx.request_id):
+            ctx.caller.outlet.notify(method, params)
+
+    async def finish(self) -> None:
+        """Let what is being sent be sent, before the answer is."""
+        if self._sending:
+            await asyncio.wait(self._sending)
+
+
+def watched(
+    logs: Logs, call: Callable[[Context, Any], Awaitable[Any]]
+) -> Callable[[Context, Any], Awaitable[Any]]:
+    """The call, so that a handler finds the request from wherever it logs."""
+
+    async def within(ctx: Context, params: Any) -> Any:
+        request = _Watched(ctx)
+        token = _current.set(request)
+        try:
+            return await call(ctx, params)
+        finally:
+            _current.reset(token)
+            for handler in logs.handlers:
+                handler.tell_dropped(request)
+            await request.finish()
+
+    return within

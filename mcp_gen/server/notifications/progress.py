@@ -1,0 +1,67 @@
+"""Progress: how far a request has come, told to a client that gave a token for it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Any
+
+from mcp_gen.server.context.rate_limit import Allowance
+from mcp_gen.server.notifications.send import tell
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.tasks.running import RunningTask
+
+__all__ = ["report_progress"]
+
+
+async def report_progress(
+    ctx: Context, progress: float, total: float | None, message: str | None
+) -> None:
+    """See `Context.report_progress`."""
+    # A handler that does nothing but report would let nobody else have a turn, its cancellation
+    # neither: not even where nothing is sent.
+    await asyncio.sleep(0)
+    task = ctx.task
+    if task is not None:
+        if message is not None:
+            await _stand(ctx, task, message, whole=total is not None and progress >= total)
+        if task.tells_progress and task.wanted:
+            return
+    profile = ctx.profile
+    token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
+    if token.__class__ not in (str, int) or profile.progress is None:
+        return
+    last = ctx.last_progress
+    # What is no number at all is greater than nothing, and JSON has no infinity.
+    if not math.isfinite(progress) or (last is not None and progress <= last):
+        return
+    if not ctx.caller.outlet.answers(ctx.request_id):
+        return
+    if not _may(ctx) and (total is None or progress < total):
+        return
+    ctx.last_progress = progress
+    fields: dict[str, Any] = {"progress_token": token, "progress": progress}
+    if total is not None and math.isfinite(total):
+        fields["total"] = total
+    if message is not None and profile.progress_message:
+        fields["message"] = message
+    await tell(ctx, profile.progress, profile.progress.params(**fields))
+
+
+async def _stand(ctx: Context, task: RunningTask, message: str, *, whole: bool) -> None:
+    """Let who looks at a task see what is reported; who listens to it, as often as may be."""
+    if not task.tells_progress:
+        await task.report(message, quietly=True)
+    elif whole or not task.wanted or _may(ctx):
+        await task.report(message)
+
+
+def _may(ctx: Context) -> bool:
+    per_s = ctx.server.kernel.limits.max_reports_per_s
+    if per_s is None:
+        return True
+    if ctx.reports is None:
+        ctx.reports = Allowance(per_s)
+    return ctx.reports.take()

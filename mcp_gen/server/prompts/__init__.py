@@ -1,0 +1,4 @@
+"""Prompts and completion.
+
+Imported by: api, dispatch, mounting.
+"""

@@ -1,0 +1,77 @@
+"""What a prompt may return, and the messages it becomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+import mcp_wire
+from mcp_gen.core.projection.project import project
+from mcp_gen.server.content.results import stands_for_result
+from mcp_wire import UnknownContent, Wire, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_wire import common
+
+__all__ = ["Said", "assistant", "prompt_result", "user"]
+
+Said: TypeAlias = "str | common.ContentBlock"
+"""A text, or a content block of any revision."""
+
+_BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
+
+
+def user(content: Said) -> latest.PromptMessage:
+    """A message from the user: a text, or a content block such as ImageContent.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#promptmessage
+    """
+    return _message("user", content)
+
+
+def assistant(content: Said) -> latest.PromptMessage:
+    """A message from the assistant, a model: a text, or a content block; see `user`."""
+    return _message("assistant", content)
+
+
+def prompt_result(
+    value: Any, description: str | None
+) -> common.GetPromptResult | common.InputRequiredResult:
+    """The result of a prompt that returned `value`: what is no message yet, the user says.
+
+    Raises:
+        TypeError: nothing that becomes messages.
+    """
+    if _kind(value) == latest.GetPromptResult.__name__ or stands_for_result(
+        cast("Any", type(value))
+    ):
+        return cast("common.GetPromptResult | common.InputRequiredResult", value)
+    several = isinstance(value, list | tuple)
+    values = cast("Sequence[Any]", value) if several else [value]
+    messages = [_as_message(one) for one in values]
+    return latest.GetPromptResult(messages=messages, description=description)
+
+
+def _as_message(value: Any) -> latest.PromptMessage:
+    if _kind(value) == latest.PromptMessage.__name__:
+        message: latest.PromptMessage = project(value, mcp_wire.LATEST).value
+        return message
+    return _message("user", value)
+
+
+def _message(role: Literal["user", "assistant"], content: Said) -> latest.PromptMessage:
+    if isinstance(content, str):
+        return latest.PromptMessage(role=role, content=latest.TextContent(text=content))
+    if not isinstance(content, UnknownContent) and _kind(content) not in _BLOCKS:
+        raise TypeError(
+            f"{type(content).__name__}: expected a text, a content block, a PromptMessage, "
+            "a list of these, or a GetPromptResult"
+        )
+    block: latest.ContentBlock = project(content, mcp_wire.LATEST).value
+    return latest.PromptMessage(role=role, content=block)
+
+
+def _kind(value: Any) -> str:
+    """The name of a wire type, of whichever revision; empty for anything else."""
+    return type(value).__name__ if isinstance(value, Wire) else ""

@@ -1,0 +1,4 @@
+"""Resources and templates.
+
+Imported by: prompts (completion), apps, api, dispatch, mounting.
+"""

@@ -1,0 +1,256 @@
+"""Resources and templates as a program defines them: described, checked, and read.
+
+A resource is fixed content or a function; a template is a function of its variables, or a source
+that lists what there is under it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
+
+import msgspec
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.functions.signature import Signature
+from mcp_gen.server.functions.text_types import Choices, choices, made_of_text, takes_several
+from mcp_gen.server.listing.cache_hints import CacheHints
+from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
+from mcp_gen.server.resources.uri_templates import UriTemplate
+from mcp_gen.server.resources.uris import check_beginning, check_uri
+from mcp_wire import latest
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+
+__all__ = [
+    "Described",
+    "DescribedResource",
+    "FixedResource",
+    "ResourceSource",
+    "Source",
+    "TemplatedResource",
+]
+
+Source: TypeAlias = "Callable[..., Any] | str | bytes"
+"""A function, or the content itself."""
+
+
+class Described(TypedDict, total=False):
+    """What resources and templates say of themselves."""
+
+    name: str
+    """Identifies it to programs; the default is the function's name."""
+    title: str
+    """What people see instead of the name."""
+    description: str
+    """What it holds, to help a model decide; the default is the docstring's first paragraph."""
+    mime_type: str
+    """Media type, such as `text/markdown`; the default follows from the type of what is read."""
+    annotations: latest.Annotations
+    """Whom it is for, and how much it matters."""
+    icons: list[latest.Icon]
+    meta: dict[str, Any]
+    """The `_meta` of its entry in the list."""
+    ttl_ms: int
+    """For how long what was read is fresh; the default is the server's."""
+    cache_scope: Literal["public", "private"]
+    """Who may share what was read; the default is the server's."""
+
+
+class DescribedResource(Described, total=False):
+    """What a resource says of itself."""
+
+    size: int
+    """Length in bytes, before any base64; known by itself where the content is fixed."""
+
+
+class ResourceSource(Protocol):
+    """Resources that come and go by themselves, all under one template with one variable."""
+
+    uri_template: str
+    described: Described
+
+    async def page(self, ctx: Context, after: str, limit: int | None) -> Sequence[ListedResource]:
+        """The resources whose keys come after `after`, in the order of their keys: the first
+        `limit`, or all."""
+        ...
+
+    async def find(self, ctx: Context, path: str) -> latest.Resource | None:
+        """What there is under a value of the template's variable."""
+        ...
+
+    async def read(self, path: str, ctx: Context) -> Any:
+        """What a resource's function would return."""
+        ...
+
+
+class ListedResource(msgspec.Struct, frozen=True):
+    """A resource of a source, and its place in the source's order."""
+
+    key: str
+    resource: latest.Resource
+
+
+class FixedResource:
+    """A resource under one URI.
+
+    Raises:
+        UsageError: no URI, no content, or a function that needs more than there is.
+    """
+
+    def __init__(self, uri: str, source: Source, *, size: int | None = None, **given: Any) -> None:
+        check_uri(uri, f"resource {uri!r}")
+        if not (callable(source) or _is_content(source)):
+            raise UsageError(f"resource {uri!r}: expected a function, str or bytes, got {source!r}")
+        self.uri = uri
+        self._source = source
+        self._signature = None if isinstance(source, str | bytes) else Signature(source)
+        self.hints = _hints_of(given)
+        fields: dict[str, Any] = {"name": uri}
+        if self._signature is not None:
+            self._check(self._signature)
+            fields |= _of_function(self._signature)
+        if isinstance(source, str | bytes):
+            fields["mime_type"] = TEXT if isinstance(source, str) else BINARY
+            size = len(source.encode() if isinstance(source, str) else source)
+        self.described = latest.Resource(uri=uri, size=size, **{**fields, **_said(given)})
+        """What clients see."""
+        self.mime_type: str | None = given.get("mime_type")
+
+    def _check(self, signature: Signature) -> None:
+        _check_returns(signature, self.uri)
+        needed = [one.name for one in signature.parameters if one.required]
+        if needed:
+            raise UsageError(
+                f"resource {self.uri!r} has no variables, but {signature.name} needs "
+                f"`{needed[0]}`: write the URI with {{{needed[0]}}}, or give it a default"
+            )
+
+    async def read(self, ctx: Context, values: Any) -> Any:
+        """What its function returns, or the content."""
+        if self._signature is None:
+            return self._source
+        return await self._signature.call(self._signature.struct(), ctx)
+
+
+class TemplatedResource:
+    """All resources under a template.
+
+    Raises:
+        UsageError: variables and parameters do not go together.
+    """
+
+    def __init__(
+        self,
+        uri_template: str,
+        function: Callable[..., Any],
+        *,
+        source: ResourceSource | None = None,
+        **given: Any,
+    ) -> None:
+        if not callable(function):
+            raise UsageError(
+                f"URI template {uri_template!r}: expected a function, got {function!r}"
+            )
+        self.uri_template = uri_template
+        self.source = source
+        self.signature = Signature(function)
+        self.hints = _hints_of(given)
+        self.parameters = {one.name: one for one in self.signature.parameters}
+        lists = {one.name for one in self.signature.parameters if takes_several(one.hint)}
+        self.template = UriTemplate(uri_template, frozenset(lists))
+        self.prefix = self.template.prefix
+        """What every URI of the template begins with."""
+        check_beginning(self.prefix, f"URI template {uri_template!r}")
+        self._check()
+        fields = {**_of_function(self.signature), **_said(given)}
+        self.described = latest.ResourceTemplate(uri_template=uri_template, **fields)
+        """What clients see."""
+        self.mime_type: str | None = given.get("mime_type")
+
+    def _check(self) -> None:
+        _check_returns(self.signature, self.uri_template)
+        what = f"URI template {self.uri_template!r}"
+        parameters, function = self.parameters, self.signature.name
+        for name in self.template.variables:
+            parameter = parameters.get(name)
+            if parameter is None:
+                raise UsageError(
+                    f"{what}: {function} has no parameter `{name}`; add it, or take {{{name}}} out"
+                )
+            if name in self.template.lists and name not in self.template.exploded:
+                raise UsageError(f"{what}: `{name}` of {function} is a list: write {{{name}*}}")
+            several = name in self.template.lists
+            if not (parameter.by_pydantic or made_of_text(parameter.hint, several=several)):
+                raise UsageError(
+                    f"{what}: the values of `{name}` are text, which {parameter.hint!r} in "
+                    f"{function} is not made of: use str, int, float, bool, an Enum, a Literal, "
+                    "a date or a UUID"
+                )
+            if name in self.template.optional and parameter.required:
+                raise UsageError(
+                    f"{what}: {{{name}}} may be missing in a URI: give `{name}` of {function} a "
+                    f"default, or write `{name}={{{name}}}` in the query"
+                )
+        for name, parameter in parameters.items():
+            if parameter.required and name not in self.template.variables:
+                raise UsageError(
+                    f"{what}: {function} needs `{name}`, which is no variable: add {{{name}}} to "
+                    "the template, or give it a default"
+                )
+
+    def match(self, uri: str) -> msgspec.Struct | None:
+        """The function's arguments from a URI; None if it is none of this template."""
+        found = self.template.match(uri)
+        if found is None:
+            return None
+        try:
+            made: msgspec.Struct = self.signature.convert(found, strict=False)
+            return made
+        except msgspec.ValidationError:
+            return None
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The values that each variable can have, by its name; none where that is open."""
+        return {name: choices(self.parameters[name].hint) for name in self.template.variables}
+
+    async def read(self, ctx: Context, values: msgspec.Struct) -> Any:
+        """What its function returns."""
+        return await self.signature.call(values, ctx)
+
+
+def _is_content(value: object) -> bool:
+    return isinstance(value, str | bytes)
+
+
+def _hints_of(described: dict[str, Any]) -> Mapping[str, Any]:
+    """Take the cache hints that were given out of what is described.
+
+    Raises:
+        UsageError: they make no sense.
+    """
+    given = {key: described.pop(key, None) for key in ("ttl_ms", "cache_scope")}
+    given = {key: value for key, value in given.items() if value is not None}
+    CacheHints(**given)
+    return given
+
+
+def _of_function(signature: Signature) -> dict[str, Any]:
+    summary = (signature.doc or "").strip().partition("\n\n")[0]
+    text = " ".join(line.strip() for line in summary.splitlines())
+    mime_type = mime_type_of(signature.returns)
+    return {"name": signature.name, "description": text or None, "mime_type": mime_type}
+
+
+def _said(given: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _check_returns(signature: Signature, uri: str) -> None:
+    if signature.returns in (None, type(None)):
+        raise UsageError(
+            f"resource {uri!r}: {signature.name} returns None; what is read is what it returns"
+        )

@@ -1,0 +1,4 @@
+"""Running over transports.
+
+Imported by: server.py.
+"""

@@ -1,0 +1,72 @@
+"""Which headers a call of a tool must have: those that repeat what the tool's schema marks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.core.transport.header_params import marked_params
+from mcp_wire import common
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.listing.listing import Listing
+    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_wire.method import Method
+
+__all__ = ["HeaderParamsOf"]
+
+_CALLS = frozenset(
+    (*get_args(common.CallToolRequestParams), *get_args(common.RawCallToolRequestParams))
+)
+
+Marked: TypeAlias = Mapping[bytes, tuple[str, ...]]
+"""The path of each marked argument, by the end of its header's name in lower case."""
+
+_log = logging.getLogger("mcp_gen.server")
+
+
+class HeaderParamsOf:
+    """The marked arguments of each tool that is listed, worked out when it is first called."""
+
+    def __init__(self, tools: Listing[OfferedTool]) -> None:
+        self._tools = tools
+        self._known: dict[str, tuple[Any, Marked]] = {}
+
+    def __call__(self, ctx: Context, method: Method[Any, Any], params: Any) -> Marked | None:
+        """Those of the tool that a request calls; None where it calls none."""
+        if type(params) not in _CALLS:
+            return None
+        name = params.name
+        entry = self._tools.items.entries.get(name)
+        if entry is None:
+            return self._of_mounted(ctx, name)
+        known = self._known.get(name)
+        if known is None or known[0] is not entry.item:
+            known = self._known[name] = (entry.item, self._marked(entry.item.tool))
+        # Who may not use a tool does not learn from its headers that there is one.
+        return known[1] if known[1] and self._tools.find(ctx, name) else None
+
+    def _of_mounted(self, ctx: Context, name: str) -> Marked | None:
+        if not ctx.server.mounts:
+            return None
+        from mcp_gen.server.mounting.kinds import TOOLS
+        from mcp_gen.server.mounting.lookup import peek
+
+        tool = peek(ctx.server, ctx, TOOLS, name)
+        if tool is None:
+            return None
+        known = self._known.get(name)
+        if known is None or known[0] is not tool:
+            known = self._known[name] = (tool, self._marked(tool))
+        return known[1]
+
+    def _marked(self, tool: Any) -> Marked:
+        try:
+            found = marked_params(tool.input_schema)
+        except UsageError as error:
+            _log.warning("tool %s: %s; its headers are not looked at", tool.name, error)
+            return {}
+        return {name.lower().encode(): path for name, path in found.items()}

@@ -1,0 +1,183 @@
+"""A server over HTTP: its ASGI app, put together, and a process that serves it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.serving.header_params import HeaderParamsOf
+from mcp_gen.session.http_server.exchange import HttpExchange
+from mcp_gen.session.http_server.sessions import SessionLimits
+from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
+from mcp_gen.transports.http_server.body import BODY_TIMEOUT_S
+from mcp_gen.transports.http_server.legacy_sse import SsePair
+
+if TYPE_CHECKING:
+    from mcp_gen.core.stores.events import EventStore
+    from mcp_gen.core.stores.sessions import SessionStore
+    from mcp_gen.core.transport.protocols import Duplex
+    from mcp_gen.server.serving.runner import Serves
+    from mcp_gen.session.http_server.exchange import SessionServers
+    from mcp_gen.transports.http_server.app import Scope
+
+__all__ = ["WebOptions", "asgi_app", "run_http", "url_at"]
+
+Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
+
+GRACE_S = 10
+"""How long requests may still take in a process that was told to stop."""
+
+_log = logging.getLogger("mcp_gen.server")
+
+
+class WebOptions(Struct, frozen=True, kw_only=True):
+    """How a server is served over HTTP; see `Server.asgi`."""
+
+    stateless: bool = False
+    json_only: bool = False
+    sse_path: str | None = None
+    event_store: EventStore | None = None
+    session_store: SessionStore | None = None
+    session_idle_s: float = 1800.0
+    session_lifetime_s: float = 86_400.0
+    max_sessions: int = 10_000
+    max_body_bytes: int | None = None
+    allowed_hosts: Collection[str] | None = None
+    allowed_origins: Collection[str] | None = None
+    cross_origin: bool = False
+    sse_after_s: float = 10.0
+    keep_alive_s: float = 15.0
+    body_timeout_s: float = BODY_TIMEOUT_S
+    principal: Callable[[Scope], str | None] | None = None
+
+
+def asgi_app(
+    server: Serves,
+    path: str,
+    options: WebOptions,
+    *,
+    serve: Serve | None = None,
+    servers: SessionServers | None = None,
+) -> AsgiApp:
+    """The app of a server. With `servers` each session has one of its own.
+
+    `serve` is what serves those who open a stream at `sse_path`, if it is not the server itself.
+    """
+    for one in (path, options.sse_path):
+        if one is not None and not one.startswith("/"):
+            raise UsageError(f"path {one!r}: expected it to begin with a slash")
+    limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
+    limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
+    pair: SsePair | None = None
+    if options.sse_path is not None:
+        if not server.kernel.handshakes:
+            raise UsageError("sse_path: no revision that is offered has a handshake")
+        pair = SsePair(
+            options.sse_path,
+            serve or server.serve,
+            max_streams=limits.max_sessions,
+            max_body_bytes=limit_bytes,
+        )
+    exchange = HttpExchange(
+        server.kernel,
+        stateless=options.stateless,
+        event_store=options.event_store,
+        session_store=options.session_store,
+        limits=limits,
+        header_params=HeaderParamsOf(server.tools.listing),
+        servers=servers,
+    )
+    return AsgiApp(
+        exchange,
+        path,
+        json_only=options.json_only,
+        max_body_bytes=limit_bytes,
+        allowed_hosts=options.allowed_hosts,
+        allowed_origins=options.allowed_origins,
+        cross_origin=options.cross_origin,
+        sse_after_s=options.sse_after_s,
+        keep_alive_s=options.keep_alive_s,
+        body_timeout_s=options.body_timeout_s,
+        principal=options.principal,
+        beside=pair,
+        start=server.keep,
+        stop=_end_of(server),
+    )
+
+
+def _end_of(server: Serves) -> Callable[[], Awaitable[None]]:
+    async def end() -> None:
+        await server.end_tasks()
+        await server.let_go()
+
+    return end
+
+
+def url_at(host: str, port: int, path: str) -> str:
+    """Where an app is that this machine serves."""
+    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
+
+
+def _tell(url: str) -> None:
+    _log.info("listening at %s", url)
+
+
+def run_http(
+    app: AsgiApp, host: str, port: int, *, listening: Callable[[str], None] = _tell
+) -> None:
+    """Serve an app until the process is told to stop; what is being answered gets a moment.
+
+    `listening` is told the app's URL, as soon as somebody may connect; port 0 takes a free one.
+    """
+    import uvicorn
+
+    class Endpoint(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.should_exit:
+                return  # what the server needs did not start
+            # What is there now stays: the collector need not look at it again.
+            gc.freeze()
+            taken = self.servers[0].sockets[0].getsockname()[1]
+            listening(url_at(host, taken, app.path))
+
+        async def shutdown(self, sockets: Any = None) -> None:
+            # It waits for every answer to end: those that would not must be ended first.
+            await app.drain()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    with suppress(KeyboardInterrupt), _ended_by_sigterm():
+        Endpoint(config).run()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Generator[None]:
+    """SIGTERM ends what is inside, and not the process: uvicorn raises it anew at its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _ignore)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _ignore(number: int, frame: Any) -> None:
+    """It has been heard: what was to end has ended."""

@@ -1,0 +1,36 @@
+"""What a handler is run with in a task: the context of its request, which may be over by now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_gen.server.context.context import Context
+from mcp_gen.server.input_requests.rounds import in_rounds
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from mcp_gen.server.tasks.running import RunningTask
+
+__all__ = ["context_in", "work_in"]
+
+
+def context_in(ctx: Context, task: RunningTask, outlet: Any) -> Context:
+    """A context for a task's handler, whose messages go another way."""
+    caller = ctx.caller.in_another_request()
+    caller.outlet = outlet
+    caller.headers = ctx.caller.headers
+    return Context(ctx.server, ctx.request_id, caller, ctx.meta, task=task)
+
+
+def work_in(inside: Context, params: Any) -> Coroutine[Any, Any, Any]:
+    """The call of a tool, as the handler of a task."""
+    server = inside.server
+
+    async def call(ctx: Context, params: Any) -> Any:
+        return await in_rounds(ctx, params, server.tools.call)
+
+    # What the program logs meanwhile is to find this context, not that of the request.
+    around = server.kernel.around
+    work: Any = call(inside, params) if around is None else around(call)(inside, params)
+    return cast("Coroutine[Any, Any, Any]", work)

@@ -1,0 +1,235 @@
+"""Tasks as the client wants them: it asks for one, and for what has become of it.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+import mcp_wire
+from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
+from mcp_gen.core.projection.project import project
+from mcp_gen.core.stores.tasks import NOTHING
+from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.notifications.topics import is_watched, send
+from mcp_gen.server.tasks.context import context_in, work_in
+from mcp_gen.server.tasks.related_channel import RelatedOutlet
+from mcp_gen.server.tasks.times import iso, ttl_ms
+from mcp_gen.session.peer.session import asking
+
+if TYPE_CHECKING:
+    from mcp_gen.core.stores.tasks import StoredTask
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tasks.running import RunningTask
+    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_wire.profile import Profile
+
+__all__ = ["CAPABILITIES", "PAGE_SIZE", "CoreTasks", "with_capability", "with_support"]
+
+CAPABILITIES = frozenset({"tasks", "tasks.list", "tasks.cancel"})
+"""What a server with tasks declares, as methods ask for it."""
+PAGE_SIZE = 100
+"""How many tasks a page has, where the server does not say how many items pages have."""
+
+_Place = tuple[float, str]
+_places = msgspec.json.Decoder(_Place)
+
+
+class CoreTasks:
+    """Answers a revision's own requests for tasks, and calls that want to become one."""
+
+    def __init__(self, box: TaskBox, profile: Profile) -> None:
+        self._box = box
+        self._profile = profile
+        self._types: Any = mcp_wire.types(profile.revision)
+
+    # --- calls ---
+
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
+        """The result of a call, or the task that it has become.
+
+        Raises:
+            MethodNotFound: the tool only runs as a task, or never does, and the call says else.
+        """
+        tools = ctx.server.tools
+        if not self._declared(ctx):
+            return await in_rounds(ctx, params, tools.call)
+        wish = params.task
+        if wish is None:
+            if tool.task == "required":
+                raise MethodNotFound(f"{tool.name} only runs as a task: call it with `task`")
+            return await in_rounds(ctx, params, tools.call)
+        if tool.task is None:
+            raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
+        task = self._box.new(ctx, tool, wish.ttl)
+        outlet = task.outlet = RelatedOutlet(task, self._related(task.id))
+        listened = task.told
+
+        def told() -> None:
+            self._tell(task)
+            listened()
+
+        task.told = told
+        await self._box.make(task)
+        task.start(work_in(context_in(ctx, task, outlet), params))
+        made = self._types.Task(**self._fields(task.record))
+        key = self._profile.meanwhile_key
+        said = {key: tool.meanwhile} if key and tool.meanwhile else None
+        return self._types.CreateTaskResult(task=made, meta=said)
+
+    def _declared(self, ctx: Context) -> bool:
+        session = ctx.session
+        declared = ctx.server.kernel.offered() if session is None else session.declared
+        return declared >= CAPABILITIES
+
+    def _related(self, id: str) -> dict[str, Any]:
+        related = self._types.RelatedTaskMetadata(task_id=id)
+        return {self._profile.related_task_key or "": msgspec.to_builtins(related)}
+
+    # --- what has become of them ---
+
+    async def get(self, ctx: Context, id: str) -> Any:
+        """How a task stands. Raises InvalidParams for one that the client may not ask for."""
+        found = await self._box.find(ctx, id)
+        outlet = self._outlet(id)
+        if outlet is not None:
+            # A client that asks may have opened a way to itself.
+            outlet.look()
+        return self._types.GetTaskResult(**self._fields(found))
+
+    async def result(self, ctx: Context, id: str) -> dict[str, Any]:
+        """What the call is answered with, once there is something; raises its error."""
+        way = ctx.caller.outlet
+        await self._box.find(ctx, id)
+        outlet = self._outlet(id)
+        if outlet is not None:
+            outlet.open(way)
+        try:
+            task = await self._box.ended(ctx, id)
+        finally:
+            if outlet is not None:
+                outlet.close(way)
+        return self._payload(task)
+
+    def _outlet(self, id: str) -> RelatedOutlet | None:
+        here = self._box.running.get(id)
+        return None if here is None else here.outlet
+
+    def _payload(self, task: StoredTask) -> dict[str, Any]:
+        if task.error != NOTHING:
+            told: dict[str, Any] = msgspec.json.decode(task.error)
+            raise McpError(told["code"], told["message"], told.get("data"))
+        if task.result == NOTHING:
+            raise McpError(ProtocolError.code, "the task was cancelled")
+        result = result_at(task, self._profile)
+        return {**result, "_meta": {**result.get("_meta", {}), **self._related(task.id)}}
+
+    async def cancel(self, ctx: Context, id: str) -> Any:
+        """End a task. Raises InvalidParams if there is nothing to end."""
+        task, ended = await self._box.cancel(ctx, id)
+        if not ended:
+            raise InvalidParams(f"the task is over already: {_status(task)} - at `$.taskId`")
+        return self._types.CancelTaskResult(**self._fields(task))
+
+    async def page(self, ctx: Context, cursor: str | None) -> Any:
+        """A page of the client's own tasks, oldest first."""
+        box, session = self._box, ctx.session
+        behind = None if cursor is None else _place_of(cursor)
+        size = ctx.server.tools.listing.page_size or PAGE_SIZE
+        id = None if session is None else session.id
+        found = await box.store.page(ctx.caller.principal, id, behind, size + 1)
+        now = box.now()
+        tasks = [one for one in found[:size] if one.expires_at is None or one.expires_at > now]
+        more = len(found) > size
+        return self._types.ListTasksResult(
+            tasks=[self._types.Task(**self._fields(task)) for task in tasks],
+            next_cursor=_cursor_to(found[size - 1]) if more else None,
+        )
+
+    # --- how tasks are told of ---
+
+    def _fields(self, task: StoredTask) -> dict[str, Any]:
+        return {
+            "task_id": task.id,
+            "status": _status(task),
+            "status_message": task.message,
+            "created_at": iso(task.created_at),
+            "last_updated_at": iso(task.updated_at),
+            "ttl": ttl_ms(task),
+            "poll_interval": round(self._box.options.poll_interval_s * 1000),
+        }
+
+    def _tell(self, task: RunningTask) -> None:
+        """Tell the session that asked last, if it can be told."""
+        method, session = self._profile.task_status, task.session
+        if method is None or session is None or not session.reachable:
+            return
+        if session.profile is not self._profile or session.loop is not task.loop:
+            return
+        params = method.params(**self._fields(task.record))
+        kernel = self._box.server.kernel
+        if is_watched(kernel, method):
+            client = asking(self._profile, session.outlet, kernel, session)
+            self._box.soon(client.notify(method, params))
+        else:
+            send(session.outlet, method, params)
+
+
+def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
+    """The capabilities of a server that has tasks, at a revision that knows them.
+
+    It `lists` tasks where it can tell whose they are.
+    """
+    types: Any = mcp_wire.types(profile.revision)
+    tools = types.ToolTaskRequests(call={})
+    requests = types.ServerTaskRequests(tools=tools)
+    listing = dict[str, Any]() if lists else None
+    tasks = types.ServerTasksCapability(list=listing, cancel={}, requests=requests)
+    return replace(capabilities, tasks=tasks)
+
+
+def with_support(tool: Any, support: str, profile: Profile) -> Any:
+    """A tool of such a revision, saying how it runs."""
+    types: Any = mcp_wire.types(profile.revision)
+    return replace(tool, execution=types.ToolExecution(task_support=support))
+
+
+def result_at(task: StoredTask, profile: Profile) -> dict[str, Any]:
+    """The result of a task that has one, as JSON of a revision."""
+    result: dict[str, Any]
+    written = mcp_wire.profile(task.revision)
+    if written is profile or written.call_tool is None:
+        result = msgspec.json.decode(task.result)
+        return result
+    restated = project(written.call_tool.decode_result(task.result), profile.revision).value
+    result = msgspec.json.decode(mcp_wire.encode(restated))
+    return result
+
+
+def _status(task: StoredTask) -> str:
+    # Here a tool that has failed makes its task one that has.
+    return "failed" if task.is_error else task.status
+
+
+def _cursor_to(task: StoredTask) -> str:
+    place: _Place = (task.created_at, task.id)
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
+
+
+def _place_of(cursor: str) -> _Place:
+    try:
+        place: _Place = _places.decode(
+            base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
+        )
+    except (binascii.Error, ValueError, msgspec.DecodeError):
+        raise InvalidParams(
+            "task list: expected a cursor from this list's last page - at `$.cursor`"
+        ) from None
+    return place

@@ -1,0 +1,4 @@
+"""Tools.
+
+Imported by: transforms, tasks, apps, api, dispatch, mounting, serving.
+"""

@@ -1,0 +1,116 @@
+"""Tools made from functions: schema from hints, arguments decoded once into types of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.functions.docstrings import described
+from mcp_gen.server.functions.json_types import Reader
+from mcp_gen.server.functions.signature import Signature
+from mcp_gen.server.tools.output import output_of_hint, output_of_schema
+from mcp_gen.server.tools.return_annotations import promised
+from mcp_gen.server.tools.tool import OfferedTool, TaskSupport, check_icons, plain_arguments
+from mcp_wire import latest
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.functions.schema_validation import RawSchema
+
+__all__ = ["FunctionTool"]
+
+
+class FunctionTool(OfferedTool):
+    """One tool and the function behind it.
+
+    `input_schema` and `output_schema` stand in for those of the annotations. Arguments are held to
+    the one, and then to the annotations; results to the other.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: latest.ToolAnnotations | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        input_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+        task: TaskSupport | None = None,
+        meanwhile: str | None = None,
+    ) -> None:
+        self.signature = Signature(function)
+        name = self.signature.name if name is None else name
+        super().__init__(
+            name,
+            timeout_s=timeout_s,
+            run_in_thread=run_in_thread,
+            task=task,
+            meanwhile=meanwhile,
+        )
+        check_icons(f"tool {name}", icons)
+        if run_in_thread and self.signature.is_async:
+            raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")
+        self._description = description
+        self._described: dict[str, Any] = {
+            "title": title,
+            "annotations": annotations,
+            "icons": icons,
+            "meta": meta,
+        }
+        self._raw = None if input_schema is None else _input_schema(name, input_schema)
+        if output_schema is not None:
+            self.output = output_of_schema(name, output_schema)
+        else:
+            hint = promised(self.signature.returns)
+            reader = self.signature.reader_of("its result", hint) if hint else Reader.ANY
+            self.output = output_of_hint(name, hint, reader)
+        self._directly = (
+            self.signature.is_async and self.signature.plan is None and timeout_s is None
+        )
+
+    @property
+    def by_annotations(self) -> bool:
+        """Whether the annotations alone say what arguments it takes, all of them to msgspec."""
+        return self._raw is None and not any(one.by_pydantic for one in self.signature.parameters)
+
+    def _describe(self) -> latest.Tool:
+        signature = self.signature
+        return latest.Tool(
+            name=self.name,
+            description=self._description or described(signature.doc).text,
+            input_schema=self._raw.schema if self._raw else signature.input_schema,
+            output_schema=self.output.schema(),
+            **self._described,
+        )
+
+    def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        """The function's arguments from the call's; see `OfferedTool.decode`."""
+        if self._raw is not None:
+            self._raw.check(plain_arguments(arguments))
+        if isinstance(arguments, Raw):
+            return self.signature.decode(arguments)
+        return self.signature.convert(arguments or {})
+
+    def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
+        """Call the function; one that is not async runs in a thread, so that it may block."""
+        if self._directly:
+            called: Awaitable[Any] = self.signature.invoke(arguments, ctx)
+            return called
+        running = self.signature.call(arguments, ctx, threads=self._threads(ctx))
+        return running if self.timeout_s is None else self._in_time(running)
+
+
+def _input_schema(name: str, schema: dict[str, Any]) -> RawSchema:
+    # Imported here: most servers have none.
+    from mcp_gen.server.tools.schema_tool import input_schema_of
+
+    return input_schema_of(name, schema)

@@ -1,0 +1,101 @@
+"""What an annotation says of a tool's result: data, which clients are promised, or content."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Coroutine, Mapping, MutableSequence, MutableSet, Sequence
+from collections.abc import Set as AbstractSet
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Literal,
+    Never,
+    NoReturn,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+from mcp_gen.server.content.blocks import Structured
+from mcp_gen.server.content.results import stands_for_result
+from mcp_gen.server.functions.function import NO_DEFAULT
+from mcp_gen.server.functions.json_types import bare
+from mcp_wire import UnknownContent, Wire
+
+__all__ = ["classes_of", "promised"]
+
+_NO_DATA = (str, NoneType, Any, object, Never, NoReturn, NO_DEFAULT)
+_ABSTRACT: dict[Any, frozenset[type]] = {
+    Sequence: frozenset({list, tuple}),
+    MutableSequence: frozenset({list}),
+    Mapping: frozenset({dict}),
+    AbstractSet: frozenset({set, frozenset}),
+    MutableSet: frozenset({set}),
+    float: frozenset({float, int}),
+}
+
+
+def promised(returns: Any) -> Any:
+    """The type of the data that a function returns by its annotation; None if it is content.
+
+    Texts are content, and so is what may hold wire types: the function makes its own.
+    """
+    if get_origin(bare(returns)) in (Awaitable, Coroutine):
+        returns = get_args(bare(returns))[-1]
+    if get_origin(returns) in (Union, UnionType):
+        # Not a result but a question, or a task: what follows it is what is promised.
+        arms = [arm for arm in get_args(returns) if not _comes_first(arm)]
+        returns = Union[tuple(arms)] if arms else None  # noqa: UP007
+    if get_origin(returns) is Structured:
+        return get_args(returns)[0]
+    return returns if _is_data(returns) else None
+
+
+def _is_data(returns: Any) -> bool:
+    kind = bare(returns)
+    origin, inner = get_origin(kind), get_args(kind)
+    if _has_wire(kind) or kind is Structured:
+        return False
+    if origin is list:
+        return all(_is_data(item) for item in inner)
+    if origin in (Union, UnionType):
+        return any(_is_data(arm) for arm in inner)
+    return not any(kind is one for one in _NO_DATA)
+
+
+def _has_wire(hint: Any) -> bool:
+    """Whether there may be content in it: on its own, in a list, or as one of several."""
+    hint = bare(hint)
+    origin = get_origin(hint)
+    if origin in (list, tuple, Sequence, Union, UnionType):
+        return any(map(_has_wire, get_args(hint)))
+    return isinstance(hint, type) and issubclass(hint, (Wire, UnknownContent))
+
+
+def _comes_first(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Wire) and stands_for_result(hint)
+
+
+def classes_of(hint: Any) -> frozenset[type] | None:
+    """The classes of values that are taken for the type without a closer look; None for all."""
+    hint = bare(hint)
+    origin = get_origin(hint) or hint
+    if origin is Any or isinstance(origin, TypeVar):
+        return None
+    if origin is Literal:
+        return frozenset()
+    if origin in (Union, UnionType):
+        found: frozenset[type] = frozenset()
+        for arm in get_args(hint):
+            classes = classes_of(arm)
+            if classes is None:
+                return None
+            found |= classes
+        return found
+    if origin in _ABSTRACT:
+        return _ABSTRACT[origin]
+    if isinstance(origin, type):
+        kind = cast("type[Any]", origin)
+        return frozenset({dict if issubclass(kind, dict) else kind})
+    return frozenset()

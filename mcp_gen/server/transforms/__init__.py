@@ -1,0 +1,4 @@
+"""Tools offered in another shape.
+
+Imported by: api.
+"""

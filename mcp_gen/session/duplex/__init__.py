@@ -1,0 +1,4 @@
+"""Connections with both directions.
+
+Imported by: session/http_*, server/serving, client.
+"""

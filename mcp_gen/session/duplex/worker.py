@@ -1,0 +1,152 @@
+"""Running handlers by hand, so that those which wait for nothing share one task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from mcp_gen.session.kernel.kernel import Call, Kernel
+
+__all__ = ["Worker"]
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class Worker(Generic[C]):
+    """Runs the handlers of one connection, each in one task from its beginning to its end.
+
+    A task costs more than what most handlers do. So one task begins them, one after the other, and
+    as soon as a handler waits for something that task is this handler's alone, and another one
+    begins the next. What a task that ran other handlers before cannot be told by is its context:
+    each handler has one to itself.
+    """
+
+    __slots__ = ("_finish", "_idle", "_kernel", "_loop", "_task", "_waiting")
+
+    def __init__(self, kernel: Kernel[C], finish: Callable[[Call[C], bytes | None], None]) -> None:
+        self._kernel = kernel
+        self._finish = finish
+        """Called at the end of each request, with its answer if it is to get one."""
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Call[C]] = deque()
+        """Requests whose handlers have not begun."""
+        self._task: asyncio.Task[None] | None = None
+        """What begins them."""
+        self._idle: asyncio.Future[None] | None = None
+        """What that waits for while there is nothing to begin."""
+
+    def add(self, call: Call[C]) -> None:
+        """Begin a request in the next turn of the loop."""
+        self._waiting.append(call)
+        if self._idle is not None:
+            self._idle.set_result(None)
+            self._idle = None
+        elif self._task is None:
+            self._task = self._loop.create_task(self._work())
+
+    @property
+    def busy(self) -> asyncio.Task[None] | None:
+        """The task that begins what waits; None if nothing does."""
+        return self._task if self._idle is None else None
+
+    async def dismiss(self) -> None:
+        """Begin nothing any more."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _work(self) -> None:
+        task: Any = self._task
+        try:
+            while not await self._run_waiting(task):
+                self._idle = self._loop.create_future()
+                await self._idle
+        finally:
+            if self._task is task:
+                self._idle = None
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let another task begin what waits, and what is still to come."""
+        self._task = self._loop.create_task(self._work()) if self._waiting else None
+
+    async def _run_waiting(self, task: Any) -> bool:
+        """Run what waits; whether the task is of no use to others afterwards."""
+        waiting, kernel, finish = self._waiting, self._kernel, self._finish
+        while waiting:
+            call = waiting.popleft()
+            if call.cancelled:
+                continue
+            call.task = task
+            waits = False
+            answer: bytes | None = None
+            try:
+                handler: Any = call.route.call(call.ctx, call.params)
+                if not hasattr(handler, "send"):
+                    handler = _awaited(handler)
+                context = copy_context()
+                try:
+                    blocker = context.run(handler.send, None)
+                except StopIteration as done:
+                    answer = kernel.answer(call, done.value)
+                else:
+                    waits = True
+                    self._hand_over()
+                    answer = kernel.answer(call, await _Rest(handler, blocker, context))
+            except BaseException as error:
+                answer = self._failure(call, error)
+            finally:
+                finish(call, answer)
+            # Whoever has cancelled the task meant the handler that has just ended.
+            if waits or task.cancelling():
+                return True
+        return False
+
+    def _failure(self, call: Call[C], error: BaseException) -> bytes | None:
+        try:
+            return self._kernel.failure(call, error, cancelled=call.cancelled)
+        except asyncio.CancelledError:
+            return None
+
+
+async def _awaited(awaitable: Awaitable[R]) -> R:
+    return await awaitable
+
+
+class _Rest(Generic[R]):
+    """What is left of a coroutine that waits for something after its first step.
+
+    To be awaited in the task that took that step; it goes on in the same context. `blocker` is what
+    the first step gave.
+    """
+
+    __slots__ = ("_blocker", "_context", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, R], blocker: Any, context: Context) -> None:
+        self._coroutine = coroutine
+        self._blocker = blocker
+        self._context = context
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        run, blocker = self._context.run, self._blocker
+        send, throw = self._coroutine.send, self._coroutine.throw
+        while True:
+            step: Callable[[Any], Any] = send
+            given: Any = None
+            try:
+                given = yield blocker
+            except BaseException as error:
+                step, given = throw, error
+            try:
+                blocker = run(step, given)
+            except StopIteration as done:
+                result: R = done.value
+                return result
+            finally:
+                del given  # an error that was thrown holds this frame

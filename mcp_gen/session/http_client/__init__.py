@@ -1,0 +1,4 @@
+"""The client end over HTTP.
+
+Imported by: client/connecting.
+"""

@@ -1,0 +1,4 @@
+"""HTTP exchanges and sessions.
+
+Imported by: server/serving.
+"""

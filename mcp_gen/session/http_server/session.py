@@ -1,0 +1,322 @@
+"""A client that has shaken hands over HTTP: who it is, what it is asked, and what it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_gen.core import envelope
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    MethodNotFound,
+    ProtocolError,
+)
+from mcp_gen.core.transport.protocols import Answer
+from mcp_gen.session.duplex.connection import Link
+from mcp_gen.session.http_server.post import Post
+from mcp_gen.session.http_server.streams import Streams
+from mcp_gen.session.kernel.lifecycle import Caller
+from mcp_gen.session.messages.channel import ANSWER_ONLY, ClientGone
+from mcp_gen.session.peer.keep_alive import keep_alive
+from mcp_gen.session.peer.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from mcp_gen.core.connection import Batch, Event, Noticed, Requested
+    from mcp_gen.core.stores.events import EventStore
+    from mcp_gen.core.transport.headers import Headers
+    from mcp_gen.core.transport.protocols import Reply
+    from mcp_gen.session.http_server.persistence import Keeper
+    from mcp_gen.session.kernel.kernel import Call, Kernel
+    from mcp_wire.profile import Profile
+
+__all__ = ["HttpSession"]
+
+C = TypeVar("C")
+
+
+class HttpSession(Link, Session):
+    """The `session` of its callers, and what session hooks get.
+
+    Its requests come one POST at a time, and each is answered in a task of its own: a client that
+    hangs up has not cancelled anything.
+    """
+
+    # These stand in few sessions, and each attribute that stands in all makes all of them weigh
+    # more: much more from the thirtieth on, where Python stores the names with every object.
+    moves = 0
+    """How many processes have gone on with it before."""
+    goes_on = False
+    """Whether another process may go on with it when it has ended here."""
+    _keeping_alive: asyncio.Task[None] | None = None
+    _log = logging.getLogger("mcp_gen.server")
+
+    def __init__(
+        self,
+        kernel: Kernel[Any],
+        events: EventStore | None,
+        principal: str | None,
+        opened: Callable[[HttpSession], None],
+        ended: Callable[[HttpSession], None],
+        keeper: Keeper | None = None,
+        id: str | None = None,
+    ) -> None:
+        Session.__init__(self, kernel)
+        if id is not None:
+            self.id = id
+        self.streams = Streams(self.id, events)
+        Link.__init__(self, self.streams, kernel.notices(), kernel.hooks.outbound)
+        self.principal = principal
+        """Who may use it."""
+        self.began_s = self.heard_s = self.loop.time()
+        """When it began, and when the client was last heard, by the clock of its event loop."""
+        self._keeper = keeper
+        self._opened = opened
+        self._ended = ended
+        self.over = False
+        """Whether it has ended: what is in flight goes on to its answer."""
+        self._post: Post | None = None
+        """The POST whose messages are being taken."""
+        self._carried = 0
+        """How many HTTP requests of the client are being answered."""
+
+    @property
+    def profile(self) -> Profile | None:
+        """What has been agreed on; None before."""
+        return self._connection.profile
+
+    @property
+    def outlet(self) -> HttpSession:
+        """The streams that the client has opened for what belongs to no request."""
+        return self
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the client has a stream open for what belongs to no request."""
+        return not self.over and self.streams.listened_to
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is open: a request, or what a client reads at its own pace."""
+        return bool(self._connection.in_flight) or self._carried > 0
+
+    def silent_s(self) -> float:
+        """For how long nothing has been heard of the client; 0 while anything is open."""
+        return 0.0 if self.busy else self.loop.time() - self.heard_s
+
+    def age_s(self) -> float:
+        """For how long it has been open."""
+        return self.loop.time() - self.began_s
+
+    def touch(self) -> None:
+        """The client has been heard."""
+        now_s = self.loop.time()
+        if now_s > self.heard_s:
+            self.heard_s = now_s
+
+    def look(self, next_in_s: float) -> None:
+        """See whether anything is open: silence begins behind it, to be seen at the next look."""
+        if self.busy:
+            self.heard_s = self.loop.time() + next_in_s
+
+    def agree(self, caller: Caller, profile: Profile) -> None:
+        """Settle the revision of this session, and who the client is."""
+        super().agree(caller, profile)
+        self._connection.profile = profile
+        self.streams.settle(profile)
+        # What is kept for the session is not to keep its first request.
+        caller.outlet = self
+        caller.headers = None
+        self._opened(self)
+        limits = self.kernel.limits
+        if limits.keep_alive_s is not None and profile.alive is not None:
+            # On the stream that the client keeps open for that: without one nobody could answer.
+            asks = keep_alive(
+                self,
+                every_s=limits.keep_alive_s,
+                timeout_s=limits.keep_alive_timeout_s,
+                reachable=lambda: self.streams.listened_to,
+            )
+            self._keeping_alive = self.loop.create_task(asks)
+
+    def end(self, *, goes_on: bool = False) -> None:
+        """End the session: what is in flight goes on to its answer, nothing new is taken.
+
+        With `goes_on` it has ended in this process alone.
+        """
+        if not self.over:
+            self.over = True
+            if goes_on:
+                self.goes_on = True
+            if self._keeping_alive is not None:
+                self._keeping_alive.cancel()
+            for end in self.kernel.ending:
+                end(self)
+            self.streams.end_listening()
+            self.streams.keep_no_more()
+            self._lose(ClientGone("the session has ended"))
+            self._ended(self)
+
+    def let_go(self) -> None:
+        """Hold on to nothing that holds on to it: it is freed at once, not when garbage is."""
+        if self.caller is not None:
+            self.caller.session = None
+            self.caller.outlet = ANSWER_ONLY
+        vars(self).pop("client", None)
+
+    # --- one POST ---
+
+    async def answer(
+        self, events: Iterable[Event], headers: Headers, reply: Reply
+    ) -> Answer | None:
+        """Answer what came in one POST; None if a stream has said it all."""
+        post = Post(self, headers, reply)
+        self.take(events, post)
+        self._carried += 1
+        try:
+            await post.wait(reply)
+            if self.unsaved:
+                await self._save()
+            return post.answer
+        finally:
+            post.let_go(reply)
+            self._carried -= 1
+
+    async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
+        """Carry what belongs to no request, or go on behind an event; whether that is known."""
+        self._carried += 1
+        try:
+            if last_event_id:
+                return await self.streams.resume(reply, last_event_id)
+            await self.streams.listen(reply)
+            return True
+        finally:
+            self._carried -= 1
+
+    def take(self, events: Iterable[Event], post: Post) -> None:
+        """Begin what a POST asks for."""
+        self._post = post
+        try:
+            for event in events:
+                self._handle(event)
+        finally:
+            self._post = None
+
+    def events(self, message: bytes) -> list[Event]:
+        """What a message means that may be an array of them."""
+        return self._connection.receive(message)
+
+    def event(self, frame: envelope.Envelope) -> Event:
+        """What a message means that has been read."""
+        return self._connection.classify(frame)
+
+    def _asked(self, event: Requested) -> None:
+        post = self._post
+        assert post is not None
+        try:
+            call = self._prepare(event, post)
+        except (McpError, ProtocolError) as error:
+            refusal = envelope.failure(event.id, envelope.error_object(error))
+            post.refuse(refusal, event.batch, self._status_of(error))
+            return
+        post.began()
+        run = self._run(call, post, event.batch)
+        self._connection.in_flight[event.id] = self.loop.create_task(run)
+
+    def _prepare(self, event: Requested, post: Post) -> Call[Any]:
+        if self.caller is None:
+            binding = self.kernel.choose(None, event.params)
+            caller = Caller(binding.profile, post, self)
+        else:
+            binding = self.kernel.binding(self.caller.profile.revision)
+            caller = self.caller.in_another_request()
+            caller.outlet = post
+        caller.headers = post.headers
+        caller.principal = self.principal
+        limits, alive = self.kernel.limits, caller.profile.alive
+        if limits.max_concurrent_requests and (alive is None or event.method != alive.name):
+            limits.make_room(len(self._connection.in_flight))
+        return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
+
+    async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
+        handled = False
+        try:
+            await self.kernel.handle(call)
+            handled = True
+            if self.unsaved:
+                # Before the answer: what the client asks next may come to another process.
+                await self._save()
+        finally:
+            # A cancelled request is answered with nothing, even where its handler goes on.
+            post.answered(call if self._ends(call.id) and handled else None, batch)
+
+    async def _save(self) -> None:
+        if self._keeper is not None:
+            await self._keeper.save(self)
+        self.unsaved = False
+
+    def _status_of(self, error: McpError | ProtocolError) -> int:
+        """The HTTP status of a request that is answered with this error at once."""
+        profile = self.profile
+        if profile is None:
+            return 400
+        if isinstance(error, MethodNotFound):
+            return profile.unknown_method_status
+        return 200 if isinstance(error, InvalidParams) else 400
+
+    # --- what else came ---
+
+    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
+        if self._post is not None:
+            self._post.refuse(answer, batch, 400)
+
+    def _told(self, event: Noticed) -> None:
+        profile, post = self.profile, self._post
+        if profile is None or post is None:
+            return
+        self.heed(profile, event.method)
+        self._notices.take(
+            event,
+            profile,
+            partial(self._context_of, post),
+            (profile.cancelled, self._cancel),
+            (profile.progress, self._report),
+        )
+
+    def _context_of(self, post: Post, profile: Profile) -> Any:
+        caller = self.caller.in_another_request() if self.caller else Caller(profile, self, self)
+        caller.headers = post.headers
+        return self.kernel.context(None, caller, None)
+
+    def _outbound_context(self) -> Any:
+        return self
+
+    def _spoken(self, event: Noticed) -> Profile | None:
+        return self.profile
+
+    def _hook_context(self, profile: Profile) -> Any:
+        return self.kernel.context(None, self.caller or Caller(profile, self, self), None)
+
+    def oversized(self, limit_bytes: int) -> None:
+        """The HTTP server's business."""
+
+    def closed(self, error: BaseException | None) -> None:
+        """No connection is the session's own: it ends when it is ended."""
+
+    # --- hooks, and its end ---
+
+    def listen(self, hooks: Coroutine[Any, Any, None]) -> None:
+        """Let hooks run while the session goes on."""
+        self._notices.listen(hooks)
+
+    def requests(self) -> list[asyncio.Task[Any]]:
+        """The requests that are being answered."""
+        return list(self._connection.in_flight.values())
+
+    def hooks(self) -> list[asyncio.Task[Any]]:
+        """The hooks that are running."""
+        return list(self._notices.tasks())

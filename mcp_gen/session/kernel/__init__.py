@@ -1,0 +1,4 @@
+"""Answering one request.
+
+Imported by: session/duplex, http_server, server, client/connecting.
+"""

@@ -1,0 +1,537 @@
+"""Answers one request at one revision: route, params, hooks, handler, result, bytes.
+
+Both transport shapes end here. The kernel holds no connection: who asks comes in as a `Caller`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+import mcp_wire
+from mcp_gen.core import envelope
+from mcp_gen.core.error_groups import speaking
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    McpGenError,
+    MethodNotFound,
+    ProtocolError,
+    RequestTimeout,
+    UsageError,
+)
+from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
+from mcp_gen.core.projection.project import project
+from mcp_gen.core.revisions import listed, per_request, with_handshake
+from mcp_gen.core.text_encoding import holding_texts, with_written_texts
+from mcp_gen.session.kernel.lifecycle import Caller, Lifecycle, lifecycle_of, unsupported
+from mcp_gen.session.kernel.limits import Limits, time_limit
+from mcp_gen.session.messages.channel import is_left
+from mcp_gen.session.messages.middleware import Middleware, wrapped
+from mcp_gen.session.messages.notifications import Notices
+from mcp_wire import encode
+from mcp_wire.method import Route
+
+if TYPE_CHECKING:
+    from mcp_gen.core.connection import Batch
+    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.peer.session import Session
+    from mcp_wire.handlers import ServerHandlers
+    from mcp_wire.hooks import ServerHooks
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = [
+    "Binding",
+    "Call",
+    "Encoded",
+    "Kernel",
+    "Passed",
+    "error_told",
+    "internal_error",
+    "is_cancelled",
+    "loosely",
+    "settle",
+]
+
+C = TypeVar("C")
+Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
+
+_log = logging.getLogger("mcp_gen.server")
+_members = msgspec.json.Decoder(dict[str, Raw])
+_COMPLETE = Raw(b'"complete"')
+
+
+class Binding(Generic[C]):
+    """One server at one revision: its routes and its way of beginning, made once."""
+
+    __slots__ = ("identity", "lifecycle", "name_params", "profile", "routes")
+
+    def __init__(
+        self,
+        profile: Profile,
+        routes: dict[str, Route[C]],
+        lifecycle: Lifecycle,
+        identity: dict[str, Any],
+        name_params: Mapping[str, tuple[str, str]],
+    ) -> None:
+        self.profile = profile
+        self.name_params = name_params
+        """What the requests of extensions are about, by method: see `Extensions.name_params`."""
+        self.routes = routes
+        self.lifecycle = lifecycle
+        self.identity: dict[str, Any] = {key: Raw(encode(who)) for key, who in identity.items()}
+        """What `_meta` of every answer holds: who the server is, where the revision wants that."""
+
+    def whole(self, result: Any) -> Any:
+        """A result of the revision, with its identity if it has one."""
+        identity = self.identity
+        meta: dict[str, Any] | None = result.meta
+        return replace(result, meta=identity if meta is None else {**identity, **meta})
+
+
+class Encoded(Struct, gc=False):
+    """A result that is encoded already, with what every result of its revision has."""
+
+    json: Raw
+
+
+class Passed(Struct, gc=False):
+    """A result of the revision as another server has written it, to be passed on as it is."""
+
+    json: Raw
+
+
+# Seen by the collector: a POST whose client has gone holds its calls, and they hold the POST.
+class Call(Struct, Generic[C], eq=False):
+    """One request, ready to be run, and how far it is."""
+
+    id: RequestId
+    route: Route[C]
+    params: Any
+    ctx: C
+    caller: Caller
+    binding: Binding[C]
+    error_code: int | None = None
+    """What it was refused with, once it has been."""
+    batch: Batch | None = None
+    """The array that it came in, where it did."""
+    task: asyncio.Task[None] | None = None
+    """Where its handler runs; None before it does."""
+    cancelled: bool = False
+    """Whether it is to get no answer."""
+    result: Any = None
+    """What its handler gave, until it is written."""
+    written: bytes | None = None
+    """Its answer, where that could not wait until it is sent."""
+
+
+class Kernel(Generic[C]):
+    """A server without its transports.
+
+    `offered` gives the capabilities that a method may ask for. `changed` must be called when hooks
+    or features are added: what comes afterwards is routed anew, what is under way is not.
+    """
+
+    def __init__(
+        self,
+        *,
+        handlers: ServerHandlers[C],
+        hooks: ServerHooks,
+        revisions: Sequence[str],
+        context: Callable[[RequestId | None, Caller, dict[str, Any] | None], C],
+        offered: Callable[[], frozenset[str]],
+        server_info: Any,
+        limits: Limits = Limits(),  # noqa: B008  # it is frozen
+    ) -> None:
+        self.revisions = tuple(revisions)
+        self.handshakes = with_handshake(revisions)
+        self.per_request = per_request(revisions)
+        self.handlers = handlers
+        """What answers; call `changed` after giving it another."""
+        self.hooks = hooks
+        self.context = context
+        self.offered = offered
+        self._server_info = server_info
+        self.limits = limits
+        self.sessions: set[Session] = set()
+        """The sessions that are open."""
+        self.loops: set[asyncio.AbstractEventLoop] = set()
+        """The event loops on which there has been somebody to tell of changes."""
+        self.ending: list[Callable[[Outlet], None]] = []
+        """Called with a connection that is about to end: what stays open on it is to end too."""
+        self.middleware: list[Middleware] = []
+        """What wraps the handling of what comes, outermost first; call `changed` after it."""
+        self.sending: list[Middleware] = []
+        """What wraps the sending of what goes to clients, outermost first."""
+        self.around: Callable[[Handle[C]], Handle[C]] | None = None
+        """What is put around middleware and all; call `changed` after it."""
+        self.custom: dict[str, Callable[[Profile], Route[C] | None]] = {}
+        """Requests that no revision knows, by method: the route of each at a revision."""
+        self.custom_notices: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
+        """Notifications that no revision knows, and somebody listens to: the row of each."""
+        self.extensions = Extensions()
+        """What is offered beside the protocol; call `changed` after adding to it."""
+        self._bindings: dict[str, Binding[C]] = {}
+        keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
+        # Searched for in undecoded params: most requests of a connection with a handshake lack it.
+        # Some encoders write a slash as `\/`.
+        pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
+        self._names_revision = re.compile(pattern) if keys else None
+        self._version_keys = keys
+        self._older = self.per_request[:-1]
+        """What a request may name beside the newest revision of all."""
+
+    def changed(self) -> None:
+        """Hooks or features were added: make routes anew when they are next asked for."""
+        # Not cleared: another thread may be at work on one that is outdated by now.
+        self._bindings = {}
+
+    def offers(self, capability: str) -> bool:
+        """Whether this has been declared to clients."""
+        return capability in self.offered()
+
+    def binding(self, revision: str) -> Binding[C]:
+        """This server at one revision."""
+        bindings = self._bindings
+        found = bindings.get(revision)
+        if found is None:
+            found = bindings[revision] = self._bind(mcp_wire.profile(revision))
+        return found
+
+    def _bind(self, profile: Profile) -> Binding[C]:
+        dispatch = import_module(f"{profile.module}.dispatch")
+        routes: dict[str, Route[C]] = dispatch.ServerDispatcher(self.handlers, self.hooks).routes()
+        offered = self.offered()
+        visible = {
+            name: self._wrapped(route, profile)
+            for name, route in routes.items()
+            if not route.method.capability or route.method.capability in offered
+        }
+        for name, row in self.extensions.rows(profile).items():
+            known = visible.get(name)
+            if known is not None and row.params is not known.method.params:
+                visible[name] = Route(known.method, known.call, row.params)
+        for name, make in self.custom.items():
+            route = make(profile)
+            if route is not None:
+                visible.setdefault(name, self._wrapped(route, profile))
+        identity: dict[str, Any] = {}
+        if profile.server_info_key:
+            identity[profile.server_info_key] = project(self._server_info, profile.revision).value
+        lifecycle = lifecycle_of(profile, self.per_request)
+        names = self.extensions.name_params(profile)
+        return Binding(profile, visible, lifecycle, identity, names)
+
+    def _wrapped(self, route: Route[C], profile: Profile) -> Route[C]:
+        """The route inside of all middleware, with so much time as a request has."""
+        method, limit_s = route.method, self.limits.request_timeout_s
+        if self.middleware:
+            # A route of its own: middleware sees the params decoded to the end.
+            route = Route(method, wrapped(self.middleware, method.name, route.call, answered=True))
+        if limit_s is not None and method is not profile.listen:
+            route.call = _timed(limit_s, method.name, route.call)
+        if self.around is not None:
+            route.call = self.around(route.call)
+        return route
+
+    def notices(self) -> Notices:
+        """What takes the notifications of one client."""
+        return Notices(self.hooks, _log, self.middleware, self.custom_notices)
+
+    def choose(self, agreed: Profile | None, params: Raw, *, sure: bool = False) -> Binding[C]:
+        """The revision to answer a request at: the one it names itself, or what was agreed on.
+
+        Arguments may mention the key under which it is named: `_meta` is only not looked at if it
+        is `sure` that nothing but such requests comes.
+        """
+        if self._names_revision and self._names_revision.search(params):
+            named = self._named(params, sure=sure)
+            if named is not None:
+                return self.binding(named)
+        if agreed is not None:
+            return self.binding(agreed.revision)
+        return self.binding((self.handshakes or self.per_request)[-1])
+
+    def _named(self, params: Raw, *, sure: bool) -> str | None:
+        """The revision that a request names, or the newest there is; None if it names none."""
+        older, newest = self._older, self.per_request[-1]
+        if sure and not older:
+            return newest
+        meta = _loose_meta(params) or {}
+        keys = [key for key in self._version_keys if key in meta]
+        named = (listed(meta.get(key), older) for key in keys)
+        return next(filter(None, named), newest if keys or sure else None)
+
+    def stated(self, revision: str) -> Binding[C]:
+        """This server at a revision that a transport names beside the message.
+
+        Raises:
+            McpError: it is not offered.
+        """
+        if listed(revision, self.revisions) is None:
+            spoken = self.per_request or self.handshakes
+            raise unsupported(mcp_wire.profile(spoken[-1]), spoken, revision)
+        return self.binding(revision)
+
+    def prepare(
+        self,
+        binding: Binding[C],
+        id: RequestId,
+        method: str,
+        params: Raw,
+        caller: Caller,
+    ) -> Call[C]:
+        """Find the route, decode the params, check that the request may be made.
+
+        Raises:
+            ProtocolError, McpError: what the peer is to be told.
+        """
+        route = binding.routes.get(method)
+        if route is None:
+            binding.lifecycle.admit(caller, method, _loose_meta(params))
+            raise MethodNotFound(f"{binding.profile.revision}: no method `{method}` here")
+        try:
+            decoded = route.decode(params)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            binding.lifecycle.admit(caller, method, _loose_meta(params))
+            raise _bad_params(method, error) from None
+        meta: dict[str, Any] | None
+        if self.custom and method in self.custom:
+            meta = _loose_meta(params)
+        else:
+            meta = getattr(decoded, "meta", None)
+        binding.lifecycle.admit(caller, method, meta)
+        return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
+
+    async def run(self, call: Call[C]) -> bytes:
+        """Await the handler between its hooks, and return the bytes of the answer.
+
+        Only the task's cancellation and KeyboardInterrupt are raised: every other error is the
+        answer.
+        """
+        try:
+            return self.answer(call, await call.route.call(call.ctx, call.params))
+        except BaseException as error:
+            return self.failure(call, error, cancelled=is_cancelled())
+
+    async def handle(self, call: Call[C]) -> None:
+        """Await the handler between its hooks; `write` gives the bytes of the answer.
+
+        For those who send them in another task: what many answers say is not to wait as bytes.
+        Raises what `run` raises.
+        """
+        try:
+            call.result = await call.route.call(call.ctx, call.params)
+            if call.caller.agreed is not None:
+                call.written = self.answer(call, call.result)
+        except BaseException as error:
+            call.written = self.failure(call, error, cancelled=is_cancelled())
+
+    def write(self, call: Call[C]) -> bytes:
+        """The bytes of the answer to a request that has been handled."""
+        if call.written is not None:
+            return call.written
+        try:
+            return self.answer(call, call.result)
+        except Exception as error:
+            return self.failure(call, error, cancelled=False)
+
+    def failure(self, call: Call[C], error: BaseException, *, cancelled: bool) -> bytes:
+        """The bytes of the answer to a request whose handler raised.
+
+        `cancelled` says whether it was to: CancelledError is an error like others where not.
+
+        Raises:
+            CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
+        """
+        told = speaking(error)
+        if isinstance(told, McpError | ProtocolError):
+            call.error_code = told.code
+        elif isinstance(told, KeyboardInterrupt) or (
+            cancelled and isinstance(told, asyncio.CancelledError)
+        ):
+            raise told
+        return envelope.failure(call.id, error_told(error, call.route.method.name))
+
+    def answer(self, call: Call[C], result: Any) -> bytes:
+        """The bytes of the answer to a request whose handler gave this.
+
+        Raises:
+            ProjectionError: the revision cannot hold it.
+        """
+        caller = call.caller
+        if caller.agreed is not None:
+            # Only now: a hook behind the handler may have refused the handshake.
+            agreed, caller.agreed = caller.agreed, None
+            if caller.session is not None:
+                caller.session.agree(caller, agreed)
+        binding = call.binding
+        kind: Any = result.__class__
+        if kind is dict and call.route.method.name in self.custom:
+            return envelope.response(call.id, _whole(binding, result))
+        if kind not in call.route.results or caller.profile is not binding.profile:
+            if kind is Encoded:
+                return envelope.response(call.id, result.json)
+            if kind is Passed:
+                return envelope.response(call.id, _with_our_identity(result.json, binding))
+            if kind is Raw:
+                return _with_identity(envelope.response(call.id, result), binding)
+            if kind in self.extensions.arms:
+                self._check_arm(call, kind)
+            else:
+                result = project(result, caller.profile.revision).value
+        field = holding_texts(result.__class__)
+        if field:
+            result = with_written_texts(result, field)
+        if binding.identity:
+            result = binding.whole(result)
+        return envelope.response(call.id, result)
+
+    def _check_arm(self, call: Call[C], kind: type[Any]) -> None:
+        """Let a result of an extension pass where the client can make something of it.
+
+        Raises:
+            MissingCapability: it has not declared the extension.
+            UsageError: the request is none that may be answered so.
+        """
+        extension, profile = self.extensions.arms[kind], call.binding.profile
+        if declared(extension, call.caller.capabilities, profile, CLIENT) is None:
+            raise missing(extension, profile)
+        name = call.route.method.name
+        row = self.extensions.rows(profile).get(name)
+        if row is None or kind not in row.results:
+            raise UsageError(f"{profile.revision}: {name} is not answered with {kind.__name__}")
+
+
+def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
+    """An answer whose result came encoded, without a `_meta` of its own."""
+    if not binding.identity:
+        return answer
+    # Every result of these revisions begins with its type, so there is a member to follow.
+    return b'%b,"_meta":%b}}' % (answer[: -len(b"}}")], encode(binding.identity))
+
+
+def _with_our_identity(result: Raw, binding: Binding[Any]) -> Raw:
+    """A result that another server has written, as an answer of this one; the rest is kept."""
+    if not binding.identity:
+        return result
+    members = _members.decode(result)
+    meta = _members.decode(members.get("_meta") or b"{}")
+    members["_meta"] = Raw(encode({**meta, **binding.identity}))
+    # First, where readers look for it; and there, though those who wrote it may have left it out.
+    kind = members.pop("resultType", _COMPLETE)
+    return Raw(encode({"resultType": kind, **members}))
+
+
+def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:
+    """A result that no revision knows, with what every result of the revision has."""
+    common: dict[str, Any] = msgspec.to_builtins(mcp_wire.types(binding.profile.revision).Result())
+    meta = {**binding.identity, **(as_object(result.get("_meta")) or {})}
+    return {**common, **result, "_meta": meta} if meta else {**common, **result}
+
+
+def _timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:
+    async def timed(ctx: C, params: Any) -> Any:
+        with time_limit(limit_s, method):
+            return await call(ctx, params)
+
+    return timed
+
+
+def error_told(error: BaseException, what: str) -> envelope.ErrorObject:
+    """What a client is told of an error in `what`; what it is not told is logged."""
+    told = speaking(error)
+    if isinstance(told, McpError | ProtocolError):
+        return envelope.error_object(told)
+    if isinstance(told, RequestTimeout):
+        _log.warning("%s was not answered: %s", what, told)
+    elif is_left(error):
+        _log.debug("%s was not answered: %s", what, told)
+    else:
+        # Details stay here: they may hold what no peer should see.
+        _log.error("%s failed", what, exc_info=error)
+    if isinstance(told, McpGenError) and not isinstance(told, UsageError):
+        return envelope.ErrorObject(ProtocolError.code, str(told))
+    return _INTERNAL
+
+
+_INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
+
+
+def internal_error(id: RequestId) -> bytes:
+    """The answer to a request whose handler failed in a way that is nobody else's business."""
+    return envelope.failure(id, _INTERNAL)
+
+
+def is_cancelled() -> bool:
+    """Whether it is this request that was cancelled, and not something that its handler awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def settle(
+    tasks: Callable[[], list[asyncio.Task[Any]]],
+    grace_s: float,
+    give_up: Callable[[], None] | None = None,
+) -> None:
+    """Wait until there are no tasks; after `grace_s` cancel those there are, and wait for that.
+
+    `give_up` is called before any is cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + grace_s
+    while running := tasks():
+        _, late = await asyncio.wait(running, timeout=max(0.0, deadline - loop.time()))
+        if late and give_up:
+            give_up()
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
+
+
+def _loose_meta(params: Raw) -> dict[str, Any] | None:
+    """What `_meta` holds, in params that may be of any shape."""
+    members = loosely(params, ("_meta",))
+    return as_object(members.get("_meta")) if members else None
+
+
+def loosely(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Those members of an object that have these names; None if it is none, or cannot be read.
+
+    Nothing is made of the others: there may be very many.
+    """
+    try:
+        found = msgspec.structs.astuple(_loose(names).decode(data))
+        return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
+    fields = {f"field{number}": name for number, name in enumerate(names)}
+    kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
+    return msgspec.json.Decoder(kind)
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """The value if it is a JSON object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _bad_params(method: str, error: Exception) -> ProtocolError:
+    if isinstance(error, RecursionError):
+        return InvalidParams(f"{method}: nested too deeply")
+    return InvalidParams(f"{method}: {error}")

@@ -1,0 +1,74 @@
+"""How severe log messages are, and which of them a client wants to hear."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+
+from mcp_gen.core.errors import UsageError
+from mcp_wire import encode
+
+if TYPE_CHECKING:
+    from mcp_gen.session.kernel.lifecycle import Caller
+    from mcp_wire.profile import Profile
+
+__all__ = ["as_json", "is_heard", "rank"]
+
+
+def is_heard(caller: Caller, meta: dict[str, Any] | None, level: str) -> bool:
+    """Whether a client wants to hear a message of this level, as a part of its request.
+
+    Where levels are set for a session, everything is until the client has set one; where they are
+    set by each request, nothing is unless it has.
+
+    Raises:
+        UsageError: there is no such level.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
+    """
+    profile = caller.profile
+    severity = rank(profile, level)
+    if profile.log_level_key is not None:
+        least = meta.get(profile.log_level_key) if meta else None
+        return least is not None and severity >= rank(profile, least)
+    least = caller.session.log_level if caller.session else None
+    return least is None or severity >= rank(profile, least)
+
+
+def as_json(data: Any) -> Any:
+    """What is logged, encoded where it is no text.
+
+    Raises:
+        UsageError: JSON cannot carry it.
+    """
+    try:
+        if data.__class__ is not str:
+            return Raw(encode(data))
+        if not data.isascii():
+            data.encode()  # half of a surrogate pair is no text
+        return data
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise UsageError(f"log: expected a text or other JSON: {error}") from None
+
+
+def rank(profile: Profile, level: Any) -> int:
+    """How severe a level is: 0 is the least.
+
+    Raises:
+        UsageError: there is no such level.
+    """
+    ranks = ranks_of(profile.module)
+    try:
+        return ranks[level]
+    except (KeyError, TypeError):
+        raise UsageError(f"no log level {level!r}; there are {', '.join(ranks)}") from None
+
+
+@cache
+def ranks_of(module: str) -> dict[str, int]:
+    """The levels of the revision with this module, and how severe each is."""
+    levels: tuple[str, ...] = import_module(f"{module}.methods").LOGGING_LEVELS
+    return {level: number for number, level in enumerate(levels)}

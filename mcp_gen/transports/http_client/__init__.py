@@ -1,0 +1,4 @@
+"""Streamable HTTP and HTTP+SSE clients.
+
+Imported by: client/connecting, manager.
+"""

@@ -1,0 +1,289 @@
+"""Streamable HTTP, the client's side: each message is a POST, each answer JSON or events.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import mcp_wire
+from mcp_gen.core.errors import (
+    HttpError,
+    McpGenError,
+    ProtocolError,
+    SessionExpired,
+    TransportError,
+)
+from mcp_gen.core.revisions import with_handshake
+from mcp_gen.transports.http_client.endpoint import (
+    HeadersFrom,
+    HttpEndpoint,
+    media_type,
+    read_whole,
+    refusal,
+)
+from mcp_gen.transports.http_client.events import EVENTS
+from mcp_gen.transports.http_client.listening import Listening
+from mcp_gen.transports.http_client.outbox import Outbox
+from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from mcp_gen.core.transport.protocols import Asked, Lines, Receiver
+    from mcp_gen.transports.http_client.pool import Response
+    from mcp_wire.profile import Profile
+
+__all__ = ["HttpTransport"]
+
+JSON = "application/json"
+BOTH: Lines = (
+    (b"accept", f"{JSON}, {EVENTS}".encode()),
+    (b"content-type", JSON.encode()),
+)
+LAST_TIMEOUT_S = 2.0
+"""How long the end may take: what is still to be told, and that the session is over."""
+LISTEN_WAIT_S = 1.0
+"""How long a session waits for its stream: some servers begin it with the first event only."""
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+
+
+class HttpTransport:
+    """A server behind one URL, at every revision that has this transport.
+
+    `headers` go with every request: a mapping, or a function, sync or async, that is called before
+    each. `bearer` is a token that does not change. `client` is an AsyncClient of httpx2 or httpx to
+    send everything with. Nothing is sent to another origin, whatever the server says.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: HeadersFrom | None = None,
+        bearer: str | None = None,
+        client: Any = None,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        connect_timeout_s: float = 30.0,
+    ) -> None:
+        self._endpoint = HttpEndpoint(
+            url, headers=headers, bearer=bearer, client=client, connect_timeout_s=connect_timeout_s
+        )
+        self._max = max_message_bytes
+        self._receiver: Receiver | None = None
+        self._profile: Profile | None = None
+        self._version: Lines = ()
+        self._session_header = ""
+        self._session: Lines = ()
+        self._expired = False
+        self._post_headers: list[tuple[bytes, bytes]] = list(BOTH)
+        self._outbox = Outbox(self._tell)
+        self._listening = Listening(
+            self._endpoint, max_message_bytes, self._deliver, lambda: self._get_headers
+        )
+        self._resumes = False
+        self._get_headers: Lines = ()
+        self._listener: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def session_id(self) -> str | None:
+        """What the server calls this session; None where there is none."""
+        return self._session[0][1].decode() if self._session else None
+
+    # --- what the session calls ---
+
+    @property
+    def principal(self) -> Hashable:
+        """Whom requests are made for now, as far as the user's headers say."""
+        return self._endpoint.principal
+
+    async def start(self, receiver: Receiver) -> None:
+        """Begin: nothing is sent yet."""
+        self._receiver = receiver
+
+    def speak(self, profile: Profile, *, agreed: bool) -> None:
+        """What is sent from now on is of this revision; see `core.transport.Posts`."""
+        self._profile = profile
+        self._resumes = profile.resumes_streams
+        # The handshake itself has no header for what it is about to settle.
+        named = profile.version_header if agreed or profile.handshake is None else None
+        self._version = ((named.lower().encode(), profile.revision.encode()),) if named else ()
+        if not agreed:
+            self._session_header = _session_header(profile).lower()
+            self._session = ()
+            self._expired = False
+        self._changed()
+
+    async def listen(self) -> None:
+        """Open the stream for what belongs to no request, where the revision has one."""
+        if self._profile is None or not self._profile.get_stream or self._closed:
+            return
+        self._stop_listening()
+        # Many servers drop what they have to say while there is no stream for it.
+        opened = asyncio.Event()
+        self._listener = self._outbox.begin(self._listening.listen(opened))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_WAIT_S):
+                await opened.wait()
+
+    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
+        """Send a request; gives what drops it."""
+        return self._outbox.begin(self._ask(message, headers, asked)).cancel
+
+    def tell(self, message: bytes, headers: Lines) -> None:
+        """Send a notification, behind those before it."""
+        self._outbox.tell(message, headers)
+
+    def send(self, message: bytes) -> None:
+        """Send what gets no answer, at once."""
+        self._outbox.send(message)
+
+    async def drain(self) -> None:
+        """Wait until what was told has arrived."""
+        await self._outbox.drain()
+
+    async def close(self) -> None:
+        """Send what is queued, say that the session is over, then end."""
+        if self._closed:
+            return
+        self._closed = True
+        self._stop_listening()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_TIMEOUT_S):
+                    await self.drain()
+                    await self._end_session()
+        finally:
+            await self._outbox.end()
+            await self._endpoint.close()
+            if self._receiver is not None:
+                self._receiver.closed(None)
+
+    # --- requests ---
+
+    async def _ask(self, message: bytes, headers: Lines, asked: Asked) -> None:
+        try:
+            await self._exchange(message, headers, asked)
+        except McpGenError as error:
+            asked.fail(error)
+        except Exception as error:
+            # Such as what a function for headers raises: it is the caller's.
+            failed = TransportError(f"the request could not be sent: {error}")
+            failed.__cause__ = error
+            asked.fail(failed)
+        else:
+            if not asked.answered:
+                asked.fail(ProtocolError("the server's answer does not answer the request"))
+
+    async def _exchange(self, message: bytes, headers: Lines, asked: Asked) -> None:
+        if self._expired:
+            raise SessionExpired("the server has ended the session")
+        session = self._session
+        response = await self._endpoint.send("POST", [*self._post_headers, *headers], message)
+        try:
+            if response.status != 200:
+                raise await self._refused(response, session, asked)
+            self._take_session(response)
+            kind = media_type(response)
+            if kind == EVENTS:
+                await self._listening.follow(response, asked, resumes=self._resumes)
+                return
+            if kind != JSON:
+                raise ProtocolError(
+                    f"expected {JSON} or {EVENTS}, got {kind or 'no content type'}; "
+                    "is this the URL of an MCP server?"
+                )
+            body = await read_whole(response, self._max)
+        finally:
+            await response.close()
+        self._deliver(body)
+
+    async def _refused(self, response: Response, session: Lines, asked: Asked) -> McpGenError:
+        """What a status that says no means; the message in the body has been handed on."""
+        if 200 <= response.status < 300:
+            return ProtocolError(f"expected an answer, got HTTP status {response.status}")
+        error, body = await refusal(response, "the request was refused")
+        if response.status == 404 and session and not self._is_no_method(error):
+            self._expire(session)
+            return SessionExpired("the server does not know the session any more")
+        if body:
+            # With the request's own id it is an answer like others.
+            self._deliver(body)
+        return error
+
+    def _is_no_method(self, error: HttpError) -> bool:
+        profile = self._profile
+        return (
+            error.error is not None
+            and profile is not None
+            and error.error.code == profile.errors.method_not_found
+        )
+
+    # --- what gets no answer ---
+
+    async def _tell(self, message: bytes, headers: Lines) -> None:
+        session = self._session
+        response = await self._endpoint.send("POST", [*self._post_headers, *headers], message)
+        try:
+            if response.status == 404 and session:
+                self._expire(session)
+            if response.status >= 300:
+                raise (await refusal(response, "it was refused"))[0]
+        finally:
+            await response.close()
+
+    async def _end_session(self) -> None:
+        if not self._session:
+            return
+        headers = self._get_headers
+        with contextlib.suppress(Exception):
+            # Some servers do not let clients end sessions, and none must.
+            response = await self._endpoint.send("DELETE", headers)
+            await response.close()
+
+    # --- the session ---
+
+    def _take_session(self, response: Response) -> None:
+        name = self._session_header
+        if not name or self._session:
+            return
+        id = response.header(name)
+        if not id:
+            return
+        if not _VISIBLE.fullmatch(id):
+            raise ProtocolError("expected a session id of visible ASCII, got something else")
+        self._session = ((name.encode(), id.encode()),)
+        self._changed()
+
+    def _expire(self, session: Lines) -> None:
+        if session is self._session:
+            self._session = ()
+            self._expired = True
+            self._changed()
+
+    def _changed(self) -> None:
+        self._get_headers = (*self._version, *self._session)
+        self._post_headers = [*BOTH, *self._get_headers]
+
+    def _deliver(self, message: bytes) -> None:
+        if self._receiver is not None:
+            self._receiver.receive(message)
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+            self._listener = None
+
+
+def _session_header(profile: Profile) -> str:
+    """What names a session; empty where there are none."""
+    if profile.http_transport == "sse_pair":
+        # It knows of no such transport: a server that speaks it here does as at other revisions.
+        profile = mcp_wire.profile(with_handshake()[-1])
+    return profile.session_header or ""

@@ -1,0 +1,4 @@
+"""The ASGI endpoint.
+
+Imported by: server/serving.
+"""

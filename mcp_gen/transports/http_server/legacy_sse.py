@@ -1,0 +1,175 @@
+"""The two endpoints of 2024-11-05: a stream of events, and an address to POST messages to.
+
+Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote
+
+from mcp_gen.core.transport import sse
+from mcp_gen.core.transport.protocols import Answer
+from mcp_gen.transports.http_server.app import accepts_events
+from mcp_gen.transports.http_server.asgi import send_answer
+from mcp_gen.transports.http_server.body import read_message
+
+if TYPE_CHECKING:
+    from mcp_gen.core.transport.headers import Headers
+    from mcp_gen.core.transport.protocols import Duplex, Receiver
+    from mcp_gen.transports.http_server.app import Call
+    from mcp_gen.transports.http_server.reply import HttpReply
+
+__all__ = ["SsePair"]
+
+_log = logging.getLogger("mcp_gen.server")
+
+POST_TO = "/messages"
+NAME = "session_id"
+RETRY_AFTER = (b"retry-after", b"60")
+
+
+class _Stream:
+    """One client: its stream, and what it has posted. A duplex transport."""
+
+    def __init__(self, reply: HttpReply, principal: str | None) -> None:
+        self.headers: Headers | None = None
+        self.principal = principal
+        self._reply = reply
+        self._receiver: Receiver | None = None
+        self._early: list[tuple[bytes, Headers]] = []
+
+    def deliver(self, message: bytes, headers: Headers) -> None:
+        """A message was posted."""
+        if self._receiver is None:
+            self._early.append((message, headers))
+        else:
+            self.headers = headers
+            self._receiver.receive(message)
+            self.headers = None
+
+    def hang_up(self) -> None:
+        """The client has gone, or the stream has ended."""
+        if self._receiver is not None:
+            self._receiver.closed(None)
+
+    def finish(self) -> None:
+        """Let what is being answered be answered, and then end the stream."""
+        if self._receiver is None:
+            self._reply.end()
+        else:
+            self._receiver.closed(None)
+
+    # --- what the session calls ---
+
+    async def start(self, receiver: Receiver) -> None:
+        """Begin to deliver."""
+        self._receiver = receiver
+        for message, headers in self._early:
+            self.deliver(message, headers)
+        if self._reply.over:
+            receiver.closed(None)
+
+    def send(self, message: bytes) -> None:
+        """Queue one message; a client that does not read loses its stream."""
+        if self._reply.full:
+            self._reply.cut()
+        else:
+            # Without a name it would mean the same; older clients want to see it.
+            self._reply.send(sse.named("message", message))
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough for more to be sent."""
+        await self._reply.drain()
+
+    async def close(self) -> None:
+        """End the stream."""
+        self._reply.end()
+
+
+class SsePair:
+    """Serves each client that opens the stream at `path` as a connection of its own."""
+
+    def __init__(
+        self,
+        path: str,
+        serve: Callable[[Duplex], Coroutine[Any, Any, None]],
+        *,
+        max_streams: int,
+        max_body_bytes: int,
+    ) -> None:
+        self._path = path
+        self._post_to = path.rstrip("/") + POST_TO
+        self._serve = serve
+        self._max_streams = max_streams
+        self._max_body_bytes = max_body_bytes
+        self._open: dict[str, _Stream] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+
+    def serves(self, path: str) -> bool:
+        """Whether a path is one of the two."""
+        return path in (self._path, self._post_to)
+
+    async def answer(self, call: Call) -> None:
+        """Open a stream, or take a message."""
+        methods = {self._path: ("GET", self._listen), self._post_to: ("POST", self._take)}
+        method, answer = methods[call.path]
+        if call.scope["method"] == method:
+            await answer(call)
+        else:
+            why = f"{call.scope['method']} has no answer here"
+            await call.refuse(405, why, (b"allow", method.encode()))
+
+    async def drain(self) -> None:
+        """End all streams, each when what is being answered on it has been."""
+        for stream in list(self._open.values()):
+            stream.finish()
+
+    async def close(self) -> None:
+        """End all streams, and wait until what was served on them has ended."""
+        await self.drain()
+        if self._serving:
+            await asyncio.wait(self._serving)
+
+    async def _listen(self, call: Call) -> None:
+        if not accepts_events(call.headers):
+            await call.refuse(406, "expected the header `Accept: text/event-stream`")
+            return
+        if len(self._open) >= self._max_streams:
+            await call.refuse(503, "there are too many streams; try again later", RETRY_AFTER)
+            return
+        id, reply = secrets.token_urlsafe(16), call.reply()
+        stream = self._open[id] = _Stream(reply, call.principal)
+        root = call.scope.get("root_path", "").rstrip("/")
+        reply.send(sse.named("endpoint", f"{quote(root + self._post_to)}?{NAME}={id}".encode()))
+        serving = call.watch.loop.create_task(self._serve(stream))
+        self._serving.add(serving)
+        serving.add_done_callback(self._served)
+        try:
+            await reply.carry()
+        finally:
+            del self._open[id]
+            reply.release()
+            reply.end()
+            stream.hang_up()
+        await reply.finish(None)
+
+    def _served(self, serving: asyncio.Task[None]) -> None:
+        self._serving.discard(serving)
+        if not serving.cancelled() and serving.exception() is not None:
+            _log.error("serving a stream failed", exc_info=serving.exception())
+
+    async def _take(self, call: Call) -> None:
+        query = parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
+        stream = self._open.get(query.get(NAME, [""])[0])
+        if stream is None or stream.principal != call.principal:
+            await call.refuse(404, "no such stream: it has ended, or never was")
+            return
+        message = await read_message(call, self._max_body_bytes)
+        if message is not None:
+            stream.deliver(message, call.headers)
+            await send_answer(call.send, Answer(202), call.more)

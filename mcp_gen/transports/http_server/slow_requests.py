@@ -1,0 +1,145 @@
+"""Which requests have been open for a while: found by one timer, so that short ones cost nothing.
+
+Only then is anything done that takes a task or time: to notice that a client hangs up, to begin a
+stream for a slow answer, to keep a silent one alive.
+"""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from mcp_gen.transports.http_server.reply import HttpReply
+
+__all__ = ["Watch"]
+
+SWEEP_S = 0.05
+"""A request has been open for a while if two sweeps have found it."""
+LOOK_S = 1.0
+"""How often those are looked at, at least."""
+
+
+class Watch:
+    """The open requests of one app in one event loop."""
+
+    __slots__ = (
+        "_body_timeout_s",
+        "_every_s",
+        "_late",
+        "_looker",
+        "_old",
+        "_sweeper",
+        "_young",
+        "keep_alive_s",
+        "lasting",
+        "long",
+        "loop",
+        "reading",
+        "reading_long",
+        "sse_after_s",
+        "thread",
+        "ticking",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        sse_after_s: float,
+        keep_alive_s: float,
+        body_timeout_s: float,
+    ) -> None:
+        self.loop = loop
+        self.thread = get_ident()
+        """Where the loop ran when it was last asked for."""
+        self.sse_after_s = sse_after_s
+        self.keep_alive_s = keep_alive_s
+        self.lasting: set[HttpReply] = set()
+        """Replies that are open for as long as their client wants."""
+        self.long: set[HttpReply] = set()
+        """Replies that have been open for a while."""
+        self._young: set[HttpReply] = set()
+        self._old: set[HttpReply] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._looker: asyncio.TimerHandle | None = None
+        self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
+        self._body_timeout_s = body_timeout_s
+        self.reading: set[Any] = set()
+        """The tasks that read a message; cancelled if that takes too long."""
+        self.reading_long: set[Any] = set()
+        """Those that did so already when they were last looked at."""
+        self.ticking: asyncio.TimerHandle | None = None
+        self._late: set[Any] = set()
+
+    def is_here(self) -> bool:
+        """Whether it is this event loop that runs here.
+
+        Until Python 3.12 asking for the running loop is a system call: this is not.
+        """
+        return self.thread == get_ident() and self.loop.is_running()
+
+    def add(self, reply: HttpReply) -> None:
+        """A request that may take a while."""
+        self._young.add(reply)
+        if self._sweeper is None:
+            self._sweeper = self.loop.call_later(SWEEP_S, self._sweep)
+
+    def discard(self, reply: HttpReply) -> None:
+        """The request is over."""
+        young = self._young
+        if reply in young:
+            young.discard(reply)
+        else:
+            self._old.discard(reply)
+            self.long.discard(reply)
+
+    # --- messages that are still coming ---
+
+    def tick(self) -> None:
+        """Begin to look after those who read: whoever is in `reading`, and stays there."""
+        self.ticking = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
+
+    def has_read(self, task: Any) -> None:
+        """The message has come, or will not; only needed while any is in `reading_long`."""
+        self.reading_long.discard(task)
+
+    def was_late(self, task: Any) -> bool:
+        """Whether a task that was cancelled was so for this: then it is cancelled no longer."""
+        if task not in self._late:
+            return False
+        task.uncancel()
+        return True
+
+    def _look_at_readers(self) -> None:
+        # What was there at the last look too has had its time, or almost twice that.
+        self._late, self.reading_long, self.reading = self.reading_long, self.reading, set()
+        self.ticking = None
+        if self.reading_long:
+            self.tick()
+        for task in self._late:
+            task.cancel()
+
+    # --- answers that take their time ---
+
+    def _sweep(self) -> None:
+        # What was there at the last sweep too has been open for one interval, or almost two.
+        found, self._old, self._young = self._old, self._young, set()
+        self._sweeper = self.loop.call_later(SWEEP_S, self._sweep) if self._old else None
+        now_s = self.loop.time()
+        for reply in found:
+            reply.watch(now_s)
+        self.long |= found
+        if self.long and self._looker is None:
+            self._looker = self.loop.call_later(self._every_s, self._look)
+
+    def _look(self) -> None:
+        # One timer for all: a handle for each would weigh as much as the rest of a silent stream.
+        now_s = self.loop.time()
+        for reply in self.long:
+            if now_s >= reply.due_s:
+                reply.look(now_s)
+        again = self.loop.call_later(self._every_s, self._look) if self.long else None
+        self._looker = again
