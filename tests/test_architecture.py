@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import mcp_wire
-from tests.support import source
-from tests.support.source import Line
+from tests.support.checks import source
+from tests.support.checks.source import Line
 
 ROOT = Path(__file__).parents[1]
 
