@@ -1,7 +1,7 @@
 """What is collected, how an async test runs, and that every server is watched meanwhile.
 
 A test has a loop of its own that must end up empty; and what a server sends in it must be right at
-the revision that is spoken: tests/support/watch.py says how.
+the revision that is spoken: tests/support/checks/watch.py says how.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.support import watch
+from tests.support.checks import watch
 from tests.support.loop import run_clean
 from tests.support.requirement import cells, reaches, revisions_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import mcp_wire
-from tests.support import source
-from tests.support.source import Line
+from tests.support.checks import source
+from tests.support.checks.source import Line
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,6 +45,9 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
 }
 """What else a package may import, where that is limited."""
 
+TEST_FILES_PER_FOLDER = 20
+"""The most Python files that a folder of tests holds, `__init__.py` not counted."""
+
 METHODS = frozenset(
     name for revision in mcp_wire.REVISIONS for name in mcp_wire.profile(revision).methods
 )
@@ -78,6 +81,14 @@ def method_names(text: str) -> Iterator[Line]:
     for line, string in source.strings(text):
         if string in METHODS or any(name in string for name in spelled):
             yield line, string
+
+
+def crowded_folders(home: Path) -> Iterator[str]:
+    """Yield every folder under `home`, itself included, that holds too many Python files."""
+    for folder in (home, *sorted(path for path in home.rglob("*") if path.is_dir())):
+        count = sum(path.name != "__init__.py" for path in folder.glob("*.py"))
+        if count > TEST_FILES_PER_FOLDER:
+            yield f"{folder.relative_to(home.parent)} holds {count} files"
 
 
 def findings(package: str, check: Callable[[str], Iterator[Line]]) -> list[str]:
@@ -115,6 +126,10 @@ def test_the_runtime_compares_no_revisions() -> None:
 
 def test_the_runtime_spells_no_method_name() -> None:
     assert findings("mcp_gen", method_names) == []
+
+
+def test_no_folder_of_tests_holds_too_many_files() -> None:
+    assert list(crowded_folders(ROOT / "tests")) == []
 
 
 # --- The checks themselves: each must be able to fail ---
@@ -232,3 +247,21 @@ def test_a_method_name_is_found(snippet: str) -> None:
 @pytest.mark.parametrize("snippet", ['"""Answers tools/call."""', "'initialized'", "pinger.ping()"])
 def test_a_method_name_in_a_docstring_or_as_part_of_a_word_is_allowed(snippet: str) -> None:
     assert list(method_names(snippet)) == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "tests/server/tools"])
+def test_a_folder_with_one_file_too_many_is_found(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    for number in range(TEST_FILES_PER_FOLDER + 1):
+        (tmp_path / folder / f"test_{number}.py").touch()
+    found = list(crowded_folders(tmp_path / "tests"))
+    assert found == [f"{folder} holds {TEST_FILES_PER_FOLDER + 1} files"]
+
+
+def test_a_full_folder_of_tests_may_have_an_init_file_data_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "tests/tools").mkdir(parents=True)
+    for number in range(TEST_FILES_PER_FOLDER):
+        (tmp_path / f"tests/test_{number}.py").touch()
+    for name in ("__init__.py", "rows.toml", "tools/test_calls.py"):
+        (tmp_path / "tests" / name).touch()
+    assert list(crowded_folders(tmp_path / "tests")) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.answering import ASKS
+from tests.support.peers.answering import ASKS
 
 EXAMPLE = Path(__file__).parents[1] / "examples/handlers_client.py"
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.child import started
 from tests.support.frames import Speaker, every_revision
+from tests.support.processes.child import started
 
 EXAMPLE = Path(__file__).parents[1] / "examples/hooks_server.py"
 

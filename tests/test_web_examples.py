@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.asgi import headers_of, request
 from tests.support.frames import PER_REQUEST, Speaker
+from tests.support.http.asgi import headers_of, request
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEW = Speaker(PER_REQUEST)

@@ -16,7 +16,7 @@ import mcp_wire
 from tests.support.frames import every_revision
 
 MAIN = "from mcp_gen.cli import main; main()"
-TAMPERING = Path(__file__).parents[1] / "support/tampering_server.py"
+TAMPERING = Path(__file__).parents[1] / "support/processes/tampering_server.py"
 LIMIT_S = 50.0
 
 OFFERS_ICONS = mcp_wire.REVISIONS[3:]

@@ -22,8 +22,8 @@ from mcp_gen.cli.loading import folder_of, load
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.per_connection import PerConnection
 from tests.cli.running import complaint, run
-from tests.support.child import Child, started
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
+from tests.support.processes.child import Child, started
 
 WAIT_S = 30.0
 ONE = """

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_gen import Accepted, Context, Server
 from tests.client.using import using
-from tests.support.answering import ASKS
+from tests.support.peers.answering import ASKS
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
 

@@ -12,8 +12,8 @@ from typing import Any
 from mcp_gen import Context, Server, ToolError, user
 from mcp_gen.server.content import blocks
 from mcp_gen.types import EmbeddedResource, ImageContent, TextContent, Tool
-from tests.conformance.asking import asking_tools
 from tests.conformance.data import JSON_SCHEMA_2020_12, PNG, WAV
+from tests.conformance.input_requests import asking_tools
 from tests.conformance.tasks import task_tools
 
 __all__ = ["build"]

@@ -13,7 +13,7 @@ from mcp_gen.core import text_encoding
 from mcp_gen.core.text_encoding import LONG, holding_texts, with_written_texts
 from mcp_wire import Wire, encode, latest
 from tests.support.frames import every_revision
-from tests.support.raw import talking
+from tests.support.peers.raw import talking
 
 TEXTS = {
     "plain": "x" * LONG,

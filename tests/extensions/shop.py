@@ -10,7 +10,7 @@ from typing import Any
 from mcp_gen import Client, ClientSession, Context, Server
 from tests.extensions.invented import parcels
 from tests.support.frames import ALL, PER_REQUEST
-from tests.support.reach import Reach
+from tests.support.peers.reach import Reach
 
 __all__ = [
     "CARRYING",

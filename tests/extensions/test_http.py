@@ -10,8 +10,8 @@ from mcp_gen import Server
 from mcp_gen.core.stores.sessions import MemorySessionStore
 from tests.extensions.invented import parcels
 from tests.extensions.shop import DECLARED, EXTENSION, WAYS, client_of, shop
-from tests.support.asgi import Reply, WebClient, request
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, decoded, encoded
+from tests.support.http.asgi import Reply, WebClient, request
 
 SPEAKER = Speaker(PER_REQUEST)
 HEADERS = {

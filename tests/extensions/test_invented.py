@@ -1,6 +1,6 @@
 """An extension is added with a schema file and a handler: over every transport, frames closed.
 
-What the watch of tests/support/watch.py sees is judged with the types of the extension.
+What the watch of tests/support/checks/watch.py sees is judged with the types of the extension.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mcp_wire.extensions import tasks
 from tests.extensions.invented import parcels
 from tests.extensions.shop import CARRYING, EXTENSION, WAYS, Heard, client_of, entered, shop
 from tests.support.frames import ALL, HANDSHAKE, PER_REQUEST, Speaker
-from tests.support.raw import talking
-from tests.support.reach import Reach
+from tests.support.peers.raw import talking
+from tests.support.peers.reach import Reach
 
 over_each_transport = pytest.mark.parametrize("way", WAYS, ids=str)
 WITHOUT = [one for one in ALL if one not in CARRYING]

@@ -10,7 +10,7 @@ from mcp_gen import Client, McpError, Server, UsageError
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, Heard, Shop, client_of, entered, shop
 from tests.support.frames import HANDSHAKE, PER_REQUEST
-from tests.support.raw import talking
+from tests.support.peers.raw import talking
 
 MOVED = parcels.methods.NOTIFICATIONS_PARCELS_MOVED
 WANTED = parcels.ParcelFilter(parcel_ids=["p1"])

@@ -12,7 +12,7 @@ from tests.client.scripted import Scripted
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, client_of, entered, shop
 from tests.support.frames import HANDSHAKE, PER_REQUEST
-from tests.support.raw import talking
+from tests.support.peers.raw import talking
 
 
 async def test_it_goes_out_as_it_is_with_who_the_server_is() -> None:

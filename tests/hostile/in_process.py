@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.hostile.corpus import Hostile
 from tests.hostile.target import USER, App
 from tests.hostile.wire import Answer
-from tests.support.asgi import Open, Reply, open_request, request
 from tests.support.frames import Speaker
+from tests.support.http.asgi import Open, Reply, open_request, request
 
 __all__ = ["sent_to"]
 

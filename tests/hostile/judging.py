@@ -11,8 +11,8 @@ import msgspec
 from mcp_gen.compat.recording import Frame
 from tests.hostile.corpus import Hostile
 from tests.hostile.wire import Answer
-from tests.support.asgi import events_of
 from tests.support.frames import server_violations
+from tests.support.http.asgi import events_of
 
 __all__ = ["objections"]
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tests.hostile.corpus import Hostile
 from tests.hostile.target import USER, Target
-from tests.support.asgi import headers_of
 from tests.support.frames import Speaker
+from tests.support.http.asgi import headers_of
 
 __all__ = ["Answer", "Socket", "Visit", "request_of"]
 

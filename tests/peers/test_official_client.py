@@ -21,7 +21,7 @@ from tests.peers.official import reaching
 from tests.peers.web import Served, serving
 
 QUICKSTART = Path(__file__).parents[2] / "examples/quickstart_server.py"
-OURS = Path(__file__).with_name("our_server.py")
+OURS = Path(__file__).with_name("programs") / "our_server.py"
 WAIT_S = 30.0
 
 each_mode = pytest.mark.parametrize(

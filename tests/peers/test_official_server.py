@@ -23,7 +23,7 @@ from mcp_gen import (
 )
 from tests.peers.command import Command
 
-OFFICIAL = Path(__file__).with_name("official_server.py")
+OFFICIAL = Path(__file__).with_name("programs") / "official_server.py"
 WAIT_S = 30.0
 
 each_revision = pytest.mark.parametrize("revision", KNOWN_PROTOCOL_VERSIONS)

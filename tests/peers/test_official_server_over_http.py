@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 import mcp_wire
 from mcp_gen import Client, ClientSession, RequestTimeout
-from tests.support.web import Web, serving
+from tests.support.http.loopback import Web, serving
 
 WAIT_S = 20.0
 NEWEST = KNOWN_PROTOCOL_VERSIONS[-1]

@@ -21,7 +21,7 @@ import pytest
 from mcp_gen import Client, ClientSession, InvalidParams, McpError, text_of
 from tests.peers.ours import exercise
 from tests.peers.seen import EVERYTHING
-from tests.support.child import started
+from tests.support.processes.child import started
 
 WAIT_S = 60.0
 SERVER = Path("node_modules/@modelcontextprotocol/server-everything/dist/index.js")

@@ -15,7 +15,7 @@ from mcp_gen import InvalidParams
 from tests.peers.command import Command
 from tests.peers.web import serving
 
-TASKS = Path(__file__).with_name("task_server.py")
+TASKS = Path(__file__).with_name("programs") / "task_server.py"
 WAIT_S = 60.0
 
 # What the client saw in its one run is for all tests of one process.

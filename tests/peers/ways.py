@@ -28,7 +28,7 @@ __all__ = [
     "served",
 ]
 
-INSPECTED = Path(__file__).with_name("inspected_server.py")
+INSPECTED = Path(__file__).with_name("programs") / "inspected_server.py"
 TOOLS = sorted([*EVERYTHING_HAS, "folder", "header", "meta", "take", "variable"])
 REVISIONS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.child import Child, started
+from tests.support.processes.child import Child, started
 
 __all__ = ["PATHS", "Served", "serving"]
 
-SCRIPT = Path(__file__).with_name("over_http.py")
+SCRIPT = Path(__file__).with_name("programs") / "over_http.py"
 SAYS = "listening at "
 PATHS = {"http": "/mcp", "sse": "/sse"}
 """Where each transport is served."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tests.soak.server import STATE_PATH, State
-from tests.soak.wire import HOST, Connection, request
+from tests.soak.traffic.wire import HOST, Connection, request
 
 __all__ = ["Child", "serving"]
 

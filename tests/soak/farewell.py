@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import mcp_wire
 from tests.soak.child import Child
-from tests.soak.kinds import InSession, Lone, Paired, Web, peer
-from tests.soak.peers import Peer, Said, expect, text
-from tests.soak.wire import WAIT_S
-from tests.support.watch import Watch
+from tests.soak.traffic.kinds import InSession, Lone, Paired, Web, peer
+from tests.soak.traffic.peers import Peer, Said, expect, text
+from tests.soak.traffic.wire import WAIT_S
+from tests.support.checks.watch import Watch
 
 __all__ = ["farewell"]
 

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 import mcp_wire
 from mcp_wire.profile import Profile
-from tests.soak.act import Act
-from tests.soak.acts import ACTS
 from tests.soak.child import Child, serving
 from tests.soak.farewell import farewell
-from tests.soak.kinds import peer
-from tests.soak.peers import Expired, Peer
-from tests.soak.pieces import PIECES
 from tests.soak.report import Report
-from tests.soak.rude import RUDE
 from tests.soak.server import KEPT_S, State
-from tests.support.watch import Watch
+from tests.soak.traffic.act import Act
+from tests.soak.traffic.acts import ACTS
+from tests.soak.traffic.kinds import peer
+from tests.soak.traffic.peers import Expired, Peer
+from tests.soak.traffic.pieces import PIECES
+from tests.soak.traffic.rude import RUDE
+from tests.support.checks.watch import Watch
 
 __all__ = ["Plan", "soak"]
 

@@ -28,7 +28,7 @@ import mcp_wire
 from mcp_gen import ClientManager, ManagerEvent, Reconnect, Server, ServerConfig, SessionLost
 from mcp_gen.manager.config import ServerLike
 from mcp_gen.types import ToolAnnotations
-from tests.support.web import Got, serving
+from tests.support.http.loopback import Got, serving
 
 __all__ = ["Report", "Size", "soak"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import mcp_wire
-from tests.soak.acts import ACTS
 from tests.soak.http import Plan, soak
-from tests.soak.pieces import PIECES
 from tests.soak.report import Report
-from tests.soak.rude import RUDE
 from tests.soak.server import State
+from tests.soak.traffic.acts import ACTS
+from tests.soak.traffic.pieces import PIECES
+from tests.soak.traffic.rude import RUDE
 
 SHORT = Plan(seed=1, seconds=0, clients=16, round_s=0.4, idle_s=0.4, rest_s=8)
 

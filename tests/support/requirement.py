@@ -11,8 +11,8 @@ import pytest
 
 import mcp_wire
 from tests.requirements.manifest import Requirement, requirements
-from tests.support.connect import Connect
-from tests.support.reach import Reach
+from tests.support.peers.connect import Connect
+from tests.support.peers.reach import Reach
 
 __all__ = ["Named", "cells", "named_in", "not_over", "reaches", "requirement", "revisions_of"]
 

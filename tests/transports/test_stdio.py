@@ -11,7 +11,6 @@ import pytest
 
 import mcp_wire
 from mcp_gen import InvalidParams, InvalidRequest, MethodNotFound, ParseError
-from tests.support.child import WAIT_S, Ran, command, feed, running
 from tests.support.frames import (
     HANDSHAKE,
     PER_REQUEST,
@@ -23,6 +22,7 @@ from tests.support.frames import (
     without_batches,
 )
 from tests.support.malformed import Malformed, each_malformed
+from tests.support.processes.child import WAIT_S, Ran, command, feed, running
 
 PEER = Speaker(PER_REQUEST)
 CAPABILITIES = PEER.profile.client_capabilities_key

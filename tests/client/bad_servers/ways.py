@@ -13,7 +13,7 @@ import msgspec
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 from tests.client.bad_servers import misdeeds
 from tests.client.bad_servers.misdeeds import Flood, Half, HangUp, steps_of
-from tests.support.web import Got, Line, scripted_web
+from tests.support.http.loopback import Got, Line, scripted_web
 
 __all__ = ["REDIRECTS", "WAYS", "Opens"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_gen import McpError, McpGenError
-from tests.client.spec.far import DONE, far, in_a_call, listed, tool, whole
+from tests.client.spec.scripted_servers import DONE, far, in_a_call, listed, tool, whole
 from tests.server.spec.servers import TEXT, rich, waiting
-from tests.support.reach import Reach, Reached
+from tests.support.peers.reach import Reach, Reached
 from tests.support.requirement import requirement
 
 KEY = re.compile(

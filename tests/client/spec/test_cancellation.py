@@ -10,9 +10,9 @@ import pytest
 
 from mcp_gen import Client, SessionLost
 from mcp_gen.types import CreateMessageResult, TextContent
-from tests.client.spec.far import DONE, far, in_a_call, listed
+from tests.client.spec.scripted_servers import DONE, far, in_a_call, listed
 from tests.server.spec.servers import waiting
-from tests.support.reach import Reach
+from tests.support.peers.reach import Reach
 from tests.support.requirement import not_over, requirement
 
 SAMPLE = {

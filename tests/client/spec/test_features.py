@@ -11,8 +11,8 @@ import mcp_wire
 from mcp_gen import Change, Client, McpGenError, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
 from tests.client.scripted import Scripted
-from tests.client.spec.far import DONE, far, in_a_call, listed, tool, whole
-from tests.support.reach import Reach, Reached
+from tests.client.spec.scripted_servers import DONE, far, in_a_call, listed, tool, whole
+from tests.support.peers.reach import Reach, Reached
 from tests.support.requirement import requirement
 
 FORM: dict[str, Any] = {

@@ -10,10 +10,10 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, McpGenError, ProtocolError, RequestTimeout, Server
 from tests.client.scripted import Scripted
-from tests.client.spec.far import far, in_a_call
+from tests.client.spec.scripted_servers import far, in_a_call
 from tests.server.spec.servers import rich, waiting
 from tests.support.frames import HANDSHAKE
-from tests.support.reach import Reach
+from tests.support.peers.reach import Reach
 from tests.support.requirement import not_over, requirement
 
 REFUSALS = (-32601, -32602, -32600, -32603, -32000, -1)

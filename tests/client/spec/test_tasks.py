@@ -11,8 +11,8 @@ import pytest
 from mcp_gen import Client, ClientSession, InvalidParams, TaskCancelled, text_of
 from mcp_gen.types import CreateMessageResult, TextContent
 from tests.client.tasks.core_server import DONE, CoreServer
-from tests.support.asked import WAIT_S
-from tests.support.reach import Reach, Reached
+from tests.support.peers.asked import WAIT_S
+from tests.support.peers.reach import Reach, Reached
 from tests.support.requirement import requirement
 
 RELATED = "io.modelcontextprotocol/related-task"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from mcp_gen import Client, ProtocolError, TaskCancelled, text_of
-from tests.client.spec.far import DONE, far, listed, tool, whole
-from tests.client.spec.questions import declared
+from tests.client.spec.input_requests import declared
+from tests.client.spec.scripted_servers import DONE, far, listed, tool, whole
 from tests.client.tasks.core_server import text
 from tests.client.tasks.extension_server import ASKS, ExtensionServer
-from tests.support.reach import Reach
+from tests.support.peers.reach import Reach
 from tests.support.requirement import requirement
 
 TASKS = "io.modelcontextprotocol/tasks"

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from mcp_gen import Client, TransportError
-from tests.client.spec.far import DONE, far, listed, tool, whole
+from tests.client.spec.scripted_servers import DONE, far, listed, tool, whole
 from tests.server.spec.servers import TEXT, rich
-from tests.support.reach import Reach
+from tests.support.http.loopback import Got, Line, scripted_web
+from tests.support.peers.reach import Reach
 from tests.support.requirement import requirement
-from tests.support.web import Got, Line, scripted_web
 
 MARKED = {"type": "string", "x-mcp-header": "Region"}
 

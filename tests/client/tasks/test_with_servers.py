@@ -27,7 +27,7 @@ from mcp_gen import (
 )
 from mcp_wire import latest
 from mcp_wire.extensions.tasks import TaskSubscriptionNotifications
-from tests.support.web import serving
+from tests.support.http.loopback import serving
 
 CORE = next(one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).tasks == "core")
 DIRECTED = next(one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).tasks == "extension")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_gen import Context
-from tests.support.asked import WAIT_S, Refused
-from tests.support.conversation import Conversation
+from tests.support.peers.asked import WAIT_S, Refused
+from tests.support.peers.conversation import Conversation
 
 __all__ = ["admitted", "is_admin", "opened_as"]
 

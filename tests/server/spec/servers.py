@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcp_gen import Accepted, Context, McpError, RequestTimeout, Server, ToolError
-from tests.support.asked import SILENCE
+from tests.support.peers.asked import SILENCE
 
 __all__ = ["SILENT", "Choice", "asking", "bare", "hurried", "only", "rich", "waiting"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server
-from tests.server.tasks.talk import CORE, related, until
-from tests.support.answering import EVERYTHING, Capable, accept
-from tests.support.asgi import Open, WebClient, request
+from tests.server.tasks.raw_client import CORE, related, until
 from tests.support.frames import server_violations
-from tests.support.raw import WAIT_S
+from tests.support.http.asgi import Open, WebClient, request
+from tests.support.peers.answering import EVERYTHING, Capable, accept
+from tests.support.peers.raw import WAIT_S
 
 INVALID_PARAMS = -32602
 

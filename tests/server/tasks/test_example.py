@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_gen import Server
-from tests.server.tasks.talk import WITHOUT, conversing, directed
-from tests.support.answering import ASKS, accept
+from tests.server.tasks.raw_client import WITHOUT, conversing, directed
 from tests.support.frames import encoded
+from tests.support.peers.answering import ASKS, accept
 
 EXAMPLE = Path(__file__).parents[3] / "examples/tasks_server.py"
 YES = accept(print_it=True)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server, Tasks
-from tests.server.tasks.talk import DECLARED, DIRECTED, until
-from tests.support.answering import Capable, accept
-from tests.support.asgi import Open, WebClient
+from tests.server.tasks.raw_client import DECLARED, DIRECTED, until
 from tests.support.frames import server_violations
-from tests.support.raw import WAIT_S
+from tests.support.http.asgi import Open, WebClient
+from tests.support.peers.answering import Capable, accept
+from tests.support.peers.raw import WAIT_S
 
 INVALID_PARAMS, HEADER_MISMATCH = -32602, -32020
 

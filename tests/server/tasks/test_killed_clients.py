@@ -13,10 +13,10 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, ClientSession, Server, TaskGone, ToolTask, text_of
 from mcp_gen.server.tasks.options import Tasks
-from tests.server.tasks.leaving import ANN
+from tests.server.tasks.killed_client import ANN
 from tests.support.frames import ALL
-from tests.support.raw import WAIT_S
-from tests.support.web import Web, serving
+from tests.support.http.loopback import Web, serving
+from tests.support.peers.raw import WAIT_S
 
 WITH = [one for one in ALL if mcp_wire.profile(one).tasks != "none"]
 """The revisions that have tasks, each in its own way."""
@@ -61,7 +61,7 @@ async def connected(web: Web, revision: str, who: dict[str, str]) -> AsyncIterat
 
 async def killed(web: Web, revision: str, number: int) -> list[str]:
     """The ids of tasks whose client has been killed while it waited for them."""
-    words = ("-m", "tests.server.tasks.leaving", web.url, revision, str(number))
+    words = ("-m", "tests.server.tasks.killed_client", web.url, revision, str(number))
     process = await asyncio.create_subprocess_exec(
         sys.executable, *words, stdout=asyncio.subprocess.PIPE
     )

@@ -1,0 +1,477 @@
+"""Servers that ask: one handler of the client answers them at every revision, whatever the way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+import mcp_wire
+from mcp_gen import (
+    Accepted,
+    Client,
+    ClientSession,
+    Context,
+    InputRefused,
+    McpError,
+    ProtocolError,
+    Server,
+    UrlElicitation,
+    UrlElicitationRequired,
+    UsageError,
+)
+from mcp_gen.types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestFormParams,
+    ElicitResult,
+    Root,
+    TextContent,
+    Tool,
+    ToolUseContent,
+)
+from tests.client.using import IN_RESULTS, in_results, live, using
+from tests.support.frames import ALL, every_revision
+from tests.support.peers.answering import ASKS
+
+URLS = [one for one in ALL if mcp_wire.profile(one).url_elicitation != "none"]
+PARTS = [one for one in ALL if mcp_wire.profile(one).declares_sampling_parts]
+asks = pytest.mark.parametrize("revision", ASKS)
+urls = pytest.mark.parametrize("revision", URLS)
+PAGE = "https://example.org/sign"
+
+
+@dataclass
+class Order:
+    item: str
+    count: int = 2
+    colour: Literal["red", "blue"] = "blue"
+
+
+def server_that(ask: Any) -> Server:
+    """A server whose tool `ask` returns what `ask(ctx)` gives, as text."""
+    server = Server("asks")
+
+    @server.tool(name="ask")
+    async def tool(ctx: Context) -> str:
+        return str(await ask(ctx))
+
+    return server
+
+
+async def asked(client: Client, ask: Any, revision: str) -> str:
+    """What the tool made of the client's answer."""
+    async with using(client, server_that(ask), revision) as session:
+        result = await session.call_tool("ask")
+        text = result.content[0].text
+        assert not result.is_error, text
+        return str(text)
+
+
+async def an_order(ctx: Context) -> Any:
+    answer = await ctx.elicit("What?", Order)
+    return answer.content if isinstance(answer, Accepted) else answer.action
+
+
+async def a_message(ctx: Context) -> Any:
+    said = await ctx.sample("Hello?", max_tokens=9)
+    return f"{said.model}: {said.content.text}"  # type: ignore[union-attr]
+
+
+async def the_roots(ctx: Context) -> Any:
+    return [root.uri for root in await ctx.list_roots()]
+
+
+async def a_page(ctx: Context) -> Any:
+    return (await ctx.elicit_url("Sign first", PAGE)).action
+
+
+def says(text: str) -> CreateMessageResult:
+    return CreateMessageResult(role="assistant", content=TextContent(text=text), model="tiny")
+
+
+# --- forms ---
+
+
+@asks
+async def test_a_form_is_filled_by_a_function_that_is_not_async(revision: str) -> None:
+    def fill(session: ClientSession, params: ElicitRequestFormParams) -> dict[str, Any]:
+        assert (session.revision, params.message) == (revision, "What?")
+        return {"item": "bolt", "count": 3, "colour": "red"}
+
+    told = await asked(Client("c", elicitation=fill), an_order, revision)
+    assert told == str(Order("bolt", 3, "red"))
+
+
+@asks
+async def test_a_form_is_filled_by_a_decorated_function_that_is_async(revision: str) -> None:
+    client = Client("c")
+
+    @client.elicitation
+    async def fill(session: ClientSession, params: ElicitRequestFormParams) -> ElicitResult:
+        await asyncio.sleep(0)
+        return ElicitResult(action="accept", content={"item": "nut", "count": 1, "colour": "blue"})
+
+    assert await asked(client, an_order, revision) == str(Order("nut", 1, "blue"))
+
+
+@pytest.mark.parametrize("revision", URLS)
+async def test_answers_that_are_left_out_are_the_forms_defaults(revision: str) -> None:
+    client = Client("c", elicitation=lambda session, params: {"item": "bolt"})
+    assert await asked(client, an_order, revision) == str(Order("bolt", 2, "blue"))
+
+
+@asks
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_user_may_say_no_to_a_form(revision: str, action: Any) -> None:
+    said = ElicitResult(action=action, content={"item": "ignored"})
+    client = Client("c", elicitation=lambda session, params: said)
+    assert await asked(client, an_order, revision) == action
+
+
+@live
+async def test_a_form_filled_wrongly_is_an_internal_error_of_the_client(revision: str) -> None:
+    if revision not in ASKS:
+        return
+
+    async def ask(ctx: Context) -> Any:
+        with pytest.raises(McpError) as caught:
+            await an_order(ctx)
+        return caught.value.code
+
+    client = Client("c", elicitation=lambda session, params: {"item": 5})
+    assert await asked(client, ask, revision) == "-32603"
+
+
+@in_results
+async def test_a_form_filled_wrongly_ends_the_call(revision: str) -> None:
+    client = Client("c", elicitation=lambda session, params: {"item": 5})
+    with pytest.raises(UsageError, match=r"do not fit the form: .* at `\$\.item`"):
+        await asked(client, an_order, revision)
+
+
+# --- pages ---
+
+
+@urls
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+async def test_the_user_is_sent_to_a_page(revision: str, action: Any) -> None:
+    pages: list[UrlElicitation] = []
+
+    def go(session: ClientSession, page: UrlElicitation) -> Any:
+        pages.append(page)
+        return action
+
+    assert await asked(Client("c", elicitation_url=go), a_page, revision) == action
+    (page,) = pages
+    assert (page.message, page.url) == ("Sign first", PAGE)
+    assert (page.elicitation_id is None) == (revision in IN_RESULTS)
+
+
+def signing(done: list[str]) -> Server:
+    server = Server("signing")
+
+    @server.tool
+    async def sign(ctx: Context) -> str:
+        if not done:
+            raise UrlElicitationRequired([UrlElicitation("Sign first", PAGE, "7")])
+        return "signed"
+
+    @server.tool
+    async def finish(ctx: Context) -> str:
+        await server.notify.elicitation_complete("7")
+        return "told"
+
+    return server
+
+
+@urls
+async def test_a_request_that_needs_a_page_first_is_made_again_after_it(revision: str) -> None:
+    done: list[str] = []
+
+    def go(session: ClientSession, page: UrlElicitation) -> Literal["accept"]:
+        done.append(page.url)
+        return "accept"
+
+    async with using(Client("c", elicitation_url=go), signing(done), revision) as session:
+        result = await session.call_tool("sign")
+    assert result.content[0].text == "signed"
+    assert done == [PAGE]
+
+
+@pytest.mark.parametrize("revision", [one for one in URLS if one not in IN_RESULTS])
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_page_that_was_not_gone_to_is_an_error_that_names_it(
+    revision: str, action: Any
+) -> None:
+    client = Client("c", elicitation_url=lambda session, page: action)
+    async with using(client, signing([]), revision) as session:
+        with pytest.raises(UrlElicitationRequired) as caught:
+            await session.call_tool("sign")
+    assert caught.value.elicitations == [UrlElicitation("Sign first", PAGE, "7")]
+    assert caught.value.code == mcp_wire.profile(revision).errors.url_elicitation_required
+
+
+@pytest.mark.parametrize("revision", [one for one in URLS if one not in IN_RESULTS])
+async def test_the_server_tells_when_a_page_is_done_with(revision: str) -> None:
+    client = Client("c", elicitation_url=lambda session, page: "decline")
+    async with using(client, signing([]), revision) as session:
+        with pytest.raises(UrlElicitationRequired) as caught:
+            await session.call_tool("sign")
+        (page,) = caught.value.elicitations
+        assert not await session.wait_visited(page, 0.01)
+        await session.call_tool("finish")
+        assert await session.wait_visited(page, 5)
+        assert not await session.wait_visited("another", 0.01)
+
+
+@urls
+async def test_a_user_who_comes_back_too_often_is_sent_no_more(revision: str) -> None:
+    client = Client("c", elicitation_url=lambda session, page: "accept", max_rounds=3)
+    async with using(client, signing([]), revision) as session:
+        with pytest.raises(ProtocolError, match="3 times"):
+            await session.call_tool("sign")
+
+
+# --- models ---
+
+
+@every_revision
+async def test_a_model_continues_a_conversation(revision: str) -> None:
+    async def sample(
+        session: ClientSession, params: CreateMessageRequestParams
+    ) -> CreateMessageResult:
+        assert params.max_tokens == 9
+        return says(params.messages[0].content.text.upper())  # type: ignore[union-attr]
+
+    told = await asked(Client("c", sampling=sample), a_message, revision)
+    assert told == "tiny: HELLO?"
+
+
+@every_revision
+async def test_several_questions_at_once_are_all_answered(revision: str) -> None:
+    async def ask(ctx: Context) -> Any:
+        said, roots = await ctx.ask_all(ctx.sample("a", max_tokens=9), ctx.list_roots())
+        return said.model, len(roots)
+
+    client = Client("c", sampling=lambda session, params: says("b"), roots=["file:///a"])
+    assert await asked(client, ask, revision) == "('tiny', 1)"
+
+
+@live
+async def test_a_model_that_the_user_forbids_is_the_error_for_that(revision: str) -> None:
+    async def ask(ctx: Context) -> Any:
+        with pytest.raises(McpError) as caught:
+            await a_message(ctx)
+        return caught.value.code
+
+    client = Client("c", sampling=lambda session, params: None)
+    assert await asked(client, ask, revision) == "-1"
+
+
+@in_results
+async def test_a_model_that_the_user_forbids_ends_the_call(revision: str) -> None:
+    client = Client("c", sampling=lambda session, params: None)
+    with pytest.raises(InputRefused, match="the user said no"):
+        await asked(client, a_message, revision)
+
+
+@live
+async def test_an_error_that_a_handler_raises_is_the_servers(revision: str) -> None:
+    def sample(session: ClientSession, params: CreateMessageRequestParams) -> CreateMessageResult:
+        raise McpError(-31000, "too hot", {"degrees": 40})
+
+    async def ask(ctx: Context) -> Any:
+        with pytest.raises(McpError) as caught:
+            await a_message(ctx)
+        return caught.value.code, caught.value.message, caught.value.data
+
+    told = await asked(Client("c", sampling=sample), ask, revision)
+    assert told == "(-31000, 'too hot', {'degrees': 40})"
+
+
+@live
+async def test_what_else_a_handler_raises_stays_with_the_client(revision: str) -> None:
+    def sample(session: ClientSession, params: CreateMessageRequestParams) -> CreateMessageResult:
+        raise ZeroDivisionError("secret")
+
+    async def ask(ctx: Context) -> Any:
+        with pytest.raises(McpError) as caught:
+            await a_message(ctx)
+        return caught.value.code, "secret" in str(caught.value)
+
+    assert await asked(Client("c", sampling=sample), ask, revision) == "(-32603, False)"
+
+
+@in_results
+async def test_what_a_handler_raises_ends_the_call_that_asked(revision: str) -> None:
+    def sample(session: ClientSession, params: CreateMessageRequestParams) -> CreateMessageResult:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await asked(Client("c", sampling=sample), a_message, revision)
+
+
+SEARCH = Tool(name="search", input_schema={"type": "object"})
+
+
+async def with_tools(ctx: Context) -> Any:
+    return (await ctx.sample("Hello?", max_tokens=9, tools=[SEARCH])).model
+
+
+@pytest.mark.parametrize("revision", PARTS)
+async def test_a_model_is_given_tools_where_the_client_said_so(revision: str) -> None:
+    client = Client("c")
+
+    @client.sampling(tools=True)
+    def sample(session: ClientSession, params: CreateMessageRequestParams) -> CreateMessageResult:
+        assert params.tools == [SEARCH]
+        use = ToolUseContent(id="1", name="search", input={})
+        return CreateMessageResult(role="assistant", content=[use], model="tools")
+
+    assert await asked(client, with_tools, revision) == "tools"
+
+
+# --- roots ---
+
+
+@every_revision
+async def test_roots_are_paths_uris_or_roots(revision: str, tmp_path: Path) -> None:
+    client = Client("c", roots=[tmp_path, "file:///a", Root(uri="file:///b", name="B")])
+    expected = [tmp_path.as_uri(), "file:///a", "file:///b"]
+    assert await asked(client, the_roots, revision) == str(expected)
+
+
+@every_revision
+async def test_roots_may_come_from_a_function(revision: str) -> None:
+    client = Client("c")
+
+    @client.list_roots
+    async def roots(session: ClientSession) -> list[str]:
+        return [f"file:///{session.revision}"]
+
+    assert await asked(client, the_roots, revision) == f"['file:///{revision}']"
+
+
+@every_revision
+async def test_roots_are_added_and_removed_while_sessions_are_open(revision: str) -> None:
+    client = Client("c", roots=["file:///a"])
+    server = server_that(the_roots)
+    told: list[str] = []
+    server.hooks.on_roots_list_changed(lambda ctx, params: told.append("changed"))
+    async with using(client, server, revision) as session:
+
+        async def known() -> str:
+            return str((await session.call_tool("ask")).content[0].text)
+
+        assert await known() == "['file:///a']"
+        await client.add_roots("file:///b", "file:///c")
+        assert await known() == "['file:///a', 'file:///b', 'file:///c']"
+        await client.remove_roots("file:///a")
+        assert await known() == "['file:///b', 'file:///c']"
+        await client.add_roots("file:///b")
+    assert told == (["changed"] * 2 if mcp_wire.profile(revision).roots_changed else [])
+
+
+async def test_roots_that_were_never_declared_cannot_be_added() -> None:
+    with pytest.raises(UsageError, match=r"roots=\[\.\.\.\]"):
+        await Client("c").add_roots("file:///a")
+
+
+async def test_a_root_that_is_not_there_cannot_be_removed() -> None:
+    with pytest.raises(UsageError, match="there is no root 'file:///b'"):
+        await Client("c", roots=["file:///a"]).remove_roots("file:///b")
+
+
+def test_a_root_is_a_file() -> None:
+    with pytest.raises(UsageError, match="file://"):
+        Client("c", roots=["https://example.org"])
+
+
+# --- capabilities ---
+
+
+def offering_everything() -> Client:
+    client = Client(
+        "c",
+        elicitation=lambda session, params: {},
+        elicitation_url=lambda session, page: "accept",
+        roots=[],
+        experimental={"x": {"a": 1}},
+        extensions={"org.example/y": {}},
+    )
+    client.sampling(tools=True, context=True)(lambda session, params: None)
+    return client
+
+
+EVERYTHING: dict[str, dict[str, Any]] = {
+    "2024-11-05": {"roots": {"listChanged": True}, "sampling": {}},
+    "2025-03-26": {"roots": {"listChanged": True}, "sampling": {}},
+    "2025-06-18": {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}},
+    "2025-11-25": {
+        "roots": {"listChanged": True},
+        "sampling": {"tools": {}, "context": {}},
+        "elicitation": {"form": {}, "url": {}},
+    },
+    "2026-07-28": {
+        "roots": {},
+        "sampling": {"tools": {}, "context": {}},
+        "elicitation": {"form": {}, "url": {}},
+        "extensions": {"org.example/y": {}},
+    },
+}
+
+
+async def declared(client: Client, revision: str) -> Any:
+    """The client's capabilities as the server got them."""
+    got: list[Any] = []
+    server = Server("looks")
+
+    @server.tool
+    def look(ctx: Context) -> None:
+        got.append(mcp_wire.encode(ctx.client_capabilities))
+
+    async with using(client, server, revision) as session:
+        await session.call_tool("look")
+    return mcp_wire.decode(dict[str, Any], got[0])
+
+
+@every_revision
+async def test_what_is_offered_is_declared_as_the_revision_says_it(revision: str) -> None:
+    expected = {"experimental": {"x": {"a": 1}}, **EVERYTHING[revision]}
+    assert await declared(offering_everything(), revision) == expected
+
+
+@every_revision
+async def test_what_is_not_offered_is_not_declared(revision: str) -> None:
+    assert await declared(Client("c"), revision) == {}
+
+
+@every_revision
+async def test_pages_alone_are_not_declared_as_forms(revision: str) -> None:
+    client = Client("c", elicitation_url=lambda session, page: "accept")
+    expected = {"elicitation": {"url": {}}} if revision in URLS else {}
+    assert await declared(client, revision) == expected
+
+
+@every_revision
+async def test_a_handler_that_comes_later_is_not_for_the_sessions_that_are_open(
+    revision: str,
+) -> None:
+    client = Client("c")
+
+    async def ask(ctx: Context) -> Any:
+        declared = msgspec.to_builtins(ctx.client_capabilities)
+        return (await a_message(ctx)) if "sampling" in declared else "no model"
+
+    server = server_that(ask)
+    async with client:
+        before = await client.connect(server, revision=revision)
+        client.sampling(lambda session, params: says("late"))
+        after = await client.connect(server, revision=revision)
+        assert (await before.call_tool("ask")).content[0].text == "no model"
+        assert (await after.call_tool("ask")).content[0].text == "tiny: late"

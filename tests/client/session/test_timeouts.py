@@ -1,0 +1,180 @@
+"""How long a client waits: progress begins the time anew, up to a cap; silence ends the session."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import mcp_wire
+from mcp_gen import Client, RequestTimeout, SessionLost
+from mcp_gen.session.duplex.patience import Patience
+from tests.client.using import using
+from tests.support.frames import every_revision
+from tests.support.peers.scripted import Scripted, opening
+
+WAIT_S = 5.0
+
+
+class Clock:
+    """What a Patience needs of an event loop, with a time of its own."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.due: list[tuple[float, Any]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, call: Any) -> Any:
+        self.due.append((when, call))
+        return self
+
+    def pass_until(self, now: float) -> None:
+        while self.due and self.due[0][0] <= now:
+            self.now, call = self.due.pop(0)
+            call()
+        self.now = now
+
+
+class Waiter:
+    error: Any = None
+
+    def done(self) -> bool:
+        return self.error is not None
+
+    def set_exception(self, error: BaseException) -> None:
+        self.error = error
+
+
+def waiting(timeout_s: float, max_wait_s: float) -> tuple[Any, Any, Patience]:
+    clock: Any = Clock()
+    waiter: Any = Waiter()
+    return clock, waiter, Patience(clock, waiter, "m", timeout_s, max_wait_s)
+
+
+def test_without_a_report_the_time_is_as_it_was_given() -> None:
+    clock, waiter, _ = waiting(10, 100)
+    clock.pass_until(9.9)
+    assert not waiter.done()
+    clock.pass_until(10)
+    assert str(waiter.error) == "m: no answer in 10 s"
+
+
+def test_each_report_begins_the_time_anew() -> None:
+    clock, waiter, patience = waiting(10, 100)
+    for now in (8, 16, 24):
+        clock.pass_until(now)
+        patience.heard()
+    clock.pass_until(33.9)
+    assert not waiter.done()
+    clock.pass_until(34)
+    assert str(waiter.error) == "m: no answer in 10 s"
+
+
+def test_reports_do_not_put_the_end_off_for_ever() -> None:
+    clock, waiter, patience = waiting(10, 25)
+    for now in (8, 16, 24):
+        clock.pass_until(now)
+        patience.heard()
+    assert not waiter.done()
+    clock.pass_until(25)
+    assert str(waiter.error) == "m: no answer in 25 s, though there was progress"
+
+
+def test_a_time_of_its_own_may_be_longer_than_the_cap() -> None:
+    clock, waiter, _ = waiting(10, 5)
+    clock.pass_until(9)
+    assert not waiter.done()
+
+
+@every_revision
+async def test_reports_of_a_call_put_its_limit_off(revision: str, monkeypatch: Any) -> None:
+    made: list[tuple[float, float]] = []
+    heard: list[None] = []
+
+    class Recorded(Patience):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(given[-2:])
+
+        def heard(self) -> None:
+            super().heard()
+            heard.append(None)
+
+    monkeypatch.setattr("mcp_gen.session.duplex.connection.Patience", Recorded)
+    server = Scripted(opening(revision))
+    client = Client("c", max_timeout_s=99)
+    reports: list[float] = []
+    async with using(client, await server.start(), revision) as session:
+        call = asyncio.create_task(
+            session.call_tool(
+                "t", timeout_s=WAIT_S, progress=lambda done, total, said: reports.append(done)
+            )
+        )
+        asked = await server.heard("tools/call")
+        for n in range(4):
+            server.send_progress(asked["params"]["_meta"]["progressToken"], n)
+        typed = {} if mcp_wire.profile(revision).handshake else {"resultType": "complete"}
+        server.answer(asked["id"], {"content": [], **typed})
+        assert (await call).content == []
+    assert reports == [0, 1, 2, 3]
+    assert (made, len(heard)) == ([(WAIT_S, 99)], 4)
+
+
+@every_revision
+async def test_a_call_that_wants_reports_and_gets_none_is_given_up(revision: str) -> None:
+    server = Scripted(opening(revision))
+    async with using(Client("c"), await server.start(), revision) as session:
+        with pytest.raises(RequestTimeout, match=r"tools/call: no answer in 0\.01 s"):
+            await session.call_tool("t", timeout_s=0.01, progress=lambda *told: None)
+        asked = await server.heard("tools/call")
+        cancelled = await server.heard("notifications/cancelled")
+        assert cancelled["params"]["requestId"] == asked["id"]
+
+
+@every_revision
+async def test_the_clients_own_limit_is_for_calls_that_name_none(revision: str) -> None:
+    server = Scripted(opening(revision))
+    async with using(Client("c", timeout_s=0.01), await server.start(), revision) as session:
+        with pytest.raises(RequestTimeout, match=r"no answer in 0\.01 s"):
+            await session.call_tool("t")
+
+
+@every_revision
+async def test_a_server_that_is_silent_is_given_up(revision: str) -> None:
+    answers = opening(revision)
+    server = Scripted(answers)
+    client = Client("c", keep_alive_s=0.01, keep_alive_timeout_s=0.01)
+    async with using(client, await server.start(), revision) as session:
+        answers.clear()
+        waiting = asyncio.create_task(session.call_tool("t"))
+        with pytest.raises(SessionLost, match=r"silent for 0\.01 s"):
+            async with asyncio.timeout(WAIT_S):
+                await waiting
+        with pytest.raises(SessionLost):
+            await session.call_tool("t")
+
+
+@every_revision
+async def test_a_server_that_answers_is_asked_again(revision: str) -> None:
+    profile = mcp_wire.profile(revision)
+    method = "ping" if profile.alive else "server/discover"
+    answers = opening(revision)
+    asked = asyncio.Event()
+    times: list[None] = []
+    found = answers.get(method, lambda params: {})
+
+    def answer(params: Any) -> Any:
+        times.append(None)
+        if len(times) > 3:
+            asked.set()
+        return found(params)
+
+    answers[method] = answer
+    client = Client("c", keep_alive_s=0.001, keep_alive_timeout_s=WAIT_S, max_cached=0)
+    async with using(client, await Scripted(answers).start(), revision) as session:
+        async with asyncio.timeout(WAIT_S):
+            await asked.wait()
+        assert session.revision == revision

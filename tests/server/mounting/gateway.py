@@ -1,0 +1,123 @@
+"""Servers to be mounted, and a gateway that another server is mounted in as a remote one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import mcp_wire
+from mcp_gen import Accepted, Client, Context, Server
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.peers.asked import WAIT_S
+
+__all__ = ["ANSWERS", "INSIDE", "at_two", "gateway", "until", "weather"]
+
+INSIDE = [mcp_wire.REVISIONS[0], HANDSHAKE, PER_REQUEST]
+"""What the gateway speaks with the remote server: the oldest, and the newest of both lifecycles."""
+
+at_two = pytest.mark.parametrize(
+    ("revision", "inside"),
+    [(outside, inside) for outside in mcp_wire.REVISIONS for inside in INSIDE],
+)
+"""Every revision outside, several inside."""
+
+ANSWERS: dict[str, Any] = {
+    "elicitation/create": lambda asked: {"action": "accept", "content": {"name": "Ada"}},
+    "sampling/createMessage": lambda asked: {
+        "role": "assistant",
+        "model": "m",
+        "content": {"type": "text", "text": "Hello!"},
+    },
+    "roots/list": lambda asked: {"roots": [{"uri": "file:///home"}]},
+}
+"""A client that answers everything."""
+
+
+@dataclass
+class Name:
+    name: str
+
+
+def weather() -> Server:
+    """A server with something of everything."""
+    server = Server("weather", "2.0.0")
+
+    @server.tool
+    async def forecast(city: str, ctx: Context) -> str:
+        """What the weather will be."""
+        await ctx.report_progress(1, 2)
+        await ctx.log("info", {"city": city})
+        return f"{city}: sun, says {ctx.server.name}"
+
+    @server.tool
+    async def ask(ctx: Context) -> str:
+        """Asks the user."""
+        answer = await ctx.elicit("Who?", Name)
+        return answer.content.name if isinstance(answer, Accepted) else answer.action
+
+    @server.tool
+    async def think(ctx: Context) -> str:
+        """Asks the model."""
+        said = await ctx.sample("hi", max_tokens=5)
+        return str(getattr(said.content, "text", said))
+
+    @server.tool
+    async def look(ctx: Context) -> str:
+        """Asks for the roots."""
+        return " ".join(root.uri for root in await ctx.list_roots())
+
+    @server.prompt
+    def report(city: str) -> str:
+        """A report."""
+        return f"Report on {city}"
+
+    @server.completion("report", "city")
+    def cities(value: str) -> list[str]:
+        return [city for city in ("Oslo", "Oxford", "Rome") if city.startswith(value)]
+
+    @server.resource("weather:///today")
+    def today() -> str:
+        return "sunny"
+
+    @server.resource("weather://{city}/now")
+    def now(city: str) -> str:
+        return f"now in {city}"
+
+    return server
+
+
+@asynccontextmanager
+async def gateway(
+    inside: Server,
+    revision: str,
+    *,
+    prefix: str | None = "far",
+    relays: bool = True,
+    **options: Any,
+) -> AsyncIterator[Server]:
+    """A server in which another one is mounted by a session of a revision."""
+    outer = Server("outer", "1.0.0")
+
+    @outer.tool
+    async def own() -> str:
+        """What the gateway has itself."""
+        return "mine"
+
+    async with Client("gateway", relays=relays, **options) as client:
+        session = await client.connect(inside, revision=revision)
+        outer.mount(prefix, session)
+        yield outer
+        outer.unmount(session)
+
+
+async def until(condition: Any) -> None:
+    """Wait for something to become true, turn by turn of the loop."""
+    async with asyncio.timeout(WAIT_S):
+        # What is waited for is of many kinds, and few of them have an event.
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)

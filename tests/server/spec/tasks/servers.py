@@ -1,0 +1,200 @@
+"""Servers whose tools are tasks, and what clients do with tasks of both protocols."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp_gen import Accepted, Context, McpError, Server, Tasks, ToolError
+from mcp_gen.types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
+from tests.support.peers.asked import WAIT_S, Asked
+from tests.support.peers.conversation import Conversation
+
+__all__ = [
+    "ASK",
+    "BLUE",
+    "ENDED",
+    "RED",
+    "RELATED",
+    "TASKS",
+    "TASK_CLIENT",
+    "arrives",
+    "begun",
+    "forgotten",
+    "names_of",
+    "start",
+    "state",
+    "working",
+]
+
+TASKS = "io.modelcontextprotocol/tasks"
+RELATED = "io.modelcontextprotocol/related-task"
+ENDED = ("completed", "failed", "cancelled")
+ASK = "elicitation/create"
+RED = {"action": "accept", "content": {"colour": "red"}}
+BLUE = {"action": "accept", "content": {"colour": "blue"}}
+
+TASK_CLIENT: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
+"""What a client declares that knows tasks as an extension, and can ask its user."""
+
+
+@dataclass
+class Choice:
+    colour: Literal["red", "blue"]
+
+
+@dataclass
+class Size:
+    size: int
+
+
+def working(**options: Any) -> Server:
+    """One whose tools can be tasks, must be (`only_…`), or cannot."""
+    server = Server("working", "1.0.0", tasks=Tasks(grace_s=0), **options)
+    released, stopped = asyncio.Event(), asyncio.Event()
+
+    @server.tool
+    async def plain(text: str) -> str:
+        """Return a text, never as a task."""
+        return text
+
+    async def echo(text: str) -> str:
+        """Return a text."""
+        return text
+
+    async def fail(reason: str) -> str:
+        """Fail in a way that a model can read."""
+        raise ToolError(reason)
+
+    async def refuse() -> str:
+        """Answer with an error of the protocol."""
+        raise McpError(-1, "not today", {"until": "tomorrow"})
+
+    for tool in (echo, fail, refuse):
+        server.add_tool(tool, task="optional")
+        server.add_tool(tool, name=f"only_{tool.__name__}", task="required")
+
+    @server.tool(task="optional")
+    async def hold(ctx: Context) -> str:
+        """Wait for `release`, with progress before and behind; say if it was stopped meanwhile."""
+        await ctx.report_progress(1, 2)
+        try:
+            await released.wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+        await ctx.report_progress(2, 2)
+        return "held"
+
+    @server.tool(task="optional")
+    async def insist() -> str:
+        """Wait for `release`, whoever cancels it."""
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                stopped.set()
+        return "insisted"
+
+    @server.tool
+    async def release() -> str:
+        """Let go what waits."""
+        released.set()
+        return "released"
+
+    @server.tool
+    async def until_stopped() -> str:
+        """Wait until `hold` or `insist` was cancelled."""
+        await stopped.wait()
+        return "stopped"
+
+    @server.tool(task="optional")
+    async def choose(ctx: Context) -> str:
+        """Ask the user once."""
+        return _said(await ctx.elicit("Which colour?", Choice))
+
+    @server.tool(task="optional")
+    async def choose_at_once(ctx: Context) -> str:
+        """Ask the user the same twice, at once."""
+        first, second = await ctx.ask_all(
+            ctx.elicit("Which colour?", Choice), ctx.elicit("Which colour?", Choice)
+        )
+        return f"{_said(first)} {_said(second)}"
+
+    @server.tool(task="optional")
+    async def choose_twice(ctx: Context) -> str:
+        """Ask the user the same twice, one after the other."""
+        first = await ctx.elicit("Which colour?", Choice)
+        second = await ctx.elicit("Which colour?", Choice)
+        return f"{_said(first)} {_said(second)}"
+
+    @server.tool(task="required")
+    async def ask_first(ctx: Context) -> Any:
+        """Ask before there is a task, in the plain style, and return what was answered."""
+        if ctx.input_responses is None:
+            schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+            form = ElicitRequestFormParams(message="Which colour?", requested_schema=schema)
+            return InputRequiredResult(input_requests={"first": ElicitRequest(params=form)})
+        answer: Any = ctx.input_responses["first"]
+        return str(answer.content["colour"])
+
+    @server.tool
+    async def choose_later(ctx: Context) -> str:
+        """Ask the user, who may answer as a task of the client's."""
+        return _said(await ctx.elicit("Which colour?", Choice, task=True))
+
+    return server
+
+
+def _said(answer: Any) -> str:
+    return answer.content.colour if isinstance(answer, Accepted) else str(answer.action)
+
+
+def begun(client: Conversation, tool: str, /, *, ttl: Any = None, **arguments: Any) -> Asked:
+    """A call that is to be a task, where the client has to say so."""
+    params: dict[str, Any] = {"name": tool, "arguments": arguments}
+    if client.profile.handshake is not None:
+        params["task"] = {} if ttl is None else {"ttl": ttl}
+    return client.begin("tools/call", params)
+
+
+async def start(
+    client: Conversation, tool: str, /, *, ttl: Any = None, **arguments: Any
+) -> dict[str, Any]:
+    """The task that a call became."""
+    result = await begun(client, tool, ttl=ttl, **arguments).result()
+    if client.profile.handshake is not None:
+        assert result.keys() <= {"task", "_meta"}, result
+        task: dict[str, Any] = result["task"]
+        return task
+    assert result["resultType"] == "task", result
+    return result
+
+
+async def state(client: Conversation, id: str) -> dict[str, Any]:
+    """How a task stands."""
+    return await client.request("tasks/get", {"taskId": id})
+
+
+async def arrives(client: Conversation, id: str, *statuses: str) -> dict[str, Any]:
+    """How a task stands once it has one of these statuses, or an end."""
+    wanted = {*statuses, *ENDED}
+    async with asyncio.timeout(WAIT_S):
+        while (found := await state(client, id))["status"] not in wanted:
+            pass
+    assert not statuses or found["status"] in statuses, found
+    return found
+
+
+async def forgotten(client: Conversation, id: str) -> None:
+    """Wait until a task is no longer known."""
+    async with asyncio.timeout(WAIT_S):
+        while (await client.begin("tasks/get", {"taskId": id}).answer).get("result"):
+            pass
+
+
+def names_of(frame: dict[str, Any]) -> Any:
+    """The task that the metadata of a message names."""
+    about = frame.get("params") or frame.get("result") or {}
+    return about.get("_meta", {}).get(RELATED, {}).get("taskId")

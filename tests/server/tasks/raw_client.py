@@ -1,0 +1,146 @@
+"""A raw client that makes tasks and asks for them, where clients want them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import repeat
+from typing import Any
+
+import mcp_wire
+from mcp_gen import Server
+from mcp_wire.extensions.tasks import EXTENSION
+from tests.support.frames import ALL
+from tests.support.peers.answering import EVERYTHING, Capable
+from tests.support.peers.raw import WAIT_S, RawClient, talking
+
+__all__ = [
+    "CORE",
+    "DECLARED",
+    "DIRECTED",
+    "WITHOUT",
+    "Conversation",
+    "conversing",
+    "directed",
+    "related",
+    "until",
+]
+
+CORE = next(one for one in ALL if mcp_wire.profile(one).tasks == "core")
+"""The revision whose own methods are for tasks."""
+WITHOUT = [one for one in ALL if mcp_wire.profile(one).tasks == "none"]
+"""The revisions that know of no tasks."""
+DIRECTED = EXTENSION.revisions[-1]
+"""The revision at which an extension is for tasks, and the server decides."""
+DECLARED: Mapping[str, Any] = {**EVERYTHING, "extensions": {EXTENSION.identifier: {}}}
+"""What a client declares that knows the extension, and can answer anything."""
+
+
+class Conversation:
+    """A client with ids of its own; requests give what stands in `result` or `error`."""
+
+    def __init__(self, client: RawClient) -> None:
+        self.client = client
+        self._id = 0
+
+    def send(self, method: str, **params: Any) -> int:
+        """Send a request; its id."""
+        self._id += 1
+        self.client.send(self.client.speaker.request(self._id, method, params))
+        return self._id
+
+    async def answer(self, id: int) -> Any:
+        frame = await self.client.answer(id)
+        return frame.get("result", frame.get("error"))
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        return await self.answer(self.send(method, **params))
+
+    async def call(self, tool: str, *, task: Any = None, **arguments: Any) -> Any:
+        """Call a tool; `task` is what the request has beside its arguments."""
+        more = {} if task is None else {"task": task}
+        return await self.ask("tools/call", name=tool, arguments=arguments, **more)
+
+    async def make(self, tool: str, *, ttl: int | None = None, **arguments: Any) -> str:
+        """Call a tool as a task; its id."""
+        made = await self.call(tool, task={} if ttl is None else {"ttl": ttl}, **arguments)
+        return str(made["task"]["taskId"])
+
+    async def begin(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that becomes a task because the server says so; its id."""
+        made = await self.call(tool, **arguments)
+        assert made["resultType"] == "task", made
+        return str(made["taskId"])
+
+    async def look(self, id: str) -> Any:
+        """How a task stands."""
+        return await self.ask("tasks/get", taskId=id)
+
+    async def standing(self, id: str, status: str) -> Any:
+        """A task, once it stands there."""
+        task = await self.look(id)
+        while task["status"] != status:
+            task = await self.look(id)
+        return task
+
+    async def status(self, id: str) -> str:
+        return str((await self.ask("tasks/get", taskId=id))["status"])
+
+    async def text(self, id: str) -> str:
+        """The text of a task's result, when it has one."""
+        result = await self.ask("tasks/result", taskId=id)
+        return str(result["content"][0]["text"])
+
+    async def told(self, method: str) -> Any:
+        """The params of the next notification of a kind."""
+        return (await self.came(method))["params"]
+
+    async def came(self, method: str) -> Any:
+        """The next message of a kind."""
+        return await self.client.take(lambda frame: frame.get("method") == method)
+
+
+@asynccontextmanager
+async def conversing(
+    server: Server,
+    revision: str = CORE,
+    *,
+    capabilities: Mapping[str, Any] = EVERYTHING,
+    last: bool = True,
+) -> AsyncIterator[Conversation]:
+    """A client of the server over memory, after the handshake where there is one.
+
+    With the `last` one the server's tasks end too.
+    """
+    async with talking(server, revision, opened=False) as client:
+        client.speaker = Capable(revision, capabilities)
+        if client.speaker.opening:
+            client.send(*client.speaker.opening)
+            await client.answer(0)
+        async with asyncio.timeout(WAIT_S):
+            yield Conversation(client)
+    if last:
+        await server.end_tasks()
+
+
+def directed(
+    server: Server, capabilities: Mapping[str, Any] = DECLARED, *, last: bool = True
+) -> AbstractAsyncContextManager[Conversation]:
+    """A client of the server at the revision at which the server decides."""
+    return conversing(server, DIRECTED, capabilities=capabilities, last=last)
+
+
+def related(id: str) -> dict[str, Any]:
+    """What messages of a task have in `_meta`."""
+    key = mcp_wire.profile(CORE).related_task_key
+    return {str(key): {"taskId": id}}
+
+
+async def until(claim: Callable[[], Any]) -> None:
+    """Let the loop go on until something is true."""
+    async with asyncio.timeout(WAIT_S):
+        for _ in repeat(None):
+            if claim():
+                return
+            await asyncio.sleep(0)

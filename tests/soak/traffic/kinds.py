@@ -1,0 +1,238 @@
+"""Three ways to speak HTTP: in a session, one request at a time, over a pair of endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import msgspec
+
+import mcp_wire
+from tests.soak.traffic.peers import ACCEPT, Peer, Said, expect
+from tests.soak.traffic.wire import WAIT_S, WAYS_TO_HANG_UP, Answer, Connection, Way, request
+from tests.support.checks.watch import Watch
+from tests.support.http.asgi import Event, headers_of
+
+__all__ = ["InSession", "Lone", "Paired", "Web", "peer"]
+
+PATH, SSE_PATH = "/mcp", "/sse"
+
+
+class Web(Peer):
+    """A client of the one endpoint."""
+
+    @property
+    def path(self) -> str:
+        """Where messages are posted."""
+        return PATH
+
+    def headers(self, frame: bytes) -> dict[str, str]:
+        """What repeats the message, if there is anything to repeat."""
+        try:
+            return headers_of(self.speaker, frame)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
+            version = self.profile.version_header
+            return {version: self.speaker.revision} if version else {}
+
+    async def ask(self, frame: bytes, id: Any, **headers: str) -> Said:
+        """Post a request, and hear everything up to its answer."""
+        self.watch.saw("client", frame)
+        async with self.posted(frame, **headers) as answer:
+            return await self.hear(answer, id)
+
+    async def tell(self, frame: bytes) -> None:
+        """Post what is no request."""
+        self.watch.saw("client", frame)
+        await self.take(frame)
+
+    @asynccontextmanager
+    async def listening(
+        self, raw: bytes, *, slow: bool = False
+    ) -> AsyncIterator[tuple[Connection, Answer]]:
+        """A stream on a connection of its own."""
+        connection = await Connection.open(self.port, slow=slow)
+        way: Way = self.rng.choice(("reset", "close"))
+        try:
+            sent_s = self.now_s()
+            await connection.send(raw)
+            answer = await connection.answer()
+            self.note(answer, sent_s)
+            expect(answer.is_stream, f"expected a stream, got {answer.status}")
+            yield connection, answer
+        finally:
+            await connection.hang_up(way)
+
+
+class Lone(Web):
+    """A client whose requests stand for themselves."""
+
+    async def begin(self) -> None:
+        """Ask who is there."""
+        found = await self.result("server/discover")
+        expect(self.speaker.revision in found["supportedVersions"], f"not supported: {found}")
+
+    async def end(self, *, politely: bool) -> None:
+        """Go."""
+        await self.close()
+
+
+class InSession(Web):
+    """A client that has shaken hands."""
+
+    session: dict[str, str]
+    left_a_stream = False
+    """Whether it has hung up on a stream of the session: the server may not know, and use it."""
+
+    def headers(self, frame: bytes) -> dict[str, str]:
+        """What repeats the message, and the session."""
+        return {**super().headers(frame), **self.session}
+
+    async def begin(self) -> None:
+        """Shake hands."""
+        self.session = {}
+        frame = self.speaker.initialize(0)
+        self.watch.saw("client", frame)
+        async with self.posted(frame) as answer:
+            name = str(self.profile.session_header)
+            said = await self.hear(answer, 0)
+            expect(said.result["protocolVersion"] == self.speaker.revision, f"{said.result}")
+            self.session = {name: answer.headers[name.lower()]}
+        await self.tell(self.speaker.initialized)
+
+    async def end(self, *, politely: bool) -> None:
+        """End the session, or let it be found out that nobody is there."""
+        if politely:
+            async with self.sent(self.without_body("DELETE")) as answer:
+                await answer.body()
+                expect(answer.status == 204, f"DELETE: {answer.status}")
+            async with self.posted(self.speaker.request(1, "ping")) as answer:
+                await answer.body()
+                expect(answer.status == 404, f"the session has ended, and yet {answer.status}")
+        await self.close()
+
+    def without_body(self, method: str, **headers: str) -> bytes:
+        """A GET or a DELETE in the session."""
+        sent = {"accept": "text/event-stream", **self.session, **headers}
+        if self.profile.version_header:
+            sent[self.profile.version_header] = self.speaker.revision
+        return request(method, PATH, sent)
+
+    def get(self, last_event_id: str | None = None) -> bytes:
+        """Open the stream of the session, or come back for one."""
+        self.left_a_stream = True
+        more = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+        return self.without_body("GET", **more)
+
+
+class Paired(Peer):
+    """A client of the pair: one stream for all that the server says, and POSTs."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._stream: Connection | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._address = ""
+        self._came: dict[Any, asyncio.Queue[bytes]] = {}
+        self.news: asyncio.Queue[Any] = asyncio.Queue()
+        """What belongs to no request."""
+        self.over = False
+        """Whether the stream has ended."""
+
+    @property
+    def path(self) -> str:
+        """Where messages are posted."""
+        return self._address
+
+    async def begin(self) -> None:
+        """Open the stream, and shake hands."""
+        self._stream = await Connection.open(self.port)
+        await self._stream.send(request("GET", SSE_PATH, ACCEPT))
+        answer = await self._stream.answer()
+        expect(answer.is_stream, f"expected a stream, got {answer.status}")
+        found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._reading = asyncio.create_task(self._read(answer, found))
+        async with asyncio.timeout(WAIT_S):
+            self._address = await found
+        said = await self.ask(self.speaker.initialize(0), 0)
+        expect(said.result["protocolVersion"] == self.speaker.revision, f"{said.result}")
+        await self.tell(self.speaker.initialized)
+
+    async def end(self, *, politely: bool) -> None:
+        """Hang up."""
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+        if self._stream is not None:
+            await self._stream.hang_up("close" if politely else self.rng.choice(WAYS_TO_HANG_UP))
+        await self.close()
+        if self._reading is not None and not self._reading.cancelled():
+            self._reading.result()
+
+    async def ended(self) -> None:
+        """Wait until the server has ended the stream."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading])
+
+    async def ask(self, frame: bytes, id: Any, **headers: str) -> Said:
+        """Post a request, and hear everything up to its answer."""
+        said = Said()
+        with self.expecting(id) as came:
+            await self.tell(frame, **headers)
+            while said.answer is None:
+                async with asyncio.timeout(WAIT_S):
+                    data = await came.get()
+                expect(data, "the stream ended before the answer")
+                await self.heard(data, said)
+        return self.checked(said, id)
+
+    async def tell(self, frame: bytes, **headers: str) -> None:
+        """Post a message."""
+        self.watch.saw("client", frame)
+        await self.take(frame, **headers)
+
+    @contextmanager
+    def expecting(self, id: Any) -> Iterator[asyncio.Queue[bytes]]:
+        """What comes for a request, its progress included; empty where the stream ends."""
+        queue = self._came[id] = asyncio.Queue()
+        try:
+            yield queue
+        finally:
+            del self._came[id]
+
+    async def _read(self, answer: Answer, found: asyncio.Future[str]) -> None:
+        with suppress(ConnectionError, EOFError, TimeoutError):
+            async with aclosing(answer.events()) as events:
+                async for event in events:
+                    if event.name == "endpoint":
+                        found.set_result(event.data.decode())
+                    elif event.data:
+                        await self._sort(event)
+        self.over = True
+        for queue in self._came.values():
+            queue.put_nowait(b"")
+
+    async def _sort(self, event: Event) -> None:
+        """Whose it is."""
+        frame = msgspec.json.decode(event.data)
+        asks = "method" in frame and "id" in frame
+        id = frame.get("params", {}).get("progressToken", frame.get("id"))
+        if asks:
+            self.saw(event.data)
+            await self.reply(frame)
+        elif id in self._came:
+            self._came[id].put_nowait(event.data)
+        else:
+            self.saw(event.data)
+            self.news.put_nowait(frame)
+
+
+def peer(port: int, revision: str, rng: random.Random, watch: Watch) -> Peer:
+    """A client of that revision."""
+    profile = mcp_wire.profile(revision)
+    if profile.http_transport == "sse_pair":
+        return Paired(port, revision, rng, watch)
+    kind = InSession if profile.session_header else Lone
+    return kind(port, revision, rng, watch)

@@ -1,0 +1,311 @@
+"""Clients that know how to behave, at every revision: what they ask they check the answer of."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from tests.soak.server import KEPT_S
+from tests.soak.traffic.wire import Answer, Connection, request
+from tests.support.checks.watch import Watch
+from tests.support.frames import encoded
+from tests.support.peers.answering import EVERYTHING, Capable
+
+__all__ = ["ACCEPT", "Expired", "Peer", "Said", "Wrong", "expect", "text"]
+
+ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+FRESH_S = KEPT_S / 4
+"""For how long a connection may wait to be used again: the server closes it after a while."""
+
+
+class Wrong(Exception):
+    """The server did not do what it must."""
+
+
+class Expired(Exception):
+    """The session was silent for too long: the machine is too busy for this test."""
+
+
+def expect(is_so: object, what: str) -> None:
+    """Raise Wrong if something is not as it must be."""
+    if not is_so:
+        raise Wrong(what)
+
+
+@dataclass
+class Said:
+    """What came for one request: notifications, and the answer behind them if there is one."""
+
+    told: list[Any] = field(default_factory=list)
+    answer: Any = None
+
+    @property
+    def result(self) -> Any:
+        """The result.
+
+        Raises:
+            Wrong: there is none.
+        """
+        expect(self.answer is not None, "no answer came")
+        expect("result" in self.answer, f"expected a result, got {self.answer}")
+        return self.answer["result"]
+
+    def steps(self, token: Any) -> list[Any]:
+        """The progress that was reported."""
+        params = [one["params"] for one in self.told if one["method"] == "notifications/progress"]
+        expect(all(one["progressToken"] == token for one in params), f"not {token!r}: {params}")
+        return [one["progress"] for one in params]
+
+
+class Peer(ABC):
+    """One client. All that it does by chance comes from `rng`."""
+
+    def __init__(self, port: int, revision: str, rng: random.Random, watch: Watch) -> None:
+        self.port = port
+        self.rng = rng
+        self.speaker = Capable(revision, EVERYTHING)
+        self.profile = self.speaker.profile
+        self.watch = watch
+        self.answers = 0
+        """How many requests have been answered as they must be."""
+        self.gone = False
+        """Whether it has nothing more to do."""
+        self.idle_s = math.inf
+        """For how long it may be silent."""
+        self._spoke_s = self.now_s()
+        self._ids = count(1000)
+        self._idle: list[Connection] = []
+
+    # --- what each kind does its way ---
+
+    @abstractmethod
+    async def begin(self) -> None:
+        """Open what there is to be opened."""
+
+    @abstractmethod
+    async def end(self, *, politely: bool) -> None:
+        """Hang up; politely, or without a word."""
+
+    @abstractmethod
+    async def ask(self, frame: bytes, id: Any, **headers: str) -> Said:
+        """Send a request, and hear everything up to its answer."""
+
+    @abstractmethod
+    async def tell(self, frame: bytes) -> None:
+        """Send what is no request."""
+
+    # --- requests ---
+
+    def new_id(self) -> Any:
+        """An id that was not used yet; a number or a text."""
+        number = next(self._ids)
+        return number if number % 3 else f"id-{number}"
+
+    def call(self, id: Any, tool: str, arguments: dict[str, Any], **more: Any) -> bytes:
+        """A call that wants to hear of its progress, and of what is logged."""
+        profile = self.profile
+        meta = {profile.progress_token_key: id}
+        if profile.log_level_key:
+            meta[profile.log_level_key] = "debug"
+        params = {"name": tool, "arguments": arguments, **more, "_meta": meta}
+        return self.speaker.request(id, "tools/call", params)
+
+    async def said(self, tool: str, **arguments: Any) -> tuple[str, Said, Any]:
+        """Call a tool to the end: its text, all that was said, and under which id."""
+        more: dict[str, Any] = {}
+        while True:
+            id = self.new_id()
+            said = await self.ask(self.call(id, tool, arguments, **more), id)
+            if said.result.get("resultType") != "input_required":
+                return text(said.result), said, id
+            asked: Mapping[str, Any] = said.result["inputRequests"]
+            more = {"inputResponses": {key: reply_to(one) for key, one in asked.items()}}
+            if "requestState" in said.result:
+                more["requestState"] = said.result["requestState"]
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """Call a tool to the end; its text."""
+        return (await self.said(tool, **arguments))[0]
+
+    async def result(self, method: str, **params: Any) -> Any:
+        """Make any request; its result."""
+        id = self.new_id()
+        return (await self.ask(self.speaker.request(id, method, params), id)).result
+
+    async def reply(self, asked: Any) -> None:
+        """Answer a request of the server's."""
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": reply_to(asked)}
+        await self.tell(encoded(answer))
+
+    # --- HTTP ---
+
+    def raw(self, frame: bytes, **headers: str) -> bytes:
+        """A POST of a message, whole."""
+        return request("POST", self.path, {**ACCEPT, **self.headers(frame), **headers}, frame)
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """Where messages are posted."""
+
+    def headers(self, frame: bytes) -> dict[str, str]:
+        """What the revision demands beside the message."""
+        return {}
+
+    @asynccontextmanager
+    async def posted(self, frame: bytes, **headers: str) -> AsyncIterator[Answer]:
+        """Post a message. A connection that is not read to the end is closed."""
+        async with self.sent(self.raw(frame, **headers)) as answer:
+            yield answer
+
+    @asynccontextmanager
+    async def sent(self, raw: bytes) -> AsyncIterator[Answer]:
+        """Send an HTTP request, and have its answer."""
+        sent_s = self.now_s()
+        connection, answer = await self._asked(raw)
+        try:
+            self.note(answer, sent_s)
+            yield answer
+        except BaseException:
+            await connection.hang_up()
+            raise
+        if answer.whole:
+            connection.used_s = self.now_s()
+            self._idle.append(connection)
+        else:
+            await connection.hang_up()
+
+    async def _asked(self, raw: bytes) -> tuple[Connection, Answer]:
+        connection, sent_s = await self._connection(), self.now_s()
+        try:
+            await connection.send(raw)
+            answer = await connection.answer()
+        except (ConnectionError, EOFError):
+            await connection.hang_up()
+            if self.now_s() - connection.asked_s < KEPT_S * 0.9:
+                raise
+        except BaseException:
+            await connection.hang_up()
+            raise
+        else:
+            connection.asked_s = sent_s
+            return connection, answer
+        # It had waited for too long when the server got to it, which has read nothing from it.
+        return await self._asked(raw)
+
+    @asynccontextmanager
+    async def connected(self, *, slow: bool = False) -> AsyncIterator[Connection]:
+        """A connection of its own, which is closed at the end."""
+        connection = await Connection.open(self.port, slow=slow)
+        try:
+            yield connection
+        finally:
+            await connection.hang_up()
+
+    def note(self, answer: Answer, sent_s: float) -> None:
+        """The server has answered what was sent then.
+
+        Raises:
+            Expired: it may well have forgotten the session.
+        """
+        if answer.status < 300:
+            self._spoke_s = sent_s
+        elif answer.status == 404 and self.now_s() - self._spoke_s > self.idle_s / 2:
+            raise Expired
+
+    @staticmethod
+    def now_s() -> float:
+        """The clock of the event loop."""
+        return asyncio.get_running_loop().time()
+
+    async def _connection(self) -> Connection:
+        now_s = self.now_s()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable and now_s - connection.used_s < FRESH_S:
+                return connection
+            await connection.hang_up()
+        return await Connection.open(self.port)
+
+    async def take(self, frame: bytes, **headers: str) -> None:
+        """Post what is no request: it is accepted."""
+        async with self.posted(frame, **headers) as answer:
+            body = await answer.body()
+            expect((answer.status, body) == (202, b""), f"not accepted: {answer.status} {body!r}")
+
+    async def hear(self, answer: Answer, id: Any, said: Said | None = None) -> Said:
+        """What an answer says for one request: nothing may follow the answer itself."""
+        said = said or Said()
+        if not answer.is_stream:
+            body = await answer.body()
+            self.saw(body)
+            expect(answer.status in (200, 202), f"{answer.status} {body!r}")
+            said.answer = msgspec.json.decode(body) if body else None
+            return self.checked(said, id)
+        async with aclosing(answer.events()) as events:
+            async for event in events:
+                if event.data:
+                    await self.heard(event.data, said)
+        return self.checked(said, id)
+
+    def checked(self, said: Said, id: Any) -> Said:
+        """What was said for a request, if its answer has its id."""
+        if said.answer is not None:
+            found = said.answer.get("id")
+            expect((type(found), found) == (type(id), id), f"the answer to {id!r} has {found!r}")
+            self.answers += 1
+        return said
+
+    async def heard(self, data: bytes, said: Said) -> Any:
+        """One message came."""
+        self.saw(data)
+        frame = msgspec.json.decode(data)
+        expect(said.answer is None, f"{frame} came behind the answer")
+        if "method" not in frame:
+            said.answer = frame
+        elif "id" in frame:
+            await self.reply(frame)
+        else:
+            said.told.append(frame)
+        return frame
+
+    def saw(self, data: bytes) -> None:
+        """Check what the server said against its revision."""
+        if data:
+            self.watch.saw("server", data)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.hang_up()
+
+
+def text(result: Any) -> str:
+    """The text that a tool has returned."""
+    expect(not result.get("isError"), f"the tool failed: {result}")
+    (content,) = result["content"]
+    return str(content["text"])
+
+
+def reply_to(asked: Any) -> dict[str, Any]:
+    """What a client answers; the answer tells which question it was for."""
+    method = asked["method"]
+    if method == "roots/list":
+        return {"roots": [{"uri": "file:///here"}]}
+    if method == "elicitation/create":
+        word: str = asked["params"]["message"]
+        action = word.partition("-")[0]
+        return {"action": action, **({"content": {"word": word}} if action == "accept" else {})}
+    (message,) = asked["params"]["messages"]
+    content = {"type": "text", "text": message["content"]["text"]}
+    return {"role": "assistant", "model": "none", "content": content}

@@ -1,0 +1,127 @@
+"""Every frame that a client of ours sends in a test is checked, whatever the test is about.
+
+It must be valid by the published schema of the revision that is spoken, and closed. A frame that
+comes before anything was agreed on is of the revision that it names. See `watch.py`, which does the
+same for servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+import mcp_wire
+from mcp_gen.compat.frame_check import FrameChecker, Sender
+from mcp_gen.core.extensions.extensions import Extensions
+from tests.support.checks.known_extensions import known_extensions
+from tests.support.checks.published_schema import published
+
+__all__ = ["ClientWatch"]
+
+HANDSHAKE = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).handshake][-1]
+_NAMES_REVISION = {*mcp_wire.VERSION_KEYS.values()}
+
+
+class ClientWatch:
+    """One connection of a client.
+
+    `spoken` gives the revision that was agreed on, if one was; `offered` what the client has beside
+    the protocol.
+    """
+
+    def __init__(
+        self,
+        spoken: Callable[[], str | None],
+        offered: Callable[[], Extensions | None] = lambda: None,
+    ) -> None:
+        self._offered = offered
+        self.violations: list[str] = []
+        self._spoken = spoken
+        self._used: set[bytes] = set()
+        self._open: set[bytes] = set()
+        self._asked: dict[bytes, dict[str, Any]] = {}
+        """What the server asks, and the client has not answered."""
+
+    def saw(self, sender: Sender, data: bytes) -> None:
+        """One message went over the connection."""
+        try:
+            frame = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            frame = None
+        hear = self._said if sender == "client" else self._heard
+        for entry in frame if isinstance(frame, list) else [frame]:
+            hear(entry)
+
+    def _heard(self, frame: Any) -> None:
+        """The server may say anything."""
+        if not isinstance(frame, dict):
+            return
+        id = _key(frame)
+        if "method" in frame and "id" in frame:
+            self._asked[id] = frame
+        elif "result" in frame or "error" in frame:
+            self._open.discard(id)
+
+    def _said(self, frame: Any) -> None:
+        assert isinstance(frame, dict), f"a client sent {frame!r}"
+        if "method" in frame:
+            self._asks_or_tells(frame)
+        else:
+            self._answers(frame)
+
+    def _asks_or_tells(self, frame: dict[str, Any]) -> None:
+        revision = _named(frame) or self._spoken() or mcp_wire.LATEST
+        checker = self._checker(revision)
+        self._add(revision, frame, checker.check(msgspec.json.encode(frame), "client"))
+        self._add(revision, frame, published(revision).message(frame))
+        if "id" not in frame:
+            return
+        id, profile = _key(frame), mcp_wire.profile(revision)
+        taken = self._used if profile.request_ids == "unique_in_session" else self._open
+        if id in taken:
+            self._add(revision, frame, [f"$.id: {frame['id']!r} was used before"])
+        self._used.add(id)
+        self._open.add(id)
+
+    def _answers(self, frame: dict[str, Any]) -> None:
+        revision = self._spoken() or mcp_wire.LATEST
+        asked = self._asked.pop(_key(frame), None)
+        if asked is None:
+            # What the server sent with that id was no request, and this says so.
+            if "error" not in frame:
+                self._add(revision, frame, ["$.id: answers nothing"])
+            return
+        checker = self._checker(revision)
+        checker.check(msgspec.json.encode(asked), "server")
+        self._add(revision, frame, checker.check(msgspec.json.encode(frame), "client"))
+        schema = published(revision)
+        if "result" in frame:
+            self._add(revision, frame, schema.result(asked["method"], frame["result"]))
+        else:
+            self._add(revision, frame, schema.error(frame))
+
+    def _checker(self, revision: str) -> FrameChecker:
+        offered = self._offered()
+        known = known_extensions() if offered is None else offered
+        return FrameChecker(mcp_wire.profile(revision), known)
+
+    def _add(self, revision: str, frame: Any, found: Any) -> None:
+        what = frame.get("method", "an answer")
+        self.violations += [f"{what}: {one} ({revision})" for one in found]
+
+
+def _key(frame: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(frame.get("id"))
+
+
+def _named(frame: dict[str, Any]) -> str | None:
+    """The revision that a frame names for itself."""
+    params = frame.get("params")
+    if not isinstance(params, dict):
+        return None
+    meta = params.get("_meta")
+    named = [meta[key] for key in _NAMES_REVISION & meta.keys()] if isinstance(meta, dict) else []
+    named += [params.get("protocolVersion"), HANDSHAKE] if frame["method"] == "initialize" else []
+    return next((one for one in named if one in mcp_wire.REVISIONS), None)

@@ -1,0 +1,372 @@
+"""Every frame that a server sends in a test is checked, whatever the test is about.
+
+While a test runs, each server session gets its transport inside of a watched one, and each HTTP
+exchange is looked at; harnesses of other processes hand their frames in. What a server says must be
+valid by the published schema of the revision that is spoken, and closed: no key that it lacks.
+The client may say anything. A test that makes a server send what is wrong is marked
+`@pytest.mark.unchecked("why")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, NamedTuple
+from weakref import ref
+
+import msgspec
+from msgspec import UNSET
+
+import mcp_wire
+from mcp_gen.compat.frame_check import FrameChecker, Sender
+from mcp_gen.core import envelope
+from mcp_gen.core.extensions.extensions import Extensions
+from mcp_gen.core.transport.headers import Headers
+from mcp_gen.core.transport.protocols import Answer, Duplex, Receiver, Reply
+from mcp_gen.session.duplex.client import ClientLink
+from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.http_server.exchange import HttpExchange
+from mcp_gen.session.http_server.session import HttpSession
+from mcp_gen.session.http_server.streams import Stream
+from mcp_gen.session.messages.channel import ReplyOutlet
+from tests.support.checks.client_watch import ClientWatch
+from tests.support.checks.known_extensions import answers_otherwise, known_extensions
+from tests.support.checks.published_schema import published
+
+__all__ = ["Guard", "Watch", "Watched", "guarded", "install", "watch"]
+
+HANDSHAKES = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).handshake]
+PER_REQUEST = [one for one in mcp_wire.REVISIONS if not mcp_wire.profile(one).handshake]
+NAMES_REVISION = {mcp_wire.VERSION_KEYS[one] for one in PER_REQUEST}
+
+
+class _Asked(NamedTuple):
+    """A request that is open: what it is, and the revision that it names for itself."""
+
+    frame: bytes
+    method: str
+    revision: str | None
+
+
+class Watch:
+    """One connection, watched. It finds out by itself which revision each frame is of."""
+
+    def __init__(self, revision: str | None = None) -> None:
+        self.revision = revision
+        """What was agreed on, once something was."""
+        self.violations: list[str] = []
+        self.extensions = known_extensions()
+        """What the server offers beside the protocol, as far as that is known."""
+        self._named: str | None = None
+        self._client_asked: dict[bytes, list[_Asked]] = {}
+        self._server_asked: set[bytes] = set()
+        self._client_is_right = True
+
+    @property
+    def spoken(self) -> str:
+        """The revision of what names none for itself."""
+        return self.revision or self._named or HANDSHAKES[-1]
+
+    def saw(self, sender: Sender, data: bytes) -> None:
+        """One message went over the connection."""
+        try:
+            frame = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            frame = None
+        hear = self._heard if sender == "client" else self._said
+        # What a client sends at once may be seen before the handshake in front of it is answered.
+        batch = sender == "client" or mcp_wire.profile(self.spoken).allows_batches
+        if isinstance(frame, list) and batch:
+            for entry in frame:
+                hear(entry, msgspec.json.encode(entry))
+        else:
+            hear(frame, data)
+
+    # --- the client: what it asks for, and whether it keeps to the rules ---
+
+    def _heard(self, frame: Any, data: bytes) -> None:
+        named = _named(frame)
+        self._named = named or self._named
+        if isinstance(frame, dict) and "method" not in frame and frame.keys() & {"result", "error"}:
+            return
+        right = not self._checker(named or self.spoken).check(data, "client")
+        if isinstance(frame, dict) and "method" in frame and "id" in frame:
+            id = msgspec.json.encode(frame["id"])
+            right = right and not self._client_asked.get(id)
+            # An id that is still open may come again: then there are two answers to it.
+            asked = _Asked(data, str(frame["method"]), named)
+            self._client_asked.setdefault(id, []).append(asked)
+        self._client_is_right = self._client_is_right and right
+
+    # --- the server: what it says ---
+
+    def _said(self, frame: Any, data: bytes) -> None:
+        if not isinstance(frame, dict):
+            self._add(self.spoken, self._checker(self.spoken).check(data, "server"))
+        elif "method" in frame:
+            self._asks_or_tells(frame, data)
+        else:
+            self._answers(frame, data)
+
+    def _asks_or_tells(self, frame: dict[str, Any], data: bytes) -> None:
+        revision = self.spoken
+        self._add(revision, self._checker(revision).check(data, "server"))
+        self._add(revision, published(revision).message(frame))
+        if "id" in frame:
+            id = msgspec.json.encode(frame["id"])
+            if id in self._server_asked:
+                self._add(revision, [f"$.id: {frame['id']!r} was used for a request before"])
+            self._server_asked.add(id)
+
+    def _answers(self, frame: dict[str, Any], data: bytes) -> None:
+        id = msgspec.json.encode(frame.get("id"))
+        open_ones = self._client_asked.get(id)
+        asked = open_ones.pop(0) if open_ones else None
+        if asked is None:
+            # What is no request can still have an id, which its error then carries; and of two
+            # requests with one id nobody can tell whose answer it is.
+            if self._client_is_right or "id" not in frame:
+                self._add(self.spoken, self._checker(self.spoken).check(data, "server"))
+            return
+        if asked.method == "initialize" and "result" in frame:
+            self._agree(frame["result"])
+        revision = asked.revision or self.spoken
+        profile = mcp_wire.profile(revision)
+        known = asked.method in {*profile.methods, *self.extensions.rows(profile)}
+        if known or "error" in frame:
+            checker = self._checker(revision)
+            checker.check(asked.frame, "client")
+            self._add(revision, checker.check(data, "server"))
+        schema = published(revision)
+        other = answers_otherwise(frame.get("result"), self.extensions)
+        if other is not None:
+            if other.encode() not in asked.frame:
+                self._add(revision, [f"$.result: the client has not declared {other}"])
+        elif "result" in frame:
+            self._add(revision, schema.result(asked.method, frame["result"]))
+        elif isinstance(frame.get("error"), dict):
+            self._add(revision, schema.error(frame))
+
+    def _agree(self, result: Any) -> None:
+        """A handshake was answered: this is spoken from here on."""
+        revision = result.get("protocolVersion")
+        if revision in HANDSHAKES:
+            self.revision = revision
+        else:
+            self._add(self.spoken, [f"$.result.protocolVersion: {revision!r} has no handshake"])
+
+    def _checker(self, revision: str) -> FrameChecker:
+        return FrameChecker(mcp_wire.profile(revision), self.extensions)
+
+    def _add(self, revision: str, found: Iterable[object]) -> None:
+        for one in found:
+            text = str(one)
+            self.violations.append(text if revision in text else f"{text} ({revision})")
+
+
+def _named(frame: Any) -> str | None:
+    """The revision that a message names for itself, or what a server takes it for."""
+    params = frame.get("params") if isinstance(frame, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict):
+        return None
+    named = [meta[key] for key in NAMES_REVISION & meta.keys()]
+    return next((one for one in named if one in PER_REQUEST), PER_REQUEST[-1]) if named else None
+
+
+class Guard:
+    """Everything that is watched while a test runs."""
+
+    def __init__(self) -> None:
+        self._watches: list[Watch | ClientWatch] = []
+        self._sessions: dict[str, Watch] = {}
+
+    def watch(self, revision: str | None = None) -> Watch:
+        """A watch for one more connection."""
+        made = Watch(revision)
+        self._watches.append(made)
+        return made
+
+    def watch_client(
+        self, spoken: Callable[[], str | None], offered: Callable[[], Extensions | None]
+    ) -> ClientWatch:
+        """A watch for one more connection of a client."""
+        made = ClientWatch(spoken, offered)
+        self._watches.append(made)
+        return made
+
+    def take(self) -> list[str]:
+        """What was found so far; it is not found again."""
+        found = [one for each in self._watches for one in each.violations]
+        for each in self._watches:
+            each.violations.clear()
+        return found
+
+    def posted(self, headers: Mapping[str, str]) -> Watch:
+        """The watch of the session that a POST names, or a new one."""
+        named = (self._sessions[one] for one in headers.values() if one in self._sessions)
+        return next(named, None) or self.watch()
+
+    def begun(self, session: str, seen: Watch) -> None:
+        """A session has been made, in the exchange that is under this watch."""
+        self._sessions[session] = seen
+
+    def put(self, session: str, message: bytes) -> None:
+        """Something was put on a stream of a session."""
+        if session in self._sessions:
+            self._sessions[session].saw("server", message)
+
+
+_guards: list[Guard] = []
+_exchange: ContextVar[Watch] = ContextVar("exchange")
+"""The watch on the HTTP exchange that is going on."""
+
+
+def watch() -> Watch:
+    """A watch for a connection that a test's harness has opened by itself."""
+    return _guards[-1].watch() if _guards else Watch()
+
+
+@contextmanager
+def guarded() -> Iterator[Guard]:
+    """Watch every server and client; fails at the end if one of them said something wrong.
+
+    Raises:
+        AssertionError: what was said, and where it is wrong.
+    """
+    guard = Guard()
+    _guards.append(guard)
+    try:
+        yield guard
+    finally:
+        _guards.remove(guard)
+    # Where both ends are watched, what is wrong is seen twice.
+    found = dict.fromkeys(guard.take())
+    if found:
+        raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
+
+
+class Watched:
+    """The transport of one side, with a watch on it."""
+
+    def __init__(self, inner: Duplex, seen: Watch | ClientWatch, side: Sender) -> None:
+        self._inner = inner
+        self._seen = seen
+        self._side: Sender = side
+        self._receiver: Receiver | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        # A transport may tell more of its messages than others do.
+        return getattr(self._inner, name)
+
+    def post(self, message: bytes, *given: Any) -> Any:
+        self._seen.saw(self._side, message)
+        return self.__getattr__("post")(message, *given)
+
+    def tell(self, message: bytes, *given: Any) -> None:
+        self._seen.saw(self._side, message)
+        self.__getattr__("tell")(message, *given)
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        await self._inner.start(self)
+
+    def send(self, message: bytes) -> None:
+        self._seen.saw(self._side, message)
+        self._inner.send(message)
+
+    async def drain(self) -> None:
+        await self._inner.drain()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def receive(self, message: bytes) -> None:
+        self._seen.saw("server" if self._side == "client" else "client", message)
+        assert self._receiver
+        self._receiver.receive(message)
+
+    def oversized(self, limit_bytes: int) -> None:
+        assert self._receiver
+        self._receiver.oversized(limit_bytes)
+
+    def closed(self, error: BaseException | None) -> None:
+        assert self._receiver
+        self._receiver.closed(error)
+
+
+def _agreed(link: ref[ClientLink]) -> str | None:
+    """What a client's connection has agreed on; it is not kept for that."""
+    here = link()
+    return here.profile.revision if here and here.profile else None
+
+
+def _offered(link: ref[ClientLink]) -> Extensions | None:
+    """What the client has beside the protocol."""
+    here = link()
+    return here.extensions if here else None
+
+
+def install() -> None:
+    """Put every server of this process under watch, from now on."""
+    begin: Callable[..., None] = ServerSession.__init__
+    begin_client: Callable[..., None] = ClientLink.__init__
+    answer: Callable[..., Any] = HttpExchange.answer
+    make_session: Callable[..., None] = HttpSession.__init__
+    put_on_stream: Callable[..., None] = Stream.put
+    notify: Callable[..., None] = ReplyOutlet.notify
+
+    def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
+        if _guards:
+            seen = watch()
+            seen.extensions = kernel.extensions
+            transport = Watched(transport, seen, "server")
+        begin(self, kernel, transport, *args, **named)
+
+    def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
+        if _guards:
+            link = ref(self)
+            seen = _guards[-1].watch_client(partial(_agreed, link), partial(_offered, link))
+            transport = Watched(transport, seen, "client")
+        begin_client(self, transport, *args, **named)
+
+    async def exchange(self: Any, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+        if not _guards:
+            return await answer(self, message, headers, reply)
+        seen = _guards[-1].posted(headers)
+        seen.extensions = self._kernel.extensions
+        seen.saw("client", message)
+        token = _exchange.set(seen)
+        try:
+            answered: Answer | None = await answer(self, message, headers, reply)
+        finally:
+            _exchange.reset(token)
+        if answered is not None and answered.body:
+            seen.saw("server", answered.body)
+        return answered
+
+    def session_made(self: Any, *args: Any, **named: Any) -> None:
+        make_session(self, *args, **named)
+        seen = _exchange.get(None)
+        if _guards and seen is not None:
+            _guards[-1].begun(self.id, seen)
+
+    def put(self: Any, message: bytes) -> None:
+        if _guards:
+            _guards[-1].put(self.streams.session_id, message)
+        put_on_stream(self, message)
+
+    def notified(self: Any, method: Any, params: Any = UNSET) -> None:
+        seen = _exchange.get(None)
+        if _guards and seen is not None and self._reply.can_stream and not self._reply.full:
+            seen.saw("server", envelope.notification(method.name, params))
+        notify(self, method, params)
+
+    ClientLink.__init__ = client  # type: ignore[method-assign]
+    ServerSession.__init__ = watched  # type: ignore[method-assign]
+    HttpExchange.answer = exchange  # type: ignore[method-assign]
+    HttpSession.__init__ = session_made  # type: ignore[method-assign]
+    Stream.put = put  # type: ignore[method-assign]
+    ReplyOutlet.notify = notified  # type: ignore[method-assign]

@@ -1,0 +1,190 @@
+"""Clients for tests of requirements: one body over memory, a command's pipes and HTTP.
+
+    async def test_a_call_is_answered(reach: Reach) -> None:
+        async with reach(make_server()) as reached:
+            await reached.session.call_tool("echo", {"text": "a"})
+            (call,) = reached.asked("tools/call")
+
+The server is one of ours or a scripted one, and stays in this process: over stdio the command is a
+wire to it. What the client sends is watched, as everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import mcp_wire
+from mcp_gen import Client, ClientSession, Server
+from mcp_gen.transports.streams import StreamTransport
+from mcp_wire.profile import Profile
+from tests.client.scripted import Recorded
+from tests.support.http.loopback import Web, serving
+from tests.support.http.scripted_endpoint import Serves, posted
+
+__all__ = ["Reach", "Reached"]
+
+RELAY = str(Path(__file__).parents[1] / "processes/relay.py")
+
+
+@dataclass
+class Reached:
+    """A client that has got to its server, and what it has sent."""
+
+    client: Client
+    target: Any
+    sent_bytes: Callable[[], list[bytes]]
+    kept: _Kept | None = None
+    at: Web | None = None
+    sessions: list[ClientSession] = field(default_factory=list)
+
+    @property
+    def session(self) -> ClientSession:
+        return self.sessions[0]
+
+    @property
+    def web(self) -> Web:
+        """What has come over HTTP."""
+        assert self.at
+        return self.at
+
+    @property
+    def connections(self) -> int:
+        """How often the client has connected, over memory and pipes."""
+        assert self.kept
+        return self.kept.connections
+
+    @property
+    def sent(self) -> list[Any]:
+        """The messages that the client has sent."""
+        return [msgspec.json.decode(one) for one in self.sent_bytes()]
+
+    def asked(self, method: str) -> list[Any]:
+        """What the client has sent of one method."""
+        return [one for one in self.sent if one.get("method") == method]
+
+    def answers(self) -> list[Any]:
+        """What the client has answered."""
+        return [one for one in self.sent if "method" not in one]
+
+    async def connect(self, revision: str | None, **options: Any) -> ClientSession:
+        """One more session with the same server."""
+        session = await self.client.connect(self.target, revision=revision, **options)
+        self.sessions.append(session)
+        return session
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a test of a client's requirement takes as `reach`: a way to servers, at a revision."""
+
+    over: str
+    revision: str
+
+    def __str__(self) -> str:
+        return f"{self.over}-{self.revision}"
+
+    @property
+    def profile(self) -> Profile:
+        return mcp_wire.profile(self.revision)
+
+    @asynccontextmanager
+    async def __call__(
+        self,
+        server: Serves,
+        client: Client | None = None,
+        *,
+        pinned: bool = True,
+        opened: bool = True,
+        speaks: str | None = None,
+        **options: Any,
+    ) -> AsyncIterator[Reached]:
+        """A client that is connected to the server, unless it is not to be `opened`.
+
+        `speaks` is the revision of a scripted server that speaks another than the client is for.
+        """
+        async with (
+            _OVER[self.over](server, speaks or self.revision) as reached,
+            client or reached.client as using,
+        ):
+            reached.client = using
+            if opened:
+                await reached.connect(self.revision if pinned else None, **options)
+            yield reached
+
+
+@asynccontextmanager
+async def _memory(server: Serves, revision: str) -> AsyncIterator[Reached]:
+    recorded = _Kept(server)
+    yield Reached(Client("test", "1.0.0"), recorded, lambda: recorded.sent, recorded)
+
+
+@asynccontextmanager
+async def _stdio(server: Serves, revision: str) -> AsyncIterator[Reached]:
+    recorded = _Kept(server)
+    tasks: list[asyncio.Task[None]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
+        await recorded.serve(StreamTransport(reader, writer))
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/s"
+        listening = await asyncio.start_unix_server(serve, path)
+        try:
+            command = [sys.executable, "-IS", RELAY, path]
+            yield Reached(Client("test", "1.0.0"), command, lambda: recorded.sent, recorded)
+        finally:
+            listening.close()
+            async with asyncio.timeout(10):
+                await asyncio.gather(*tasks)
+
+
+@asynccontextmanager
+async def _http(server: Serves, revision: str) -> AsyncIterator[Reached]:
+    paired = mcp_wire.profile(revision).http_transport == "sse_pair"
+    far: AbstractAsyncContextManager[Any] = (
+        serving(server.asgi(sse_path="/sse" if paired else None))
+        if isinstance(server, Server)
+        else posted(server, revision)
+    )
+    async with far as web:
+        url = f"{web.origin}/sse" if paired else web.url
+
+        def sent() -> list[bytes]:
+            # What is posted to the address of a stream only asks whether it takes messages.
+            return [one.body for one in web.got if one.body and one.path != "/sse"]
+
+        yield Reached(Client("test", "1.0.0"), url, sent, at=web)
+
+
+class _Kept(Recorded):
+    """A server of which every connection is recorded."""
+
+    def __init__(self, server: Serves) -> None:
+        super().__init__(server)
+        self._before: list[bytes] = []
+        self.connections = 0
+
+    @property
+    def sent(self) -> list[bytes]:
+        """What clients have sent, over all connections."""
+        return [*self._before, *(one.data for one in self.frames if one.sender == "client")]
+
+    async def serve(self, transport: Any) -> None:
+        self._before = self.sent
+        self.connections += 1
+        await super().serve(transport)
+
+
+_OVER = {"memory": _memory, "stdio": _stdio, "http": _http}

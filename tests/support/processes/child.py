@@ -1,0 +1,166 @@
+"""The stdio server as a real process: fed at once, or talked to line by line."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from tests.support.checks.watch import watch
+
+__all__ = ["Child", "Ran", "feed", "running", "started"]
+
+SCRIPT = Path(__file__).with_name("stdio_server.py")
+WAIT_S = 30.0
+
+
+def command(options: dict[str, Any]) -> list[str]:
+    return [sys.executable, str(SCRIPT), json.dumps(options)]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One whole run of the server."""
+
+    stdout: bytes
+    stderr: str
+    status: int
+
+    @property
+    def frames(self) -> list[Any]:
+        return [msgspec.json.decode(line) for line in self.stdout.splitlines()]
+
+    def answer(self, id: Any) -> Any:
+        """The one answer with this id."""
+        (found,) = [f for f in self.frames if type(f) is dict and f.get("id") == id]
+        return found
+
+
+def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
+    """Run the server with this input, lines or bytes; stdin ends where the input does."""
+    whole = data if isinstance(data, bytes) else b"".join(line + b"\n" for line in data)
+    ran = subprocess.run(
+        command(options), input=whole, capture_output=True, timeout=WAIT_S, check=False
+    )
+    seen = watch()
+    for line in whole.splitlines():
+        seen.saw("client", line)
+    for line in ran.stdout.splitlines():
+        seen.saw("server", line)
+    return Ran(ran.stdout, ran.stderr.decode(), ran.returncode)
+
+
+class Child:
+    """A running server. Every wait is bounded."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self._seen = watch()
+        self._written = b""
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._errors: queue.Queue[bytes] = queue.Queue()
+        self._threads = [
+            threading.Thread(target=_pump, args=(process.stdout, self._lines)),
+            threading.Thread(target=_pump, args=(process.stderr, self._errors)),
+        ]
+        for thread in self._threads:
+            thread.start()
+        self.stderr = ""
+
+    def send(self, *lines: bytes) -> None:
+        self.write(b"".join(line + b"\n" for line in lines))
+
+    def write(self, data: bytes) -> None:
+        *lines, self._written = (self._written + data).split(b"\n")
+        for line in lines:
+            self._seen.saw("client", line)
+        os.write(_pipe(self.process.stdin).fileno(), data)
+
+    def next(self) -> Any:
+        """The next frame."""
+        line = self._lines.get(timeout=WAIT_S)
+        self._seen.saw("server", line)
+        return msgspec.json.decode(line)
+
+    def answer(self, id: Any) -> Any:
+        """The answer with this id; what comes before it is passed over."""
+        while True:
+            frame = self.next()
+            if type(frame) is dict and frame.get("id") == id:
+                return frame
+
+    def says(self, text: str) -> None:
+        """Wait until the server has written this to stderr."""
+        while text not in self.stderr:
+            self.stderr += self._errors.get(timeout=WAIT_S).decode()
+
+    def heard(self) -> str:
+        """What the server has written to stderr so far."""
+        while not self._errors.empty():
+            self.stderr += self._errors.get_nowait().decode()
+        return self.stderr
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def close_stdin(self) -> None:
+        _pipe(self.process.stdin).close()
+
+    def ended(self) -> int:
+        """The exit status; stderr is complete afterwards."""
+        status = self.process.wait(WAIT_S)
+        for thread in self._threads:
+            thread.join(WAIT_S)
+        self.heard()
+        return status
+
+
+def running(**options: Any) -> AbstractContextManager[Child]:
+    """The stdio server as a process that is gone afterwards."""
+    return started(command(options))
+
+
+@contextmanager
+def started(words: Sequence[str]) -> Iterator[Child]:
+    """A command as a process that is gone afterwards, with whatever it has started."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in whatever a script has put in the background; what it starts would be deaf to it too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    child = Child(process)
+    try:
+        yield child
+    finally:
+        # One that is left would hold the pipes open, and whoever reads them would wait for ever.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        child.ended()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            _pipe(pipe).close()
+
+
+def _pump(pipe: IO[bytes] | None, into: queue.Queue[bytes]) -> None:
+    for line in _pipe(pipe):
+        into.put(line)
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe

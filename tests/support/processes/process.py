@@ -1,0 +1,116 @@
+"""A server in a process of its own, over its stdin and stdout.
+
+Processes are forked from one that has imported what they need: starting one takes milliseconds, and
+a test can be run over stdio as often as over memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from multiprocessing.connection import Connection
+
+from mcp_gen import Server
+from mcp_gen.core.transport.protocols import Duplex, Receiver
+from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
+from tests.support.checks.watch import Watched, watch
+
+__all__ = ["process"]
+
+WAIT_S = 30.0
+
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["tests.support.processes.preloaded"])
+
+
+def _serve(make: Callable[[], Server], *ends: Connection) -> None:
+    """What the process does: its standard streams are the ends, as when a client starts it."""
+    for public, end in enumerate(ends):
+        os.dup2(end.fileno(), public)
+        end.close()
+    # As a fresh interpreter has it: what is printed waits in a buffer.
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    make().run("stdio")
+
+
+class _Pipes(asyncio.Protocol):
+    """The client's ends of the pipes, as a transport."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._ends = reading, writing
+        self._receiver: Receiver | None = None
+        self._closed = asyncio.get_running_loop().create_future()
+
+    async def start(self, receiver: Receiver) -> None:
+        loop = asyncio.get_running_loop()
+        reading, writing = (
+            os.fdopen(end, mode, 0) for end, mode in zip(self._ends, ("rb", "wb"), strict=True)
+        )
+        self._receiver = receiver
+        self._lines = LineReader(receiver, DEFAULT_MAX_MESSAGE_BYTES)
+        self._writer = LineWriter(loop)
+        self._writing, _ = await loop.connect_write_pipe(lambda: self._writer, writing)
+        self._writer.attach(self._writing)
+        self._reading, _ = await loop.connect_read_pipe(lambda: self, reading)
+
+    def send(self, message: bytes) -> None:
+        self._writer.send(message)
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+
+    async def close(self) -> None:
+        """Hang up, and wait until the server has."""
+        self._writer.flush()
+        self._writing.close()
+        await self._closed
+
+    def data_received(self, data: bytes) -> None:
+        self._lines.feed(data)
+
+    def eof_received(self) -> bool:
+        self._lines.end()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        assert self._receiver
+        self._receiver.closed(error)
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+
+@asynccontextmanager
+async def process(make: Callable[[], Server], log: list[str]) -> AsyncIterator[Duplex]:
+    """A server as a process; `make` is a function of a module, which makes it there.
+
+    What it writes to stderr is in `log` afterwards.
+
+    Raises:
+        AssertionError: it has not ended by itself, with status 0, after its stdin did.
+    """
+    stdin, ours = os.pipe()
+    theirs, stdout = os.pipe()
+    with tempfile.TemporaryFile() as stderr:
+        # These go along with the order to fork; bare descriptors would have to be asked for.
+        ends = [Connection(end) for end in (stdin, stdout, os.dup(stderr.fileno()))]
+        child = _forks.Process(target=_serve, args=(make, *ends))
+        child.start()
+        for end in ends:
+            end.close()
+        try:
+            async with asyncio.timeout(WAIT_S):
+                yield Watched(_Pipes(theirs, ours), watch(), side="client")
+            await asyncio.get_running_loop().run_in_executor(None, child.join, WAIT_S)
+            assert child.exitcode == 0, f"the server ended with {child.exitcode}"
+        finally:
+            if child.exitcode is None:
+                child.kill()
+            child.join()
+            child.close()
+            stderr.seek(0)
+            log += stderr.read().decode().splitlines()

@@ -1,0 +1,160 @@
+"""Ways to a server over HTTP: encrypted, through a proxy, in any alphabet; and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ipaddress
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from mcp_gen import Client, Server, TransportError
+from tests.client.scripted import opening
+from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
+from tests.support.http.loopback import Got, Line, Web, scripted_web, serving
+from tests.support.peers.raw import WAIT_S
+
+
+def server() -> Server:
+    made = Server("ways")
+
+    @made.tool
+    async def echo(text: str) -> str:
+        return text
+
+    return made
+
+
+# --- encrypted ---
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and a certificate for 127.0.0.1 that nobody has signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
+    address = x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = serialization.PrivateFormat.PKCS8
+    path = tmp_path_factory.mktemp("tls") / "loopback.pem"
+    secret = key.private_bytes(pem, private, serialization.NoEncryption())
+    path.write_bytes(secret + made.public_bytes(pem))
+    return path
+
+
+@asynccontextmanager
+async def encrypted(certificate: Path) -> AsyncIterator[Web]:
+    async with serving(server().asgi(), ssl_certfile=str(certificate)) as web:
+        yield web
+
+
+@each_lifecycle
+async def test_a_server_is_spoken_to_over_tls(
+    certificate: Path, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with encrypted(certificate) as web, Client("test") as client:
+        session = await client.connect(web.url, revision=revision)
+        text = "x" * 300_000
+        answers = await asyncio.gather(*(session.call_tool("echo", {"text": text}) for _ in "abc"))
+        assert [one.content[0].text for one in answers] == [text] * 3
+
+
+async def test_a_certificate_that_nobody_has_signed_is_refused(certificate: Path) -> None:
+    async with encrypted(certificate) as web, Client("test") as client:
+        with pytest.raises(TransportError, match=r"cannot be reached: .*certificate"):
+            await client.connect(web.url)
+        assert web.got == []
+
+
+async def test_a_server_that_is_not_encrypted_is_not_spoken_to_over_tls() -> None:
+    async with serving(server().asgi()) as web, Client("test") as client:
+        with pytest.raises(TransportError, match="cannot be reached"):
+            await client.connect(web.url.replace("http:", "https:"))
+
+
+# --- through a proxy ---
+
+
+async def answers(got: Got, line: Line) -> None:
+    reply = opening(PER_REQUEST)["server/discover"]({})
+    assert reply is not None
+    await line.result(got, reply["result"])
+
+
+async def test_the_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted_web(answers) as proxy, Client("test") as client:
+        monkeypatch.setenv("http_proxy", proxy.origin.replace("//", "//me:secret@"))
+        monkeypatch.setenv("no_proxy", "other.example")
+        await client.connect("http://server.example/mcp")
+        (got,) = proxy.got
+        assert (got.path, got.headers["host"]) == ("http://server.example/mcp", "server.example")
+        assert got.headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
+
+
+async def test_no_proxy_is_used_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted_web(answers) as web, scripted_web(answers) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.origin)
+        monkeypatch.setenv("no_proxy", "")
+        async with Client("test") as client:
+            await client.connect(web.url)
+        assert (len(web.got), len(proxy.got)) == (1, 0)
+
+
+async def test_a_proxy_that_is_none_of_http_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    async with Client("test") as client:
+        with pytest.raises(TransportError, match="a proxy that is none of HTTP"):
+            await client.connect("http://server.example/mcp")
+
+
+# --- what a URL may be ---
+
+
+async def test_a_path_and_a_query_of_any_signs_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted_web(answers) as proxy, Client("test") as client:
+        monkeypatch.setenv("http_proxy", proxy.origin)
+        monkeypatch.setenv("no_proxy", "")
+        await client.connect("http://bücher.example/ü b/%41?q=ä&r=1#part")
+        (got,) = proxy.got
+        assert got.path == "http://xn--bcher-kva.example/%C3%BC%20b/%41?q=%C3%A4&r=1"
+        assert got.headers["host"] == "xn--bcher-kva.example"
+
+
+# --- nothing is left ---
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts in /proc")
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+async def test_no_connection_is_left_open(revision: str) -> None:
+    def open_files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    async with serving(server().asgi()) as web:
+        before = open_files()
+        for _ in range(3):
+            async with Client("test") as client:
+                session = await client.connect(web.url, revision=revision)
+                calls = (session.call_tool("echo", {"text": "a"}) for _ in range(5))
+                await asyncio.gather(*calls)
+        async with asyncio.timeout(WAIT_S):
+            while open_files() > before:  # noqa: ASYNC110  # the server notices in its own time
+                await asyncio.sleep(0.01)

@@ -1,0 +1,41 @@
+"""What docs/http.md shows does what it says."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from mcp_gen import Server
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
+from tests.support.http.asgi import headers_of, surfing
+
+PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text("utf-8")
+MOUNTED, STORED = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_a_mounted_server_answers_where_the_page_says() -> None:
+    shown: dict[str, Any] = {}
+    exec(MOUNTED, shown)
+    speaker = Speaker(PER_REQUEST)
+    message = speaker.request(1, "server/discover")
+    with TestClient(shown["app"], base_url="http://127.0.0.1") as client:
+        reply = client.post("/tools/mcp", content=message, headers=headers_of(speaker, message))
+    assert reply.json()["result"]["supportedVersions"] == [PER_REQUEST]
+
+
+async def test_a_store_that_is_given_keeps_the_sessions() -> None:
+    shown: dict[str, Any] = {"server": Server("inventory")}
+    exec(STORED, shown)
+    async with surfing(shown["app"], HANDSHAKE):
+        assert len(shown["store"]) == 1
+
+
+def test_what_the_contracts_are_called_is_there() -> None:
+    found = re.findall(r"\[`(\w+)`\]\(\.\./(.*?)\.py\)", PAGE)
+    assert [name for name, _ in found] == ["EventStore", "SessionStore"]
+    for name, path in found:
+        assert hasattr(import_module(path.replace("/", ".")), name)

@@ -1,0 +1,232 @@
+"""What a store keeps of sessions, another process goes on with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcp_gen import Context, Server
+from mcp_gen.core.stores.events import MemoryEventStore
+from mcp_gen.core.stores.sessions import MemorySessionStore, StoredSession
+from mcp_gen.session.peer.session import Session
+from mcp_gen.transports.http_server.asgi import Scope
+from tests.support.frames import HANDSHAKE, Speaker, with_sessions
+from tests.support.http.asgi import WebClient, surfing
+
+ROOTS = {"roots": [{"uri": "file:///a"}]}
+
+
+class Elsewhere:
+    """A store as another machine would have it: all that it keeps is bytes."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    async def save(self, session: StoredSession) -> None:
+        await asyncio.sleep(0)
+        self.kept[session.id] = msgspec.json.encode(session)
+
+    async def load(self, id: str) -> StoredSession | None:
+        await asyncio.sleep(0)
+        found = self.kept.get(id)
+        return msgspec.json.decode(found, type=StoredSession) if found else None
+
+    async def forget(self, id: str) -> None:
+        self.kept.pop(id, None)
+
+
+def a_server() -> Server:
+    """What every process runs."""
+    server = Server("moving")
+
+    @server.tool
+    async def who(ctx: Context) -> str:
+        return f"{ctx.client_info.name} at {ctx.revision}"
+
+    @server.tool
+    async def roots(ctx: Context) -> list[str]:
+        return [root.uri for root in (await ctx.client.list_roots()).roots]
+
+    @server.resource("a://b")
+    async def resource() -> str:
+        return "b"
+
+    return server
+
+
+def text(reply: Any) -> str:
+    return str(reply.json["result"]["content"][0]["text"])
+
+
+@asynccontextmanager
+async def moved(revision: str, **options: Any) -> AsyncGenerator[tuple[WebClient, Server]]:
+    """A client whose session began at one process, and who now speaks to another."""
+    options.setdefault("session_store", Elsewhere())
+    first, second = a_server(), a_server()
+    app = first.asgi(**options)
+    async with surfing(app, revision) as client:
+        await client.ask(client.speaker.request("s", "resources/subscribe", {"uri": "a://b"}))
+        await client.ask(client.speaker.request("l", "logging/setLevel", {"level": "error"}))
+        await app.close()
+        client.app = second.asgi(**options)
+        yield client, second
+        # Whoever ends it finds it there.
+        await client.ask(client.speaker.request("p", "ping"))
+
+
+@with_sessions
+async def test_another_process_goes_on_with_a_session(revision: str) -> None:
+    async with moved(revision) as (client, _):
+        reply = await client.ask(client.speaker.call(1, "who"))
+    assert text(reply) == f"raw at {revision}"
+
+
+@with_sessions
+async def test_what_the_client_wants_to_hear_goes_with_it(revision: str) -> None:
+    async with moved(revision) as (client, second):
+        await client.ask(client.speaker.call(1, "who"))
+        (session,) = second.sessions()
+        kept = session.log_level, session.subscribed, session.begun
+    assert kept == ("error", {"a://b"}, True)
+
+
+@with_sessions
+async def test_a_client_is_told_of_updates_by_the_process_that_went_on(revision: str) -> None:
+    async with moved(revision) as (client, second):
+        listening = client.get()
+        await listening.head()
+        second.notify.resource_updated("a://b")
+        frame = await listening.frame()
+    assert frame["params"]["uri"] == "a://b"
+
+
+@with_sessions
+async def test_a_client_can_be_asked_by_the_process_that_went_on(revision: str) -> None:
+    async with moved(revision) as (client, _):
+        opened = client.post(client.speaker.call(1, "roots"))
+        await client.answer(await opened.frame(), ROOTS)
+        answer = await opened.frame()
+    assert answer["result"]["content"][0]["text"] == "file:///a"
+
+
+@with_sessions
+async def test_events_of_both_processes_are_told_apart(revision: str) -> None:
+    events = MemoryEventStore()
+    async with moved(revision, event_store=events) as (client, _):
+        opened = client.post(client.speaker.call(1, "roots"))
+        await client.answer(await opened.frame(), ROOTS)
+        await opened.whole()
+        (session,) = (await opened.whole()).events[-1:]
+    assert session.id is not None
+    assert int(session.id[1:].split("-")[0]) > 1000
+
+
+@with_sessions
+async def test_sessions_open_hooks_run_where_a_session_goes_on(revision: str) -> None:
+    opened: list[str] = []
+    async with moved(revision) as (client, second):
+
+        @second.hooks.session_opened
+        def hear(session: Session) -> None:
+            opened.append(str(session.revision))
+
+        await client.ask(client.speaker.call(1, "who"))
+    assert opened == [revision]
+
+
+async def test_a_session_that_its_client_has_ended_is_gone_everywhere() -> None:
+    store, speaker = Elsewhere(), Speaker(HANDSHAKE)
+    app, other = a_server().asgi(session_store=store), a_server().asgi(session_store=store)
+    async with surfing(app, HANDSHAKE) as client:
+        session = client.session
+    await asyncio.sleep(0)
+    again = WebClient(other, speaker)
+    again.session = session
+    assert (await again.ask(speaker.call(1, "who"))).status == 404
+    assert store.kept == {}
+
+
+async def test_a_session_is_not_found_by_anybody_else() -> None:
+    store = Elsewhere()
+    who = ["one"]
+
+    def principal(scope: Scope) -> str:
+        return who[0]
+
+    app, other = (a_server().asgi(session_store=store, principal=principal) for _ in range(2))
+    async with surfing(app, HANDSHAKE) as client:
+        client.app = other
+        who[0] = "two"
+        assert (await client.ask(client.speaker.call(1, "who"))).status == 404
+        who[0] = "one"
+        assert (await client.ask(client.speaker.call(2, "who"))).status == 200
+
+
+async def test_two_requests_at_once_open_one_session() -> None:
+    async with moved(HANDSHAKE) as (client, second):
+        replies = [client.post(client.speaker.call(id, "who")) for id in (1, 2, 3)]
+        assert [(await one.whole()).status for one in replies] == [200] * 3
+        assert len(list(second.sessions())) == 1
+
+
+async def test_a_session_whose_time_is_over_is_not_gone_on_with() -> None:
+    store = Elsewhere()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:
+        (id,) = store.kept
+        kept = msgspec.json.decode(store.kept[id], type=StoredSession)
+        long_ago = msgspec.structs.replace(kept, began_at=kept.began_at - 100)
+        store.kept[id] = msgspec.json.encode(long_ago)
+        other = WebClient(
+            a_server().asgi(session_store=store, session_lifetime_s=50), Speaker(HANDSHAKE)
+        )
+        other.session = client.session
+        assert (await other.ask(client.speaker.call(1, "who"))).status == 404
+
+
+async def test_a_revision_that_is_not_offered_there_is_not_gone_on_with() -> None:
+    store = Elsewhere()
+    other = Server("newer", revisions=["2025-11-25", "2026-07-28"])
+    async with surfing(a_server().asgi(session_store=store), "2025-06-18") as client:
+        first, client.app = client.app, other.asgi(session_store=store)
+        assert (await client.ask(client.speaker.call(1, "who"))).status in (400, 404)
+        client.app = first
+
+
+async def test_a_store_that_fails_costs_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        async def save(self, session: StoredSession) -> None:
+            raise OSError("away")
+
+        async def load(self, id: str) -> StoredSession | None:
+            raise OSError("away")
+
+        async def forget(self, id: str) -> None:
+            raise OSError("away")
+
+    with caplog.at_level(logging.CRITICAL + 1, "mcp_gen.server"):
+        async with surfing(a_server().asgi(session_store=Broken()), HANDSHAKE) as client:
+            assert text(await client.ask(client.speaker.call(1, "who"))).startswith("raw")
+
+
+async def test_without_a_store_sessions_end_with_their_process() -> None:
+    app = a_server().asgi()
+    async with surfing(app, HANDSHAKE) as client:
+        await app.close()
+        assert (await client.ask(client.speaker.call(1, "who"))).status == 404
+
+
+async def test_the_memory_forgets_the_oldest() -> None:
+    store = MemorySessionStore(max_sessions=2)
+    for name in "abc":
+        await store.save(
+            StoredSession(id=name, client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
+        )
+    assert [await store.load(name) is None for name in "abc"] == [True, False, False]
+    await store.forget("b")
+    assert len(store) == 1
