@@ -29,7 +29,7 @@ from mcp_gen.server.mounting.mount import Mount, Mounted, belongs
 from mcp_gen.server.mounting.remote_list import RemoteList
 from mcp_gen.server.mounting.remote_notifications import RemoteNews
 from mcp_gen.server.mounting.suspended_calls import HeldCall, HeldCalls
-from mcp_gen.session.kernel.kernel import Passed
+from mcp_gen.session.kernel.results import Passed
 from mcp_wire import latest
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.transport.protocols import Posted
 from mcp_gen.session.duplex.connection import Link
 from mcp_gen.session.duplex.worker import Worker
-from mcp_gen.session.kernel.kernel import settle
 from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.messages.channel import ClientGone
+from mcp_gen.session.messages.gather import settle
 from mcp_gen.session.peer.keep_alive import keep_alive
 from mcp_gen.session.peer.session import Session
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex
-    from mcp_gen.session.kernel.kernel import Call, Kernel
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
 __all__ = ["ServerSession"]

@@ -23,7 +23,7 @@ from mcp_gen.session.http_server.persistence import Keeper
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.sessions import SessionLimits, Sessions
 from mcp_gen.session.http_server.stateless import StatelessExchange
-from mcp_gen.session.kernel.kernel import settle
+from mcp_gen.session.messages.gather import settle
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.kernel import Binding, Kernel
+    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
 __all__ = ["HttpExchange", "SessionServers"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Raw
 
-from mcp_gen.session.kernel.kernel import loosely
+from mcp_gen.core.loose_json import loosely
 from mcp_gen.session.kernel.lifecycle import header_mismatch
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.http_server.session import HttpSession
-    from mcp_gen.session.kernel.kernel import Call
+    from mcp_gen.session.kernel.call import Call
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 

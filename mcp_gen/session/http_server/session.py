@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.http_server.persistence import Keeper
-    from mcp_gen.session.kernel.kernel import Call, Kernel
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
 __all__ = ["HttpSession"]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.kernel import Binding, Kernel
+    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.notifications import Notices
 
 __all__ = ["StatelessExchange"]
