@@ -10,8 +10,9 @@ from mcp_gen.core import envelope
 from mcp_gen.core.connection import Noticed
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.loose_json import loosely
+from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.session.http_server.header_check import REPEATED, HeaderCheck
+from mcp_gen.session.http_server.header_check import HeaderCheck
 from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of

@@ -19,7 +19,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.transport.sse import Place
 from mcp_gen.transports.http_client.endpoint import HeadersFrom, HttpEndpoint, media_type, refusal
-from mcp_gen.transports.http_client.events import EVENTS, events_of
+from mcp_gen.transports.http_client.listening import EVENTS, events_of
 from mcp_gen.transports.http_client.outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 

@@ -27,8 +27,7 @@ from mcp_gen.transports.http_client.endpoint import (
     read_whole,
     refusal,
 )
-from mcp_gen.transports.http_client.events import EVENTS
-from mcp_gen.transports.http_client.listening import Listening
+from mcp_gen.transports.http_client.listening import EVENTS, Listening
 from mcp_gen.transports.http_client.outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
