@@ -13,9 +13,9 @@ from mcp_gen.core.loose_json import loosely
 from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of
+from mcp_gen.session.peer.session import Caller
 
 if TYPE_CHECKING:
     import asyncio

@@ -11,7 +11,7 @@ from msgspec import Raw, json
 import mcp_wire
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.stores.sessions import StoredSession
-from mcp_gen.session.kernel.lifecycle import Caller
+from mcp_gen.session.peer.session import Caller
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.sessions import SessionStore

@@ -18,10 +18,9 @@ from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.connection import Link
 from mcp_gen.session.http_server.post import Post
 from mcp_gen.session.http_server.streams import Streams
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.messages.channel import ANSWER_ONLY, ClientGone
 from mcp_gen.session.peer.keep_alive import keep_alive
-from mcp_gen.session.peer.session import Session
+from mcp_gen.session.peer.session import Caller, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -66,7 +65,8 @@ class HttpSession(Link, Session):
         keeper: Keeper | None = None,
         id: str | None = None,
     ) -> None:
-        Session.__init__(self, kernel)
+        Session.__init__(self)
+        self.kernel = kernel
         if id is not None:
             self.id = id
         self.streams = Streams(self.id, events)
@@ -89,6 +89,11 @@ class HttpSession(Link, Session):
     def profile(self) -> Profile | None:
         """What has been agreed on; None before."""
         return self._connection.profile
+
+    @property
+    def host(self) -> Kernel[Any]:
+        """The server of this session."""
+        return self.kernel
 
     @property
     def outlet(self) -> HttpSession:

@@ -13,9 +13,9 @@ from mcp_gen.core.connection import Noticed
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import outlet_of
+from mcp_gen.session.peer.session import Caller
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope

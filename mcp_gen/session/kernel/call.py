@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.session.kernel.binding import Binding
-    from mcp_gen.session.kernel.lifecycle import Caller
+    from mcp_gen.session.peer.session import Caller
     from mcp_wire.method import Route
 
 __all__ = ["Call"]

@@ -32,7 +32,7 @@ from mcp_gen.core.text_encoding import holding_texts, with_written_texts
 from mcp_gen.session.kernel.binding import Binding, timed
 from mcp_gen.session.kernel.call import Call
 from mcp_gen.session.kernel.errors import bad_params, error_told, is_cancelled
-from mcp_gen.session.kernel.lifecycle import Caller, lifecycle_of, unsupported
+from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
 from mcp_gen.session.kernel.limits import Limits
 from mcp_gen.session.kernel.results import (
     Encoded,
@@ -43,6 +43,7 @@ from mcp_gen.session.kernel.results import (
 )
 from mcp_gen.session.messages.middleware import Middleware, wrapped
 from mcp_gen.session.messages.notifications import Notices
+from mcp_gen.session.peer.session import Caller
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
