@@ -264,7 +264,7 @@ class HttpExchange(Generic[C]):
         kernel = self._kernel if servers is None else await servers.open()
         # Another request may have opened it meanwhile.
         fits = id not in self._sessions and self._sessions.has_room()
-        goes_on = fits and keeper.restore(self._new(kernel, stored.principal, id), stored)
+        goes_on = fits and self._new(kernel, stored.principal, id).restore(stored)
         if not goes_on and servers is not None:
             await servers.close(kernel)
 

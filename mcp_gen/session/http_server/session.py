@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Raw, json
+
+import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -14,6 +18,8 @@ from mcp_gen.core.errors import (
     MethodNotFound,
     ProtocolError,
 )
+from mcp_gen.core.revisions import listed
+from mcp_gen.core.stores.sessions import StoredSession
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.connection import Link
 from mcp_gen.session.http_server.post import Post
@@ -37,6 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["HttpSession"]
 
 C = TypeVar("C")
+
+NAMES_PER_MOVE = 1 << 20
+"""How far the numbers of streams are apart that two processes give in one session."""
 
 
 class HttpSession(Link, Session):
@@ -262,7 +271,8 @@ class HttpSession(Link, Session):
 
     async def _save(self) -> None:
         if self._keeper is not None:
-            await self._keeper.save(self)
+            self.unsaved = False
+            await self._keeper.save(self.snapshot)
         self.unsaved = False
 
     def _status_of(self, error: McpError | ProtocolError) -> int:
@@ -273,6 +283,55 @@ class HttpSession(Link, Session):
         if isinstance(error, MethodNotFound):
             return profile.unknown_method_status
         return 200 if isinstance(error, InvalidParams) else 400
+
+    # --- a store, where sessions outlive their process ---
+
+    def snapshot(self) -> StoredSession | None:
+        """Return what another process needs to go on; None before the handshake and at the end."""
+        caller = self.caller
+        if caller is None or self.over:
+            return None
+        profile = caller.profile
+        handshake = profile.handshake
+        assert handshake is not None
+        client = handshake.params(
+            protocol_version=profile.revision,
+            capabilities=caller.capabilities,
+            client_info=caller.client_info,
+        )
+        return StoredSession(
+            id=self.id,
+            client=Raw(json.encode(client)),
+            revision=profile.revision,
+            principal=self.principal,
+            began_at=time.time() - self.age_s(),
+            ready=self.begun,
+            log_level=self.log_level,
+            subscribed=tuple(sorted(self.subscribed)),
+            moves=self.moves,
+        )
+
+    def restore(self, stored: StoredSession) -> bool:
+        """Continue a stored session; False if this server does not offer its revision."""
+        handshakes = self.kernel.handshakes
+        revision = listed(stored.revision, handshakes)
+        handshake = mcp_wire.profile(handshakes[-1]).handshake if handshakes else None
+        if revision is None or handshake is None:
+            return False
+        profile = mcp_wire.profile(revision)
+        client = self.kernel.binding(revision).routes[handshake.name].decode(stored.client)
+        caller = Caller(profile, self, self, client.capabilities, client.client_info)
+        caller.principal = stored.principal
+        self.began_s -= max(0.0, time.time() - stored.began_at)
+        self.log_level = stored.log_level
+        self.subscribed.update(stored.subscribed)
+        self.moves = stored.moves + 1
+        # What two processes sent in one session is to be told apart by its event ids.
+        self.streams.count = self.moves * NAMES_PER_MOVE
+        self.agree(caller, profile)
+        if stored.ready:
+            self.begin()
+        return True
 
     # --- what else came ---
 
