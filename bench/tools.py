@@ -18,8 +18,8 @@ from bench.child import ROOT, environment
 from bench.requests import HANDSHAKE
 from bench.sampling import Row, Settings, at_most, compare, row_of
 from mcp_gen import Server
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.messages.channel import ANSWER_ONLY
+from mcp_gen.session.peer.session import Caller
 
 __all__ = ["rows"]
 

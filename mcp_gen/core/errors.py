@@ -30,6 +30,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import msgspec
+
 __all__ = [
     "CommandEnded",
     "HttpError",
@@ -166,6 +168,16 @@ class UrlElicitation(NamedTuple):
     elicitation_id: str | None = None
 
 
+class _Page(msgspec.Struct, rename="camel"):
+    message: str
+    url: str
+    elicitation_id: str | None = None
+
+
+class _Pages(msgspec.Struct):
+    elicitations: list[_Page]
+
+
 class UrlElicitationRequired(McpError):
     """Raised in a tool, prompt or resource: the user must go to these pages first.
 
@@ -185,6 +197,16 @@ class UrlElicitationRequired(McpError):
     ) -> None:
         super().__init__(InvalidRequest.code, message)
         self.elicitations = list(elicitations)
+
+    @classmethod
+    def from_error(cls, error: McpError) -> UrlElicitationRequired | None:
+        """Return this error for the pages in another's data; None if there are none to read."""
+        try:
+            found = msgspec.convert(error.data, _Pages)
+        except msgspec.ValidationError:
+            return None
+        pages = [UrlElicitation(p.message, p.url, p.elicitation_id) for p in found.elicitations]
+        return cls(pages, error.message) if pages else None
 
 
 class ToolError(McpGenError):

@@ -19,7 +19,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING, MemoryTaskStore, StoredTask
-from mcp_gen.session.kernel.kernel import error_told
+from mcp_gen.session.kernel.errors import error_told
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -12,7 +12,6 @@ from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
     ProtocolError,
-    UrlElicitation,
     UrlElicitationRequired,
 )
 from mcp_gen.core.projection.closed import violations
@@ -290,32 +289,11 @@ class ClientAsking(Asking):
         code = self._spoken.errors.url_elicitation_required
         if code is None or error.code != code:
             raise error
-        required = _pages(error)
-        if required is None or not required.elicitations:
+        required = UrlElicitationRequired.from_error(error)
+        if required is None:
             raise error
+        required.code, required.data = error.code, error.data
         answers = self._identity.answers(self._spoken)
         for page in required.elicitations:
             if (await answers.visited(self.context, page)).action != "accept":
                 raise required from error
-
-
-class _Page(msgspec.Struct, rename="camel"):
-    message: str
-    url: str
-    elicitation_id: str | None = None
-
-
-class _Pages(msgspec.Struct):
-    elicitations: list[_Page]
-
-
-def _pages(error: McpError) -> UrlElicitationRequired | None:
-    """The error with its pages; None if it does not hold them as it should."""
-    try:
-        found = msgspec.convert(error.data, _Pages)
-    except msgspec.ValidationError:
-        return None
-    pages = [UrlElicitation(one.message, one.url, one.elicitation_id) for one in found.elicitations]
-    made = UrlElicitationRequired(pages, error.message)
-    made.code, made.data = error.code, error.data
-    return made

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
-    from mcp_gen.session.kernel.lifecycle import Caller
-    from mcp_gen.session.peer.session import Session, SessionClient
+    from mcp_gen.session.peer.session import Caller, Session, SessionClient
     from mcp_wire import latest
     from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile

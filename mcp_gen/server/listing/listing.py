@@ -16,7 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.listing.cursors import cursor_to, place_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
-from mcp_gen.session.kernel.kernel import Encoded
+from mcp_gen.session.kernel.results import Encoded
 from mcp_wire import Wire, encode
 
 if TYPE_CHECKING:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import msgspec
-from msgspec import Struct
 
 from mcp_gen.core.errors import (
     InvalidRequest,
     McpError,
     McpGenError,
     ProtocolError,
-    UrlElicitation,
-    UrlElicitationRequired,
 )
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.capabilities import declared, require_for
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounting.suspended_calls import HeldCall
     from mcp_gen.session.peer.session import Session
 
-__all__ = ["Caller", "can_be_asked", "pages_of"]
+__all__ = ["Caller", "can_be_asked"]
 
 _ASKED = ("elicitation", "roots", "sampling")
 """The capabilities that say what a client can be asked."""
@@ -45,26 +42,6 @@ _log = logging.getLogger("mcp_gen.server")
 def can_be_asked(ctx: Context) -> bool:
     """Whether the client of a request has declared that it can be asked anything."""
     return any(declared(ctx, name) for name in _ASKED)
-
-
-class _Page(Struct, rename="camel"):
-    message: str
-    url: str
-    elicitation_id: str | None = None
-
-
-class _Pages(Struct):
-    elicitations: list[_Page]
-
-
-def pages_of(error: McpError) -> UrlElicitationRequired | None:
-    """The pages that an error is about, to be asked for in the way of another revision."""
-    try:
-        found = msgspec.convert(error.data, _Pages)
-    except msgspec.ValidationError:
-        return None
-    pages = [UrlElicitation(one.message, one.url, one.elicitation_id) for one in found.elicitations]
-    return UrlElicitationRequired(pages, error.message) if pages else None
 
 
 class Caller:

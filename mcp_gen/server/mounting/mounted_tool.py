@@ -15,7 +15,7 @@ from mcp_gen.server.mounting.local_mount import LocalMount
 from mcp_gen.server.mounting.remote_mount import RemoteMount
 from mcp_gen.server.tools.output import Output, output_of_schema
 from mcp_gen.server.tools.tool import OfferedTool
-from mcp_gen.session.kernel.kernel import Encoded, Passed
+from mcp_gen.session.kernel.results import Encoded, Passed
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:

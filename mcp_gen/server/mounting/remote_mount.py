@@ -19,17 +19,18 @@ from mcp_gen.core.errors import (
     ProtocolError,
     RequestTimeout,
     TransportError,
+    UrlElicitationRequired,
     UsageError,
 )
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.rounds import in_rounds
-from mcp_gen.server.mounting.caller_relay import Caller, can_be_asked, pages_of
+from mcp_gen.server.mounting.caller_relay import Caller, can_be_asked
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
 from mcp_gen.server.mounting.mount import Mount, Mounted, belongs
 from mcp_gen.server.mounting.remote_list import RemoteList
 from mcp_gen.server.mounting.remote_notifications import RemoteNews
 from mcp_gen.server.mounting.suspended_calls import HeldCall, HeldCalls
-from mcp_gen.session.kernel.kernel import Passed
+from mcp_gen.session.kernel.results import Passed
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -305,7 +306,7 @@ class RemoteMount(Mount):
         if pages and error.code == pages != ctx.profile.errors.url_elicitation_required:
             if ctx.asking is None:
                 return error  # nobody to send there
-            return pages_of(error) or error
+            return UrlElicitationRequired.from_error(error) or error
         missing = what == "read_resource" and error.code == spoken.resource_not_found_code
         if missing and (error.code != InvalidParams.code or _names_uri(error)):
             return McpError(ctx.profile.resource_not_found_code, error.message, error.data)

@@ -221,7 +221,7 @@ class RemoteNews:
         """Forget those whose sessions have ended."""
         for uri, holders in list(self._holders.items()):
             for holder in list(holders):
-                if isinstance(holder, Session) and holder not in holder.kernel.sessions:
+                if isinstance(holder, Session) and holder not in holder.host.sessions:
                     self.drop(uri, holder)
 
     def pause(self) -> list[asyncio.Task[None]]:

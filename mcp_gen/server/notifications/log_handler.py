@@ -116,7 +116,7 @@ class _Watched:
         """Whether the client wants to hear of a level."""
         ctx = self.ctx
         declared = ctx.server.kernel.offers("logging")
-        return declared and is_heard(ctx.caller, ctx.meta, level)
+        return declared and is_heard(ctx.profile, ctx.caller.log_level(ctx.meta), level)
 
     def send(self, level: str, data: str, logger: str) -> None:
         """Send a message, from any thread."""

@@ -65,8 +65,8 @@ class Logs:
 async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     """See `Context.log`."""
     method = ctx.profile.log
-    heard = is_heard(ctx.caller, ctx.meta, level) and ctx.server.kernel.offers("logging")
-    if not heard or method is None:
+    heard = is_heard(ctx.profile, ctx.caller.log_level(ctx.meta), level)
+    if not heard or not ctx.server.kernel.offers("logging") or method is None:
         return
     # A handler that does nothing but log would let nobody else have a turn.
     await asyncio.sleep(0)

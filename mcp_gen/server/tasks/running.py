@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.envelope import ErrorObject
 from mcp_gen.core.errors import ProtocolError
-from mcp_gen.session.kernel.kernel import error_told, is_cancelled
+from mcp_gen.session.kernel.errors import error_told, is_cancelled
 from mcp_wire import encode
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mcp_gen.server.tools.tool import BadArguments, OfferedTool, check_icons
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.arguments import Translation
 from mcp_gen.server.transforms.decoder import Reads, straight
-from mcp_gen.session.kernel.kernel import Encoded, Passed
+from mcp_gen.session.kernel.results import Encoded, Passed
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:

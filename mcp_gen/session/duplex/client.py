@@ -22,7 +22,8 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.projection.closed import Violation, violations
 from mcp_gen.core.projection.project import project
 from mcp_gen.session.duplex.connection import Link
-from mcp_gen.session.kernel.kernel import internal_error, settle
+from mcp_gen.session.kernel.errors import internal_error
+from mcp_gen.session.messages.gather import settle
 from mcp_gen.session.messages.notifications import Notices
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from msgspec import UNSET, Raw
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
 from mcp_gen.core.errors import RequestTimeout, SessionLost
-from mcp_gen.session.duplex.deadlines import Deadlines
-from mcp_gen.session.duplex.patience import Patience
+from mcp_gen.session.duplex.deadlines import Deadlines, Patience
 from mcp_gen.session.duplex.progress import Lasting
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.transport.protocols import Posted
 from mcp_gen.session.duplex.connection import Link
 from mcp_gen.session.duplex.worker import Worker
-from mcp_gen.session.kernel.kernel import settle
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.messages.channel import ClientGone
+from mcp_gen.session.messages.gather import settle
 from mcp_gen.session.peer.keep_alive import keep_alive
-from mcp_gen.session.peer.session import Session
+from mcp_gen.session.peer.session import Caller, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex
-    from mcp_gen.session.kernel.kernel import Call, Kernel
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
 __all__ = ["ServerSession"]
@@ -45,8 +45,8 @@ class ServerSession(Link, Session, Generic[C]):
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
         Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound)
-        Session.__init__(self, kernel)
-        self._kernel = kernel
+        Session.__init__(self)
+        self.kernel = kernel
         self._ended: asyncio.Future[None] = self.loop.create_future()
         self._posted = transport if isinstance(transport, Posted) else None
         self._headers: Headers | None = None
@@ -65,6 +65,11 @@ class ServerSession(Link, Session, Generic[C]):
     def profile(self) -> Profile | None:
         """What has been agreed on; None before, and where nothing is agreed on."""
         return self._connection.profile
+
+    @property
+    def host(self) -> Kernel[C]:
+        """The server of this session."""
+        return self.kernel
 
     @property
     def outlet(self) -> ServerSession[C]:
@@ -108,7 +113,7 @@ class ServerSession(Link, Session, Generic[C]):
         """Wait until the session is to end, and let what is in flight end."""
         try:
             await self._ended
-            for end in self._kernel.ending:
+            for end in self.kernel.ending:
                 end(self)
             await settle(self._tasks, GRACE_S, self._give_up)
         finally:
@@ -117,9 +122,9 @@ class ServerSession(Link, Session, Generic[C]):
             try:
                 await self._transport.close()
             finally:
-                self._kernel.sessions.discard(self)
+                self.kernel.sessions.discard(self)
                 if self._opened:
-                    await self._kernel.hooks.tell_closed(self)
+                    await self.kernel.hooks.tell_closed(self)
 
     async def _dismiss(self) -> None:
         """End what belongs to no request."""
@@ -133,13 +138,13 @@ class ServerSession(Link, Session, Generic[C]):
         """The session has begun: tell whoever listens, once."""
         if not self._opened:
             self._opened = True
-            self._kernel.sessions.add(self)
-            if self._kernel.hooks.opened:
-                self._notices.listen(self._kernel.hooks.tell_opened(self))
+            self.kernel.sessions.add(self)
+            if self.kernel.hooks.opened:
+                self._notices.listen(self.kernel.hooks.tell_opened(self))
             self._keep_alive()
 
     def _keep_alive(self) -> None:
-        limits, profile = self._kernel.limits, self.profile
+        limits, profile = self.kernel.limits, self.profile
         if limits.keep_alive_s is not None and profile is not None and profile.alive is not None:
             asks = keep_alive(
                 self, every_s=limits.keep_alive_s, timeout_s=limits.keep_alive_timeout_s
@@ -254,7 +259,7 @@ class ServerSession(Link, Session, Generic[C]):
         agreed = self._connection.profile
         # Who has named a revision, and shaken no hands, goes on to do so.
         sure = agreed is None and self._named is not None
-        binding = self._kernel.choose(agreed, event.params, sure=sure)
+        binding = self.kernel.choose(agreed, event.params, sure=sure)
         if len(self._connection.in_flight) >= self._most:
             self._make_room(event, binding.profile)
         # The handshake's client is the caller only at the revision that was agreed on with it.
@@ -262,7 +267,7 @@ class ServerSession(Link, Session, Generic[C]):
         caller = known or self._caller(binding.profile)
         if self._posted:
             caller = self._posting(caller, self._posted)
-        call = self._kernel.prepare(binding, event.id, event.method, event.params, caller)
+        call = self.kernel.prepare(binding, event.id, event.method, event.params, caller)
         if binding.profile.handshake is None:
             self._named = binding.profile
             self._open()
@@ -272,7 +277,7 @@ class ServerSession(Link, Session, Generic[C]):
         if self._most == 0:
             raise InvalidRequest("this server is about to end, and takes no more requests")
         if profile.alive is None or event.method != profile.alive.name:
-            self._kernel.limits.make_room(len(self._connection.in_flight))
+            self.kernel.limits.make_room(len(self._connection.in_flight))
 
     def _caller(self, profile: Profile) -> Caller:
         return Caller(profile, self, self if profile.session_state else None)
@@ -290,14 +295,14 @@ class ServerSession(Link, Session, Generic[C]):
 
     def _spoken(self, event: Noticed) -> Profile | None:
         # Notifications name nothing: where nothing was agreed on, they follow the requests.
-        return self.profile or self._named or self._kernel.choose(None, event.params).profile
+        return self.profile or self._named or self.kernel.choose(None, event.params).profile
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None
         caller = known or self._caller(profile)
         if self._posted:
             caller = self._posting(caller, self._posted)
-        return self._kernel.context(None, caller, None)
+        return self.kernel.context(None, caller, None)
 
     def _outbound_context(self) -> Any:
         return self

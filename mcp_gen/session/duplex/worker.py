@@ -9,7 +9,8 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from mcp_gen.session.kernel.kernel import Call, Kernel
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
 
 __all__ = ["Worker"]
 

@@ -14,7 +14,7 @@ from msgspec import DecodeError, Raw, ValidationError, json
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import MARK, marked_params
-from mcp_gen.session.http_server.header_check import about_what, encoded_value, named_by, value_at
+from mcp_gen.core.transport.header_values import about_what, encoded_value, named_by, value_at
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines

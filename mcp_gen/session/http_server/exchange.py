@@ -23,7 +23,7 @@ from mcp_gen.session.http_server.persistence import Keeper
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.sessions import SessionLimits, Sessions
 from mcp_gen.session.http_server.stateless import StatelessExchange
-from mcp_gen.session.kernel.kernel import settle
+from mcp_gen.session.messages.gather import settle
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.kernel import Binding, Kernel
+    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
 __all__ = ["HttpExchange", "SessionServers"]
@@ -48,6 +49,20 @@ _BATCH = b"["
 
 class NotHere(Exception):
     """There is no such session for this client, or none at all at this address."""
+
+
+def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
+    """An answer that is an error."""
+    if id is None and isinstance(error, InvalidRequest | ParseError):
+        id = error.request_id
+    return Answer(status, envelope.failure(id, envelope.error_object(error)))
+
+
+def refusal_of(error: McpError | ProtocolError | NotHere, id: RequestId | None = None) -> Answer:
+    """Return the answer that refuses a message for this error."""
+    if isinstance(error, NotHere):
+        return refusal(404, id, InvalidRequest(str(error)))
+    return refusal(400, id, error)
 
 
 class SessionServers(Protocol):
@@ -141,10 +156,8 @@ class HttpExchange(Generic[C]):
             if self._without_sessions is not None:
                 return await self._without_sessions.answer(binding, frame, headers, reply)
             return await self._in_session(binding.profile, frame, headers, reply)
-        except (McpError, ProtocolError) as error:
-            return refusal(400, id, error)
-        except NotHere as error:
-            return refusal(404, id, InvalidRequest(str(error)))
+        except (McpError, ProtocolError, NotHere) as error:
+            return refusal_of(error, id)
 
     async def _answer_batch(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
         """Answer an array: one has a place in sessions alone.
@@ -162,38 +175,26 @@ class HttpExchange(Generic[C]):
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
         """Send what belongs to no request, or go on where a stream broke off."""
         try:
-            if self._binding(headers, envelope.NOTHING).profile.handshake is None:
-                return _ONLY_POSTS
-            if self._keeper is not None:
-                await self._go_on(self._keeper, headers, reply)
-            session = self._session(headers, reply)
+            session = await self._required_session(headers, reply)
             if session is None:
-                raise self._session_missing()
+                return _ONLY_POSTS
             if self._closing:
                 return busy("the server is about to end")
             last = headers.raw.get(LAST_EVENT_ID, b"").decode("latin-1").strip()
             if not await session.listen_on(reply, last):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
-        except (McpError, ProtocolError) as error:
-            return refusal(400, None, error)
-        except NotHere as error:
-            return refusal(404, None, InvalidRequest(str(error)))
+        except (McpError, ProtocolError, NotHere) as error:
+            return refusal_of(error)
         return None
 
     async def end_session(self, headers: Headers, reply: Reply) -> Answer:
         """End the session that the headers name; what is open in it goes on to its answer."""
         try:
-            if self._binding(headers, envelope.NOTHING).profile.handshake is None:
-                return _ONLY_POSTS
-            if self._keeper is not None:
-                await self._go_on(self._keeper, headers, reply)
-            session = self._session(headers, reply)
-            if session is None:
-                raise self._session_missing()
-        except (McpError, ProtocolError) as error:
-            return refusal(400, None, error)
-        except NotHere as error:
-            return refusal(404, None, InvalidRequest(str(error)))
+            session = await self._required_session(headers, reply)
+        except (McpError, ProtocolError, NotHere) as error:
+            return refusal_of(error)
+        if session is None:
+            return _ONLY_POSTS
         session.end()
         return Answer(204)
 
@@ -236,15 +237,13 @@ class HttpExchange(Generic[C]):
             if self._closing or not self._sessions.has_room():
                 id = frame.id if isinstance(frame.id, int | str) else None
                 return busy("there are too many sessions; try again later", id)
-            servers = self._servers
-            kernel = self._kernel if servers is None else await servers.open()
-            session = self._new(kernel, reply.principal)
+            session = await self._new_session(reply.principal)
             reply.headers = {str(profile.session_header): session.id}
             try:
                 return await session.answer((session.event(frame),), headers, reply)
             finally:
-                if session.caller is None and servers is not None:
-                    await servers.close(kernel)
+                if session.caller is None:
+                    await self._dispose(session)
         return await session.answer((session.event(frame),), headers, reply)
 
     async def _go_on(self, keeper: Keeper, headers: Headers, reply: Reply) -> None:
@@ -259,19 +258,22 @@ class HttpExchange(Generic[C]):
         if time.time() - stored.began_at >= self._sessions.limits.lifetime_s:
             await keeper.forget(id)
             return
-        servers = self._servers
-        kernel = self._kernel if servers is None else await servers.open()
+        session = await self._new_session(stored.principal, id)
         # Another request may have opened it meanwhile.
         fits = id not in self._sessions and self._sessions.has_room()
-        goes_on = fits and keeper.restore(self._new(kernel, stored.principal, id), stored)
-        if not goes_on and servers is not None:
-            await servers.close(kernel)
+        if not (fits and session.restore(stored)):
+            await self._dispose(session)
 
-    def _new(
-        self, kernel: Kernel[Any], principal: str | None, id: str | None = None
-    ) -> HttpSession:
+    async def _new_session(self, principal: str | None, id: str | None = None) -> HttpSession:
+        servers = self._servers
+        kernel = self._kernel if servers is None else await servers.open()
         begun, end, keeper = self._begun, self._end, self._keeper
         return HttpSession(kernel, self._events, principal, begun, end, keeper, id)
+
+    async def _dispose(self, session: HttpSession) -> None:
+        """Close the server that a session has for itself."""
+        if self._servers is not None:
+            await self._servers.close(session.kernel)
 
     def _begun(self, session: HttpSession) -> None:
         """A session has been agreed on."""
@@ -295,8 +297,23 @@ class HttpExchange(Generic[C]):
         await settle(session.hooks, GRACE_S)
         await session.kernel.hooks.tell_closed(session)
         session.let_go()
-        if self._servers is not None:
-            await self._servers.close(session.kernel)
+        await self._dispose(session)
+
+    async def _required_session(self, headers: Headers, reply: Reply) -> HttpSession | None:
+        """Return the session of a GET or DELETE; None where the revision has no sessions.
+
+        Raises:
+            McpError, InvalidRequest: the headers name none.
+            NotHere: there is none of that id, for this client.
+        """
+        if self._binding(headers, envelope.NOTHING).profile.handshake is None:
+            return None
+        if self._keeper is not None:
+            await self._go_on(self._keeper, headers, reply)
+        session = self._session(headers, reply)
+        if session is None:
+            raise self._session_missing()
+        return session
 
     def _session(self, headers: Headers, reply: Reply) -> HttpSession | None:
         """The session that the headers name; None if they name none.
@@ -336,13 +353,6 @@ class HttpExchange(Generic[C]):
 
 async def _at_once(answer: Answer) -> Answer:
     return answer
-
-
-def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
-    """An answer that is an error."""
-    if id is None and isinstance(error, InvalidRequest | ParseError):
-        id = error.request_id
-    return Answer(status, envelope.failure(id, envelope.error_object(error)))
 
 
 def busy(why: str, id: RequestId | None = None) -> Answer:

@@ -9,12 +9,13 @@ from msgspec import UNSET
 from mcp_gen.core import envelope
 from mcp_gen.core.connection import Noticed
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.loose_json import loosely
+from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.session.http_server.header_check import REPEATED, HeaderCheck
-from mcp_gen.session.kernel.kernel import loosely
-from mcp_gen.session.kernel.lifecycle import Caller
+from mcp_gen.session.http_server.header_check import HeaderCheck
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of
+from mcp_gen.session.peer.session import Caller
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope, RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.kernel import Binding, Call, Kernel
+    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.notifications import Notices
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile

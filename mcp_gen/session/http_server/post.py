@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import UNSET
 
 from mcp_gen.core import envelope
 from mcp_gen.core.transport import sse
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.session.http_server.streams import Stream
+from mcp_gen.session.http_server.streams import Stream, Streams
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,17 +21,64 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.http_server.session import HttpSession
-    from mcp_gen.session.kernel.kernel import Call
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
 
-__all__ = ["Post"]
+__all__ = ["Post", "PostOwner"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 _log = logging.getLogger("mcp_gen.server")
+
+
+class PostOwner(Protocol):
+    """The session of a POST, as its response uses it."""
+
+    over: bool
+    """True once the session has ended."""
+
+    @property
+    def kernel(self) -> Kernel[Any]:
+        """The server, which writes the answers."""
+        ...
+
+    @property
+    def streams(self) -> Streams:
+        """The streams of the session."""
+        ...
+
+    @property
+    def profile(self) -> Profile | None:
+        """The agreed revision; None before the handshake."""
+        ...
+
+    @property
+    def reachable(self) -> bool:
+        """True if a stream for what belongs to no request is open."""
+        ...
+
+    async def request_via(
+        self,
+        way: Post,
+        method: Method[P, Any],
+        params: P,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> Raw:
+        """Send a request in the response of a POST and return its result."""
+        ...
+
+    def answers(self, id: RequestId | None) -> bool:
+        """Return True if the request is still being answered."""
+        ...
+
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """Return the task that answers the request."""
+        ...
 
 
 class Post(Stream):
@@ -43,7 +90,7 @@ class Post(Stream):
 
     __slots__ = ("__weakref__", "_body", "_handled", "_running", "headers", "session", "status")
 
-    def __init__(self, session: HttpSession, headers: Headers, reply: Reply) -> None:
+    def __init__(self, session: PostOwner, headers: Headers, reply: Reply) -> None:
         super().__init__(session.streams, reply)
         self.session = session
         self.headers = headers

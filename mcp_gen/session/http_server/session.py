@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Raw, json
+
+import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -14,14 +18,15 @@ from mcp_gen.core.errors import (
     MethodNotFound,
     ProtocolError,
 )
+from mcp_gen.core.revisions import listed
+from mcp_gen.core.stores.sessions import StoredSession
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.connection import Link
 from mcp_gen.session.http_server.post import Post
 from mcp_gen.session.http_server.streams import Streams
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.messages.channel import ANSWER_ONLY, ClientGone
 from mcp_gen.session.peer.keep_alive import keep_alive
-from mcp_gen.session.peer.session import Session
+from mcp_gen.session.peer.session import Caller, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -31,12 +36,16 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.http_server.persistence import Keeper
-    from mcp_gen.session.kernel.kernel import Call, Kernel
+    from mcp_gen.session.kernel.call import Call
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
 __all__ = ["HttpSession"]
 
 C = TypeVar("C")
+
+NAMES_PER_MOVE = 1 << 20
+"""How far the numbers of streams are apart that two processes give in one session."""
 
 
 class HttpSession(Link, Session):
@@ -65,7 +74,8 @@ class HttpSession(Link, Session):
         keeper: Keeper | None = None,
         id: str | None = None,
     ) -> None:
-        Session.__init__(self, kernel)
+        Session.__init__(self)
+        self.kernel = kernel
         if id is not None:
             self.id = id
         self.streams = Streams(self.id, events)
@@ -88,6 +98,11 @@ class HttpSession(Link, Session):
     def profile(self) -> Profile | None:
         """What has been agreed on; None before."""
         return self._connection.profile
+
+    @property
+    def host(self) -> Kernel[Any]:
+        """The server of this session."""
+        return self.kernel
 
     @property
     def outlet(self) -> HttpSession:
@@ -256,7 +271,8 @@ class HttpSession(Link, Session):
 
     async def _save(self) -> None:
         if self._keeper is not None:
-            await self._keeper.save(self)
+            self.unsaved = False
+            await self._keeper.save(self.snapshot)
         self.unsaved = False
 
     def _status_of(self, error: McpError | ProtocolError) -> int:
@@ -267,6 +283,55 @@ class HttpSession(Link, Session):
         if isinstance(error, MethodNotFound):
             return profile.unknown_method_status
         return 200 if isinstance(error, InvalidParams) else 400
+
+    # --- a store, where sessions outlive their process ---
+
+    def snapshot(self) -> StoredSession | None:
+        """Return what another process needs to go on; None before the handshake and at the end."""
+        caller = self.caller
+        if caller is None or self.over:
+            return None
+        profile = caller.profile
+        handshake = profile.handshake
+        assert handshake is not None
+        client = handshake.params(
+            protocol_version=profile.revision,
+            capabilities=caller.capabilities,
+            client_info=caller.client_info,
+        )
+        return StoredSession(
+            id=self.id,
+            client=Raw(json.encode(client)),
+            revision=profile.revision,
+            principal=self.principal,
+            began_at=time.time() - self.age_s(),
+            ready=self.begun,
+            log_level=self.log_level,
+            subscribed=tuple(sorted(self.subscribed)),
+            moves=self.moves,
+        )
+
+    def restore(self, stored: StoredSession) -> bool:
+        """Continue a stored session; False if this server does not offer its revision."""
+        handshakes = self.kernel.handshakes
+        revision = listed(stored.revision, handshakes)
+        handshake = mcp_wire.profile(handshakes[-1]).handshake if handshakes else None
+        if revision is None or handshake is None:
+            return False
+        profile = mcp_wire.profile(revision)
+        client = self.kernel.binding(revision).routes[handshake.name].decode(stored.client)
+        caller = Caller(profile, self, self, client.capabilities, client.client_info)
+        caller.principal = stored.principal
+        self.began_s -= max(0.0, time.time() - stored.began_at)
+        self.log_level = stored.log_level
+        self.subscribed.update(stored.subscribed)
+        self.moves = stored.moves + 1
+        # What two processes sent in one session is to be told apart by its event ids.
+        self.streams.count = self.moves * NAMES_PER_MOVE
+        self.agree(caller, profile)
+        if stored.ready:
+            self.begin()
+        return True
 
     # --- what else came ---
 

@@ -13,15 +13,16 @@ from mcp_gen.core.connection import Noticed
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.revisions import listed
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.session.kernel.lifecycle import Caller
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import outlet_of
+from mcp_gen.session.peer.session import Caller
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.kernel import Binding, Kernel
+    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.notifications import Notices
 
 __all__ = ["StatelessExchange"]

@@ -8,42 +8,47 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
-from msgspec.structs import replace
+from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.error_groups import speaking
 from mcp_gen.core.errors import (
-    InvalidParams,
     McpError,
-    McpGenError,
     MethodNotFound,
     ProtocolError,
-    RequestTimeout,
     UsageError,
 )
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
+from mcp_gen.core.loose_json import read_meta
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import listed, per_request, with_handshake
 from mcp_gen.core.text_encoding import holding_texts, with_written_texts
-from mcp_gen.session.kernel.lifecycle import Caller, Lifecycle, lifecycle_of, unsupported
-from mcp_gen.session.kernel.limits import Limits, time_limit
-from mcp_gen.session.messages.channel import is_left
+from mcp_gen.session.kernel.binding import Binding, timed
+from mcp_gen.session.kernel.call import Call
+from mcp_gen.session.kernel.errors import bad_params, error_told, is_cancelled
+from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
+from mcp_gen.session.kernel.limits import Limits
+from mcp_gen.session.kernel.results import (
+    Encoded,
+    Passed,
+    untyped_result,
+    with_identity,
+    with_own_identity,
+)
 from mcp_gen.session.messages.middleware import Middleware, wrapped
 from mcp_gen.session.messages.notifications import Notices
-from mcp_wire import encode
+from mcp_gen.session.peer.session import Caller
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
-    from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.session.kernel.binding import Handle
     from mcp_gen.session.messages.channel import Outlet
     from mcp_gen.session.peer.session import Session
     from mcp_wire.handlers import ServerHandlers
@@ -51,89 +56,11 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = [
-    "Binding",
-    "Call",
-    "Encoded",
-    "Kernel",
-    "Passed",
-    "error_told",
-    "internal_error",
-    "is_cancelled",
-    "loosely",
-    "settle",
-]
+__all__ = ["Kernel"]
 
 C = TypeVar("C")
-Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
 
 _log = logging.getLogger("mcp_gen.server")
-_members = msgspec.json.Decoder(dict[str, Raw])
-_COMPLETE = Raw(b'"complete"')
-
-
-class Binding(Generic[C]):
-    """One server at one revision: its routes and its way of beginning, made once."""
-
-    __slots__ = ("identity", "lifecycle", "name_params", "profile", "routes")
-
-    def __init__(
-        self,
-        profile: Profile,
-        routes: dict[str, Route[C]],
-        lifecycle: Lifecycle,
-        identity: dict[str, Any],
-        name_params: Mapping[str, tuple[str, str]],
-    ) -> None:
-        self.profile = profile
-        self.name_params = name_params
-        """What the requests of extensions are about, by method: see `Extensions.name_params`."""
-        self.routes = routes
-        self.lifecycle = lifecycle
-        self.identity: dict[str, Any] = {key: Raw(encode(who)) for key, who in identity.items()}
-        """What `_meta` of every answer holds: who the server is, where the revision wants that."""
-
-    def whole(self, result: Any) -> Any:
-        """A result of the revision, with its identity if it has one."""
-        identity = self.identity
-        meta: dict[str, Any] | None = result.meta
-        return replace(result, meta=identity if meta is None else {**identity, **meta})
-
-
-class Encoded(Struct, gc=False):
-    """A result that is encoded already, with what every result of its revision has."""
-
-    json: Raw
-
-
-class Passed(Struct, gc=False):
-    """A result of the revision as another server has written it, to be passed on as it is."""
-
-    json: Raw
-
-
-# Seen by the collector: a POST whose client has gone holds its calls, and they hold the POST.
-class Call(Struct, Generic[C], eq=False):
-    """One request, ready to be run, and how far it is."""
-
-    id: RequestId
-    route: Route[C]
-    params: Any
-    ctx: C
-    caller: Caller
-    binding: Binding[C]
-    error_code: int | None = None
-    """What it was refused with, once it has been."""
-    batch: Batch | None = None
-    """The array that it came in, where it did."""
-    task: asyncio.Task[None] | None = None
-    """Where its handler runs; None before it does."""
-    cancelled: bool = False
-    """Whether it is to get no answer."""
-    result: Any = None
-    """What its handler gave, until it is written."""
-    written: bytes | None = None
-    """Its answer, where that could not wait until it is sent."""
 
 
 class Kernel(Generic[C]):
@@ -240,7 +167,7 @@ class Kernel(Generic[C]):
             # A route of its own: middleware sees the params decoded to the end.
             route = Route(method, wrapped(self.middleware, method.name, route.call, answered=True))
         if limit_s is not None and method is not profile.listen:
-            route.call = _timed(limit_s, method.name, route.call)
+            route.call = timed(limit_s, method.name, route.call)
         if self.around is not None:
             route.call = self.around(route.call)
         return route
@@ -268,7 +195,7 @@ class Kernel(Generic[C]):
         older, newest = self._older, self.per_request[-1]
         if sure and not older:
             return newest
-        meta = _loose_meta(params) or {}
+        meta = read_meta(params) or {}
         keys = [key for key in self._version_keys if key in meta]
         named = (listed(meta.get(key), older) for key in keys)
         return next(filter(None, named), newest if keys or sure else None)
@@ -299,16 +226,16 @@ class Kernel(Generic[C]):
         """
         route = binding.routes.get(method)
         if route is None:
-            binding.lifecycle.admit(caller, method, _loose_meta(params))
+            binding.lifecycle.admit(caller, method, read_meta(params))
             raise MethodNotFound(f"{binding.profile.revision}: no method `{method}` here")
         try:
             decoded = route.decode(params)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            binding.lifecycle.admit(caller, method, _loose_meta(params))
-            raise _bad_params(method, error) from None
+            binding.lifecycle.admit(caller, method, read_meta(params))
+            raise bad_params(method, error) from None
         meta: dict[str, Any] | None
         if self.custom and method in self.custom:
-            meta = _loose_meta(params)
+            meta = read_meta(params)
         else:
             meta = getattr(decoded, "meta", None)
         binding.lifecycle.admit(caller, method, meta)
@@ -379,14 +306,14 @@ class Kernel(Generic[C]):
         binding = call.binding
         kind: Any = result.__class__
         if kind is dict and call.route.method.name in self.custom:
-            return envelope.response(call.id, _whole(binding, result))
+            return envelope.response(call.id, untyped_result(binding, result))
         if kind not in call.route.results or caller.profile is not binding.profile:
             if kind is Encoded:
                 return envelope.response(call.id, result.json)
             if kind is Passed:
-                return envelope.response(call.id, _with_our_identity(result.json, binding))
+                return envelope.response(call.id, with_own_identity(result.json, binding))
             if kind is Raw:
-                return _with_identity(envelope.response(call.id, result), binding)
+                return with_identity(envelope.response(call.id, result), binding)
             if kind in self.extensions.arms:
                 self._check_arm(call, kind)
             else:
@@ -412,126 +339,3 @@ class Kernel(Generic[C]):
         row = self.extensions.rows(profile).get(name)
         if row is None or kind not in row.results:
             raise UsageError(f"{profile.revision}: {name} is not answered with {kind.__name__}")
-
-
-def _with_identity(answer: bytes, binding: Binding[Any]) -> bytes:
-    """An answer whose result came encoded, without a `_meta` of its own."""
-    if not binding.identity:
-        return answer
-    # Every result of these revisions begins with its type, so there is a member to follow.
-    return b'%b,"_meta":%b}}' % (answer[: -len(b"}}")], encode(binding.identity))
-
-
-def _with_our_identity(result: Raw, binding: Binding[Any]) -> Raw:
-    """A result that another server has written, as an answer of this one; the rest is kept."""
-    if not binding.identity:
-        return result
-    members = _members.decode(result)
-    meta = _members.decode(members.get("_meta") or b"{}")
-    members["_meta"] = Raw(encode({**meta, **binding.identity}))
-    # First, where readers look for it; and there, though those who wrote it may have left it out.
-    kind = members.pop("resultType", _COMPLETE)
-    return Raw(encode({"resultType": kind, **members}))
-
-
-def _whole(binding: Binding[Any], result: dict[str, Any]) -> dict[str, Any]:
-    """A result that no revision knows, with what every result of the revision has."""
-    common: dict[str, Any] = msgspec.to_builtins(mcp_wire.types(binding.profile.revision).Result())
-    meta = {**binding.identity, **(as_object(result.get("_meta")) or {})}
-    return {**common, **result, "_meta": meta} if meta else {**common, **result}
-
-
-def _timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:
-    async def timed(ctx: C, params: Any) -> Any:
-        with time_limit(limit_s, method):
-            return await call(ctx, params)
-
-    return timed
-
-
-def error_told(error: BaseException, what: str) -> envelope.ErrorObject:
-    """What a client is told of an error in `what`; what it is not told is logged."""
-    told = speaking(error)
-    if isinstance(told, McpError | ProtocolError):
-        return envelope.error_object(told)
-    if isinstance(told, RequestTimeout):
-        _log.warning("%s was not answered: %s", what, told)
-    elif is_left(error):
-        _log.debug("%s was not answered: %s", what, told)
-    else:
-        # Details stay here: they may hold what no peer should see.
-        _log.error("%s failed", what, exc_info=error)
-    if isinstance(told, McpGenError) and not isinstance(told, UsageError):
-        return envelope.ErrorObject(ProtocolError.code, str(told))
-    return _INTERNAL
-
-
-_INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
-
-
-def internal_error(id: RequestId) -> bytes:
-    """The answer to a request whose handler failed in a way that is nobody else's business."""
-    return envelope.failure(id, _INTERNAL)
-
-
-def is_cancelled() -> bool:
-    """Whether it is this request that was cancelled, and not something that its handler awaits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-async def settle(
-    tasks: Callable[[], list[asyncio.Task[Any]]],
-    grace_s: float,
-    give_up: Callable[[], None] | None = None,
-) -> None:
-    """Wait until there are no tasks; after `grace_s` cancel those there are, and wait for that.
-
-    `give_up` is called before any is cancelled.
-    """
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + grace_s
-    while running := tasks():
-        _, late = await asyncio.wait(running, timeout=max(0.0, deadline - loop.time()))
-        if late and give_up:
-            give_up()
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late)
-
-
-def _loose_meta(params: Raw) -> dict[str, Any] | None:
-    """What `_meta` holds, in params that may be of any shape."""
-    members = loosely(params, ("_meta",))
-    return as_object(members.get("_meta")) if members else None
-
-
-def loosely(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """Those members of an object that have these names; None if it is none, or cannot be read.
-
-    Nothing is made of the others: there may be very many.
-    """
-    try:
-        found = msgspec.structs.astuple(_loose(names).decode(data))
-        return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-@lru_cache(maxsize=1024)
-def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
-    fields = {f"field{number}": name for number, name in enumerate(names)}
-    kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
-    return msgspec.json.Decoder(kind)
-
-
-def as_object(value: Any) -> dict[str, Any] | None:
-    """The value if it is a JSON object."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _bad_params(method: str, error: Exception) -> ProtocolError:
-    if isinstance(error, RecursionError):
-        return InvalidParams(f"{method}: nested too deeply")
-    return InvalidParams(f"{method}: {error}")

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct
-
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, UsageError
 from mcp_gen.session.peer.log_levels import rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_gen.session.messages.channel import Outlet
-    from mcp_gen.session.peer.session import Session
+    from mcp_gen.session.peer.session import Caller
     from mcp_wire.profile import Profile
 
 __all__ = [
-    "Caller",
     "HandshakeLifecycle",
     "Lifecycle",
     "PerRequestLifecycle",
@@ -29,36 +25,6 @@ __all__ = [
     "lifecycle_of",
     "unsupported",
 ]
-
-
-class Caller(Struct, eq=False):
-    """Who asks: the revision, what the client declared, and the session where there is one."""
-
-    profile: Profile
-    outlet: Outlet
-    """Where messages go that belong to the request."""
-    session: Session | None = None
-    """The client's session; None where every request stands for itself."""
-    capabilities: Any = None
-    """ClientCapabilities, as a wire type or as plain JSON."""
-    client_info: Any = None
-    headers: Any = None
-    ready: bool = False
-    agreed: Profile | None = None
-    """The revision that a handshake under way will settle, if it succeeds with all its hooks."""
-    stated_revision: str | None = None
-    """The revision that the transport named beside the message, where it does."""
-    principal: str | None = None
-    """Who the client is to those who let it in: a name that stays; None where nobody asks."""
-
-    def in_another_request(self) -> Caller:
-        """The same client, without headers: requests that are open at once do not share them."""
-        same = Caller(self.profile, self.outlet, self.session)
-        same.capabilities = self.capabilities
-        same.client_info = self.client_info
-        same.ready = self.ready
-        same.principal = self.principal
-        return same
 
 
 class Lifecycle(Protocol):

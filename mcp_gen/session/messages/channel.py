@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from msgspec import UNSET
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_ONLY",
     "AnswerOnly",
+    "BaseChannel",
     "ClientGone",
     "Outlet",
     "ReplyOutlet",
@@ -82,15 +83,16 @@ def is_left(error: BaseException) -> bool:
     return all(isinstance(one, ClientGone) for one in leaves(error))
 
 
-class AnswerOnly:
-    """An exchange that can carry nothing but the answer; `task` is the one that makes it."""
+class BaseChannel:
+    """Base of channels over which the client cannot be asked: the answer ends them."""
 
-    def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
-        self._task = task
-        self.lasting = False
+    __slots__ = ("__weakref__", "_task", "lasting")
 
-    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Forget it: nobody is promised a notification."""
+    _task: asyncio.Task[Any] | None
+    lasting: bool
+    """True if the client wants the channel for as long as it can have it."""
+    _refusal: ClassVar[str]
+    """Reason given where the client would have to be asked."""
 
     async def request(
         self,
@@ -100,8 +102,26 @@ class AnswerOnly:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Raw:
-        """Refuse: the client cannot be asked on this way."""
-        raise TransportError(f"{method.name}: this transport carries no requests to the client")
+        """Refuse: the client has no way to answer."""
+        raise TransportError(f"{method.name}: {self._refusal}")
+
+    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
+        """Return the task that answers the request, if it is known here."""
+        return self._task
+
+
+class AnswerOnly(BaseChannel):
+    """An exchange that can carry nothing but the answer; `task` is the one that makes it."""
+
+    __slots__ = ()
+    _refusal = "this transport carries no requests to the client"
+
+    def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
+        self._task = task
+        self.lasting = False
+
+    def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
+        """Forget it: nobody is promised a notification."""
 
     async def drain(self) -> None:
         """Nothing is waiting."""
@@ -110,22 +130,19 @@ class AnswerOnly:
         """Whether this request is still being answered."""
         return id is not None
 
-    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """The task in which this request is being answered, if that is known here."""
-        return self._task
-
 
 ANSWER_ONLY = AnswerOnly()
 
 
-class ReplyOutlet:
+class ReplyOutlet(BaseChannel):
     """The answer to one POST, where notifications come before it: then it is a stream.
 
     A client that does not read loses notifications of its request, but never its answer. What is
     `lasting` is cut off instead: whoever listens for changes must not miss one unawares.
     """
 
-    __slots__ = ("__weakref__", "_reply", "_task", "lasting")
+    __slots__ = ("_reply",)
+    _refusal = "nobody can be asked while this POST is answered"
 
     def __init__(self, reply: Reply, task: asyncio.Task[Any] | None) -> None:
         self._reply = reply
@@ -142,17 +159,6 @@ class ReplyOutlet:
         else:
             _log.debug("dropped %s: the client does not read", method.name)
 
-    async def request(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-    ) -> Raw:
-        """Refuse: the client has no way to answer while its request is open."""
-        raise TransportError(f"{method.name}: nobody can be asked while this POST is answered")
-
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be sent."""
         await self._reply.drain()
@@ -160,10 +166,6 @@ class ReplyOutlet:
     def answers(self, id: RequestId | None) -> bool:
         """Whether this request is still being answered."""
         return id is not None and not self._reply.over
-
-    def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """The task in which this request is being answered, if that is known here."""
-        return self._task
 
 
 def outlet_of(reply: Reply, task: asyncio.Task[Any] | None) -> AnswerOnly | ReplyOutlet:

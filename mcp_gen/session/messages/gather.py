@@ -1,12 +1,12 @@
-"""Awaiting several things at once, with one error at most."""
+"""Awaits several awaitables with one error at most; waits for tasks with a grace period."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["together"]
+__all__ = ["settle", "together"]
 
 
 async def together(*questions: Awaitable[Any]) -> tuple[Any, ...]:
@@ -27,3 +27,24 @@ async def together(*questions: Awaitable[Any]) -> tuple[Any, ...]:
         if failure is not None:
             raise failure
     return tuple(task.result() for task in tasks)
+
+
+async def settle(
+    tasks: Callable[[], list[asyncio.Task[Any]]],
+    grace_s: float,
+    give_up: Callable[[], None] | None = None,
+) -> None:
+    """Wait until there are no tasks; after `grace_s` cancel those left and wait for their end.
+
+    `give_up` is called before any is cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + grace_s
+    while running := tasks():
+        _, late = await asyncio.wait(running, timeout=max(0.0, deadline - loop.time()))
+        if late and give_up:
+            give_up()
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)

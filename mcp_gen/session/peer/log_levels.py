@@ -1,4 +1,4 @@
-"""How severe log messages are, and which of them a client wants to hear."""
+"""Log level ranks and the filter a client has set."""
 
 from __future__ import annotations
 
@@ -12,30 +12,26 @@ from mcp_gen.core.errors import UsageError
 from mcp_wire import encode
 
 if TYPE_CHECKING:
-    from mcp_gen.session.kernel.lifecycle import Caller
     from mcp_wire.profile import Profile
 
 __all__ = ["as_json", "is_heard", "rank"]
 
 
-def is_heard(caller: Caller, meta: dict[str, Any] | None, level: str) -> bool:
-    """Whether a client wants to hear a message of this level, as a part of its request.
+def is_heard(profile: Profile, least: Any, level: str) -> bool:
+    """Return True if a client wants log messages of this level.
 
-    Where levels are set for a session, everything is until the client has set one; where they are
-    set by each request, nothing is unless it has.
+    `least` is the level that the client has set, see `Caller.log_level`. While it is None, all
+    levels are wanted where they are set for a session, and none where each request sets its own.
 
     Raises:
         UsageError: there is no such level.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
     """
-    profile = caller.profile
     severity = rank(profile, level)
-    if profile.log_level_key is not None:
-        least = meta.get(profile.log_level_key) if meta else None
-        return least is not None and severity >= rank(profile, least)
-    least = caller.session.log_level if caller.session else None
-    return least is None or severity >= rank(profile, least)
+    if least is None:
+        return profile.log_level_key is None
+    return severity >= rank(profile, least)
 
 
 def as_json(data: Any) -> Any:

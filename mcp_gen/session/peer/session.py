@@ -1,4 +1,4 @@
-"""A client's session as the server's program sees it: who it is, and what is kept for it."""
+"""Session (server side view of a client) and Caller (who sent a request)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import secrets
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
+from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import Asking, AtRevision
 from mcp_gen.session.peer.log_levels import as_json, is_heard
 from mcp_wire.callers import ClientCaller
@@ -18,8 +21,6 @@ from mcp_wire.callers import ClientCaller
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from mcp_gen.session.kernel.kernel import Kernel
-    from mcp_gen.session.kernel.lifecycle import Caller
     from mcp_gen.session.messages.channel import Outlet
     from mcp_wire import latest
     from mcp_wire.method import Method
@@ -27,7 +28,30 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 
-__all__ = ["Session", "SessionClient", "asking", "client_at"]
+__all__ = ["Caller", "Session", "SessionClient", "SessionHost", "asking", "client_at"]
+
+
+class SessionHost(Outbound, Protocol):
+    """The server as its sessions see it: what it declares, and where its clients are."""
+
+    @property
+    def sessions(self) -> set[Session]:
+        """The open sessions."""
+        ...
+
+    @property
+    def loops(self) -> set[asyncio.AbstractEventLoop]:
+        """The event loops with clients that are notified of changes."""
+        ...
+
+    @property
+    def offered(self) -> Callable[[], frozenset[str]]:
+        """The capabilities declared to clients."""
+        ...
+
+    def offers(self, capability: str) -> bool:
+        """Return True if the capability is declared to clients."""
+        ...
 
 
 class Session(ABC):
@@ -40,8 +64,7 @@ class Session(ABC):
     loop: asyncio.AbstractEventLoop
     """The event loop that the session began in."""
 
-    def __init__(self, kernel: Kernel[Any]) -> None:
-        self.kernel = kernel
+    def __init__(self) -> None:
         self.caller: Caller | None = None
         """The client, once it has shaken hands."""
         self.log_level: str | None = None
@@ -117,6 +140,11 @@ class Session(ABC):
 
     @property
     @abstractmethod
+    def host(self) -> SessionHost:
+        """The server of this session."""
+
+    @property
+    @abstractmethod
     def outlet(self) -> Outlet:
         """Where messages go that belong to no request."""
 
@@ -131,8 +159,8 @@ class Session(ABC):
         caller.ready = True
         self.caller = caller
         self.unsaved = True
-        self.declared = self.kernel.offered()
-        self.kernel.loops.add(self.loop)
+        self.declared = self.host.offered()
+        self.host.loops.add(self.loop)
 
     def begin(self) -> None:
         """The client is ready: do what has waited for it."""
@@ -172,12 +200,13 @@ class Session(ABC):
         if self.caller is None:
             raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
         profile = self.caller.profile
-        if not is_heard(self.caller, None, level) or not self.kernel.offers("logging"):
+        heard = is_heard(profile, self.caller.log_level(None), level)
+        if not heard or not self.host.offers("logging"):
             return
         if profile.log is not None:
             as_json(data)  # an error now, not where it is sent
             params = profile.log.params(level=level, data=data, logger=logger)
-            await asking(profile, self.outlet, self.kernel, self).notify(profile.log, params)
+            await asking(profile, self.outlet, self.host, self).notify(profile.log, params)
             await self.outlet.drain()
 
     @abstractmethod
@@ -194,7 +223,47 @@ class Session(ABC):
         """
         if self.profile is None:
             raise UsageError("no handshake, no connection to ask over: ask in the result instead")
-        return client_at(self.profile, self.outlet, self.kernel, self)
+        return client_at(self.profile, self.outlet, self.host, self)
+
+
+class Caller(Struct, eq=False):
+    """Who asks: the revision, what the client declared, and the session where there is one."""
+
+    profile: Profile
+    outlet: Outlet
+    """Where messages go that belong to the request."""
+    session: Session | None = None
+    """The client's session; None where every request stands for itself."""
+    capabilities: Any = None
+    """ClientCapabilities, as a wire type or as plain JSON."""
+    client_info: Any = None
+    headers: Any = None
+    ready: bool = False
+    agreed: Profile | None = None
+    """The revision that a handshake under way will settle, if it succeeds with all its hooks."""
+    stated_revision: str | None = None
+    """The revision that the transport named beside the message, where it does."""
+    principal: str | None = None
+    """Who the client is to those who let it in: a name that stays; None where nobody asks."""
+
+    def log_level(self, meta: dict[str, Any] | None) -> Any:
+        """Return the least severe level the client wants; None if it has set none.
+
+        `meta` is that of the request: from 2026-07-28 on each request sets its own level.
+        """
+        key = self.profile.log_level_key
+        if key is not None:
+            return meta.get(key) if meta else None
+        return self.session.log_level if self.session else None
+
+    def in_another_request(self) -> Caller:
+        """The same client, without headers: requests that are open at once do not share them."""
+        same = Caller(self.profile, self.outlet, self.session)
+        same.capabilities = self.capabilities
+        same.client_info = self.client_info
+        same.ready = self.ready
+        same.principal = self.principal
+        return same
 
 
 class SessionClient(AtRevision, ClientCaller):
@@ -222,12 +291,12 @@ class SessionClient(AtRevision, ClientCaller):
             await self._asking.notify(method, params)
 
 
-def client_at(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> SessionClient:
+def client_at(profile: Profile, outlet: Outlet, sender: Outbound, context: Any) -> SessionClient:
     """The client at the end of an outlet; hooks and middleware get `context`."""
-    return SessionClient(profile, asking(profile, outlet, kernel, context), kernel.extensions)
+    return SessionClient(profile, asking(profile, outlet, sender, context), sender.extensions)
 
 
-def asking(profile: Profile, outlet: Outlet, kernel: Kernel[Any], context: Any) -> Asking:
+def asking(profile: Profile, outlet: Outlet, sender: Outbound, context: Any) -> Asking:
     """What sends to the client at the end of an outlet, through hooks and middleware."""
-    hooks, middleware = kernel.hooks.outbound, kernel.sending
+    hooks, middleware = sender.hooks.outbound, sender.sending
     return Asking(outlet, profile, hooks, context, middleware=middleware, peer="client")

@@ -6,26 +6,21 @@ Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transport
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import (
-    McpGenError,
     ProtocolError,
     SessionLost,
     TransportError,
 )
 from mcp_gen.core.transport.sse import Place
-from mcp_gen.transports.http_client.endpoint import HeadersFrom, HttpEndpoint, media_type, refusal
-from mcp_gen.transports.http_client.events import EVENTS, events_of
-from mcp_gen.transports.http_client.outbox import Outbox
+from mcp_gen.transports.http_client.endpoint import HeadersFrom, media_type, refusal
+from mcp_gen.transports.http_client.listening import EVENTS, events_of
+from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from mcp_gen.core.transport.protocols import Asked, Lines, Receiver
     from mcp_gen.core.transport.sse import Event
     from mcp_gen.transports.http_client.pool import Response
@@ -35,10 +30,9 @@ __all__ = ["SseTransport"]
 
 POST_HEADERS: Lines = ((b"content-type", b"application/json"),)
 GET_HEADERS: Lines = ((b"accept", EVENTS.encode()), (b"cache-control", b"no-store"))
-LAST_TIMEOUT_S = 2.0
 
 
-class SseTransport:
+class SseTransport(PostingTransport):
     """A server whose URL gives a stream of events, the first of which says where to POST.
 
     Options are those of `HttpTransport`; `endpoint_timeout_s` is how long the first event may take.
@@ -56,21 +50,16 @@ class SseTransport:
         connect_timeout_s: float = 30.0,
         endpoint_timeout_s: float = 10.0,
     ) -> None:
-        self._endpoint = HttpEndpoint(
-            url, headers=headers, bearer=bearer, client=client, connect_timeout_s=connect_timeout_s
+        super().__init__(
+            url,
+            headers=headers,
+            bearer=bearer,
+            client=client,
+            max_message_bytes=max_message_bytes,
+            connect_timeout_s=connect_timeout_s,
         )
         self._endpoint_timeout_s = endpoint_timeout_s
-        self._max = max_message_bytes
         self._post_to = ""
-        self._version: Lines = ()
-        self._receiver: Receiver | None = None
-        self._outbox = Outbox(self._tell)
-        self._closed = False
-
-    @property
-    def principal(self) -> Hashable:
-        """Whom requests are made for now, as far as the user's headers say."""
-        return self._endpoint.principal
 
     async def start(self, receiver: Receiver) -> None:
         """Open the stream, and wait for the address.
@@ -103,39 +92,6 @@ class SseTransport:
     async def listen(self) -> None:
         """Nothing: everything that comes has one stream."""
 
-    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
-        """Send a request, whose answer comes on the stream; gives what drops it."""
-        return self._outbox.begin(self._ask(message, headers, asked)).cancel
-
-    def tell(self, message: bytes, headers: Lines) -> None:
-        """Send a notification, behind those before it."""
-        self._outbox.tell(message, headers)
-
-    def send(self, message: bytes) -> None:
-        """Send what gets no answer, at once."""
-        self._outbox.send(message)
-
-    async def drain(self) -> None:
-        """Wait until what was told has arrived."""
-        await self._outbox.drain()
-
-    async def close(self) -> None:
-        """Send what is queued, then hang up."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_TIMEOUT_S):
-                    await self.drain()
-        finally:
-            await self._end()
-            self._hang_up(None)
-
-    async def _end(self) -> None:
-        await self._outbox.end()
-        await self._endpoint.close()
-
     async def _listen(self, found: asyncio.Future[str]) -> None:
         lost: BaseException | None = None
         try:
@@ -149,12 +105,10 @@ class SseTransport:
         if not found.done():
             found.set_exception(lost or SessionLost("the stream ended before it began"))
         else:
-            self._hang_up(lost)
+            self._disconnected(lost)
 
-    def _hang_up(self, error: BaseException | None) -> None:
-        receiver, self._receiver = self._receiver, None
-        if receiver is not None:
-            receiver.closed(error)
+    async def _end_session(self) -> None:
+        """Nothing: the session ends with its stream."""
 
     async def _read(self, response: Response, found: asyncio.Future[str]) -> None:
         if response.status != 200:
@@ -174,15 +128,9 @@ class SseTransport:
                 raise ProtocolError("expected the event `endpoint` first, got a message")
             self._receiver.receive(event.data)
 
-    async def _ask(self, message: bytes, headers: Lines, asked: Asked) -> None:
-        try:
-            await self._tell(message, headers)
-        except McpGenError as error:
-            asked.fail(error)
-        except Exception as error:
-            failed = TransportError(f"the request could not be sent: {error}")
-            failed.__cause__ = error
-            asked.fail(failed)
+    async def _exchange(self, message: bytes, headers: Lines, asked: Asked) -> None:
+        # The answer comes on the stream.
+        await self._tell(message, headers)
 
     async def _tell(self, message: bytes, headers: Lines) -> None:
         lines = [*POST_HEADERS, *self._version, *headers]

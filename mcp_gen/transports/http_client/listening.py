@@ -1,4 +1,4 @@
-"""Streams of events that are taken up again where they break off: of requests, and of none.
+"""SSE parsing, and streams that are resumed where they break off.
 
 Source:
 https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import SessionLost, TransportError
-from mcp_gen.core.transport.sse import Event, Place
+from mcp_gen.core.transport.sse import Event, EventReader, Place
 from mcp_gen.transports.http_client.endpoint import media_type
-from mcp_gen.transports.http_client.events import EVENTS, events_of
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Asked, Lines
     from mcp_gen.transports.http_client.endpoint import HttpEndpoint
     from mcp_gen.transports.http_client.pool import Response
 
-__all__ = ["Listening"]
+__all__ = ["EVENTS", "Listening", "events_of"]
 
+EVENTS = "text/event-stream"
 RETRY_MS = 1000
 """How long to wait before a stream is opened again, where the server does not say."""
 REST_TIMEOUT_S = 5.0
@@ -171,3 +171,19 @@ def _wait_s(place: Place, vain: int) -> float:
     if not vain:
         return asked_for / 1000
     return max(asked_for / 1000, min(0.1 * 2.0**vain, LONGEST_WAIT_S))
+
+
+async def events_of(
+    response: Response, place: Place, limit_bytes: int
+) -> AsyncGenerator[Event, None]:
+    """Yield the events that have data; `place` records the last one.
+
+    Raises:
+        TransportError: an event is longer than `limit_bytes`.
+        SessionLost: the stream broke off.
+    """
+    reader = EventReader(limit_bytes)
+    async with aclosing(response.chunks()) as chunks:
+        async for chunk in chunks:
+            for event in reader.feed(chunk, place):
+                yield event

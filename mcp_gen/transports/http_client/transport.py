@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
@@ -17,24 +16,19 @@ from mcp_gen.core.errors import (
     McpGenError,
     ProtocolError,
     SessionExpired,
-    TransportError,
 )
 from mcp_gen.core.revisions import with_handshake
 from mcp_gen.transports.http_client.endpoint import (
     HeadersFrom,
-    HttpEndpoint,
     media_type,
     read_whole,
     refusal,
 )
-from mcp_gen.transports.http_client.events import EVENTS
-from mcp_gen.transports.http_client.listening import Listening
-from mcp_gen.transports.http_client.outbox import Outbox
+from mcp_gen.transports.http_client.listening import EVENTS, Listening
+from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from mcp_gen.core.transport.protocols import Asked, Lines, Receiver
     from mcp_gen.transports.http_client.pool import Response
     from mcp_wire.profile import Profile
@@ -46,14 +40,12 @@ BOTH: Lines = (
     (b"accept", f"{JSON}, {EVENTS}".encode()),
     (b"content-type", JSON.encode()),
 )
-LAST_TIMEOUT_S = 2.0
-"""How long the end may take: what is still to be told, and that the session is over."""
 LISTEN_WAIT_S = 1.0
 """How long a session waits for its stream: some servers begin it with the first event only."""
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
-class HttpTransport:
+class HttpTransport(PostingTransport):
     """A server behind one URL, at every revision that has this transport.
 
     `headers` go with every request: a mapping, or a function, sync or async, that is called before
@@ -71,25 +63,25 @@ class HttpTransport:
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
     ) -> None:
-        self._endpoint = HttpEndpoint(
-            url, headers=headers, bearer=bearer, client=client, connect_timeout_s=connect_timeout_s
+        super().__init__(
+            url,
+            headers=headers,
+            bearer=bearer,
+            client=client,
+            max_message_bytes=max_message_bytes,
+            connect_timeout_s=connect_timeout_s,
         )
-        self._max = max_message_bytes
-        self._receiver: Receiver | None = None
         self._profile: Profile | None = None
-        self._version: Lines = ()
         self._session_header = ""
         self._session: Lines = ()
         self._expired = False
         self._post_headers: list[tuple[bytes, bytes]] = list(BOTH)
-        self._outbox = Outbox(self._tell)
         self._listening = Listening(
             self._endpoint, max_message_bytes, self._deliver, lambda: self._get_headers
         )
         self._resumes = False
         self._get_headers: Lines = ()
         self._listener: asyncio.Task[None] | None = None
-        self._closed = False
 
     @property
     def session_id(self) -> str | None:
@@ -97,11 +89,6 @@ class HttpTransport:
         return self._session[0][1].decode() if self._session else None
 
     # --- what the session calls ---
-
-    @property
-    def principal(self) -> Hashable:
-        """Whom requests are made for now, as far as the user's headers say."""
-        return self._endpoint.principal
 
     async def start(self, receiver: Receiver) -> None:
         """Begin: nothing is sent yet."""
@@ -132,54 +119,12 @@ class HttpTransport:
             async with asyncio.timeout(LISTEN_WAIT_S):
                 await opened.wait()
 
-    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
-        """Send a request; gives what drops it."""
-        return self._outbox.begin(self._ask(message, headers, asked)).cancel
-
-    def tell(self, message: bytes, headers: Lines) -> None:
-        """Send a notification, behind those before it."""
-        self._outbox.tell(message, headers)
-
-    def send(self, message: bytes) -> None:
-        """Send what gets no answer, at once."""
-        self._outbox.send(message)
-
-    async def drain(self) -> None:
-        """Wait until what was told has arrived."""
-        await self._outbox.drain()
-
     async def close(self) -> None:
-        """Send what is queued, say that the session is over, then end."""
-        if self._closed:
-            return
-        self._closed = True
+        """Send what is queued, end the session, then disconnect."""
         self._stop_listening()
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_TIMEOUT_S):
-                    await self.drain()
-                    await self._end_session()
-        finally:
-            await self._outbox.end()
-            await self._endpoint.close()
-            if self._receiver is not None:
-                self._receiver.closed(None)
+        await super().close()
 
     # --- requests ---
-
-    async def _ask(self, message: bytes, headers: Lines, asked: Asked) -> None:
-        try:
-            await self._exchange(message, headers, asked)
-        except McpGenError as error:
-            asked.fail(error)
-        except Exception as error:
-            # Such as what a function for headers raises: it is the caller's.
-            failed = TransportError(f"the request could not be sent: {error}")
-            failed.__cause__ = error
-            asked.fail(failed)
-        else:
-            if not asked.answered:
-                asked.fail(ProtocolError("the server's answer does not answer the request"))
 
     async def _exchange(self, message: bytes, headers: Lines, asked: Asked) -> None:
         if self._expired:
@@ -203,6 +148,8 @@ class HttpTransport:
         finally:
             await response.close()
         self._deliver(body)
+        if not asked.answered:
+            raise ProtocolError("the server's answer does not answer the request")
 
     async def _refused(self, response: Response, session: Lines, asked: Asked) -> McpGenError:
         """What a status that says no means; the message in the body has been handed on."""

@@ -9,8 +9,7 @@ from functools import lru_cache
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mcp_gen.core import envelope
-from mcp_gen.core.errors import InvalidRequest, McpGenError
+from mcp_gen.core.errors import McpGenError
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.transports.http_server import cors
@@ -32,6 +31,7 @@ from mcp_gen.transports.http_server.body import (
     unreadable,
 )
 from mcp_gen.transports.http_server.reply import HttpReply
+from mcp_gen.transports.http_server.request import Call, error_answer
 from mcp_gen.transports.http_server.security import REMEMBERED_BYTES, Guard
 from mcp_gen.transports.http_server.slow_requests import Watch
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsgiApp",
-    "Call",
     "Message",
     "Receive",
     "Scope",
@@ -76,37 +75,6 @@ class SideApp(Protocol):
     async def close(self) -> None:
         """End what is open."""
         ...
-
-
-class Call(NamedTuple):
-    """One HTTP request that may be answered."""
-
-    scope: Scope
-    receive: Receive
-    send: Send
-    headers: Headers
-    path: str
-    """Without the path under which the app is mounted."""
-    more: Sequence[Line]
-    """Headers that every answer to it has."""
-    principal: str | None
-    watch: Watch
-
-    async def refuse(self, status: int, why: str, *more: Line) -> None:
-        """Say no, as an error without an id."""
-        await send_answer(self.send, _refusal(status, why), [*self.more, *more])
-
-    def reply(self, *, can_stream: bool = True, only_stream: bool = False) -> HttpReply:
-        """What the request is answered on."""
-        return HttpReply(
-            self.watch,
-            self.receive,
-            self.send,
-            can_stream,
-            only_stream,
-            self.principal,
-            self.more,
-        )
 
 
 class AsgiApp:
@@ -159,7 +127,7 @@ class AsgiApp:
         host = headers.raw.get(b"host")
         objection = self._guard.objection(scope.get("server"), host, origin)
         if objection:
-            await send_answer(send, _refusal(*objection))
+            await send_answer(send, error_answer(*objection))
             return
         watch = self._watch
         if watch is None or not watch.is_here():
@@ -274,7 +242,7 @@ class AsgiApp:
         accepts = _accepted(accept) if len(accept) <= REMEMBERED_BYTES else _read_accepted(accept)
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
-            refusal = _refusal(406, f"expected the header `Accept: {expected}`")
+            refusal = error_answer(406, f"expected the header `Accept: {expected}`")
             await send_answer(send, refusal, more)
             return
         kind = raw.get(b"content-type", JSON)
@@ -348,10 +316,6 @@ class AsgiApp:
 def accepts_events(headers: Headers) -> bool:
     """Whether a client takes a stream of events."""
     return _read_accepted(headers.raw.get(b"accept", b"*/*")).events
-
-
-def _refusal(status: int, why: str) -> Answer:
-    return Answer(status, envelope.failure(None, envelope.error_object(InvalidRequest(why))))
 
 
 class _Accepts(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp_gen.transports.http_server.app import Call
     from mcp_gen.transports.http_server.asgi import Line, Message
+    from mcp_gen.transports.http_server.request import Call
 
 __all__ = [
     "BODY_TIMEOUT_S",

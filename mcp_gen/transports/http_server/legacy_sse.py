@@ -21,8 +21,8 @@ from mcp_gen.transports.http_server.body import read_message
 if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex, Receiver
-    from mcp_gen.transports.http_server.app import Call
     from mcp_gen.transports.http_server.reply import HttpReply
+    from mcp_gen.transports.http_server.request import Call
 
 __all__ = ["SsePair"]
 

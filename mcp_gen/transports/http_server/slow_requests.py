@@ -7,19 +7,36 @@ stream for a slow answer, to keep a silent one alive.
 from __future__ import annotations
 
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp_gen.transports.http_server.reply import HttpReply
-
-__all__ = ["Watch"]
+__all__ = ["Watch", "Watched"]
 
 SWEEP_S = 0.05
 """A request has been open for a while if two sweeps have found it."""
 LOOK_S = 1.0
 """How often those are looked at, at least."""
+
+
+class Watched(Protocol):
+    """The reply to an open request, as the sweep timer sees it."""
+
+    due_s: float
+    """When to call `look` next, by the clock of the event loop."""
+
+    def watch(self, now_s: float) -> None:
+        """Begin to watch for a disconnect: the request has been open for a while."""
+        ...
+
+    def look(self, now_s: float) -> None:
+        """Begin the stream of a slow answer, or send a heartbeat."""
+        ...
+
+    def interrupt(self) -> None:
+        """End a reply that stays open as long as its client wants."""
+        ...
 
 
 class Watch:
@@ -57,12 +74,12 @@ class Watch:
         """Where the loop ran when it was last asked for."""
         self.sse_after_s = sse_after_s
         self.keep_alive_s = keep_alive_s
-        self.lasting: set[HttpReply] = set()
+        self.lasting: set[Watched] = set()
         """Replies that are open for as long as their client wants."""
-        self.long: set[HttpReply] = set()
+        self.long: set[Watched] = set()
         """Replies that have been open for a while."""
-        self._young: set[HttpReply] = set()
-        self._old: set[HttpReply] = set()
+        self._young: set[Watched] = set()
+        self._old: set[Watched] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._looker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
@@ -81,13 +98,13 @@ class Watch:
         """
         return self.thread == get_ident() and self.loop.is_running()
 
-    def add(self, reply: HttpReply) -> None:
+    def add(self, reply: Watched) -> None:
         """A request that may take a while."""
         self._young.add(reply)
         if self._sweeper is None:
             self._sweeper = self.loop.call_later(SWEEP_S, self._sweep)
 
-    def discard(self, reply: HttpReply) -> None:
+    def discard(self, reply: Watched) -> None:
         """The request is over."""
         young = self._young
         if reply in young:

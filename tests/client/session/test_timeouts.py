@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, RequestTimeout, SessionLost
-from mcp_gen.session.duplex.patience import Patience
+from mcp_gen.session.duplex.deadlines import Patience
 from tests.client.using import using
 from tests.support.frames import every_revision
 from tests.support.peers.scripted import Scripted, opening

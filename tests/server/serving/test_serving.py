@@ -261,7 +261,7 @@ async def test_a_block_can_have_a_server_of_its_own_too(revision: str) -> None:
     async with raw_client(revision) as (client, transport), servers.connect(transport) as session:
         client.send(*client.speaker.opening)
         assert number(await client.ask(client.speaker.call(1, "count"))) == 1
-        assert session.kernel.sessions == {session}
+        assert session.host.sessions == {session}
 
 
 async def ask(app: Any, speaker: Speaker, session: dict[str, str], id: int = 1) -> int:

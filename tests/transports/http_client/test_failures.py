@@ -583,7 +583,7 @@ async def test_an_id_of_a_session_that_no_header_may_hold_is_refused() -> None:
 async def test_a_server_that_does_not_let_a_session_end_does_not_keep_the_client(
     does: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_gen.transports.http_client.transport.LAST_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("mcp_gen.transports.http_client.posting.LAST_TIMEOUT_S", 0.05)
     script = speaks(HANDSHAKE, is_silent)
 
     async def stubborn(got: Got, line: Line) -> None:

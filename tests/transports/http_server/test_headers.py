@@ -11,8 +11,9 @@ from msgspec import Meta
 
 from mcp_gen import McpError, Server, UsageError
 from mcp_gen.core.transport.header_params import MARK, marked_params
+from mcp_gen.core.transport.header_values import decoded_value
 from mcp_gen.core.transport.headers import Headers
-from mcp_gen.session.http_server.header_check import HeaderCheck, decoded_value
+from mcp_gen.session.http_server.header_check import HeaderCheck
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import Reply, headers_of, request
 from tests.support.requirement import requirement

@@ -9,10 +9,10 @@ import pytest
 
 from mcp_gen import Context, McpError, Server
 from mcp_gen.transports.http_server.reply import ENOUGH_BYTES, FULL_BYTES
-from tests.support.asgi import Open, Reply, WebClient, surfing
 from tests.support.frames import PER_REQUEST, Speaker
+from tests.support.http.asgi import Open, Reply, WebClient, surfing
+from tests.support.peers.talker import Talker, soon
 from tests.support.requirement import requirement
-from tests.support.talker import Talker, soon
 
 PEER = Speaker(PER_REQUEST)
 ERRORS = PEER.profile.errors

@@ -1,0 +1,41 @@
+"""Reads a few members of a JSON object that may be malformed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+__all__ = ["as_object", "loosely", "read_meta"]
+
+
+def read_meta(params: Raw) -> dict[str, Any] | None:
+    """Return `_meta` of params that may have any shape; None if it is no object."""
+    members = loosely(params, ("_meta",))
+    return as_object(members.get("_meta")) if members else None
+
+
+def loosely(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the named members of an object; None if it is no object or not valid JSON.
+
+    Other members are not decoded: there may be very many.
+    """
+    try:
+        found = msgspec.structs.astuple(_loose(names).decode(data))
+        return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
+    fields = {f"field{number}": name for number, name in enumerate(names)}
+    kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
+    return msgspec.json.Decoder(kind)
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """Return the value if it is a JSON object, else None."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
