@@ -29,6 +29,7 @@ def check_name(name: str) -> None:
 
     Source: https://www.jsonrpc.org/specification#request_object
     """
+    # Only servers with custom methods load the table of all revisions.
     from mcp_wire.changes import METHODS
 
     if not name or name.startswith("rpc."):

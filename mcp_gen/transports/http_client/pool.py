@@ -82,6 +82,7 @@ class Pool:
 
     async def send(self, method: str, url: str, headers: Lines, body: bytes | None) -> Response:
         """Send one request; see `Requests`."""
+        # Loaded with the first request: a program that only serves does without it.
         import httpcore2
 
         known = self._urls.get(url)
@@ -107,7 +108,7 @@ class Pool:
             await pool.aclose()
 
     def _prepared(self, url: str) -> tuple[Any, Any, tuple[bytes, bytes]]:
-        import httpcore2
+        import httpcore2  # see `send`
 
         scheme, name, _ = origin_of(url)
         parts = urlsplit(url)
@@ -125,6 +126,7 @@ class Pool:
         return self._pool(scheme, name), at, (b"host", shown)
 
     def _pool(self, scheme: str, host: str) -> Any:
+        # As in `send`; urllib.request loads http.client and email besides.
         from urllib.request import getproxies, proxy_bypass
 
         import httpcore2
@@ -154,7 +156,7 @@ class Pool:
 def _proxy(url: str) -> Any:
     if not url:
         return None
-    import httpcore2
+    import httpcore2  # see `Pool.send`
 
     parts = urlsplit(url)
     user = (parts.username, parts.password or "") if parts.username else None
