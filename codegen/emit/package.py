@@ -177,7 +177,7 @@ class _Emitter:
             str(row["method"])
             for revision in self._revisions
             for row in self._overlay.rows("role", revision.name)
-            if row["name"] in ("handshake", "ready")
+            if row["name"] in ("handshake", "initialized")
         }
         requests, notifications = self._messages(by_client=by_client)
         return (

@@ -39,14 +39,14 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     errors: ErrorCodes
     http_status: Mapping[int, int]
     handshake: Method[Any, Any] | None
-    ready: Method[Any, Any] | None
+    initialized: Method[Any, Any] | None
     discover: Method[Any, Any] | None
-    alive: Method[Any, Any] | None
+    ping: Method[Any, Any] | None
     cancelled: Method[Any, Any] | None
     progress: Method[Any, Any] | None
     log: Method[Any, Any] | None
     listen: Method[Any, Any] | None
-    acknowledged: Method[Any, Any] | None
+    subscription_acknowledged: Method[Any, Any] | None
     tools_changed: Method[Any, Any] | None
     prompts_changed: Method[Any, Any] | None
     resources_changed: Method[Any, Any] | None
@@ -96,4 +96,4 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     session_state: bool
     tasks: Literal["none", "core", "extension"]
     related_task_key: str | None
-    meanwhile_key: str | None
+    model_immediate_response_key: str | None
