@@ -93,10 +93,16 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
 
 
 def doc(text: str, indent: int = 4) -> str:
-    """A docstring, in one line if it fits into 100 columns."""
+    """Return a docstring, in one line if it fits into 100 columns.
+
+    Otherwise the first sentence is the first paragraph, and the rest the second.
+    """
     one = f'"""{text}"""'
     if indent + len(one) <= _WIDTH:
         return one
+    first, stop, rest = text.partition(". ")
+    if stop:
+        return docstring([f"{first}.", rest], indent)
     space = " " * indent
     lines = textwrap.wrap(text, _WIDTH - indent - 6)
     return '"""' + f"\n{space}".join(lines) + f'\n{space}"""'
