@@ -1,4 +1,4 @@
-"""The templates with their filters, and the docstrings that these write."""
+"""Renders templates, and writes the docstrings of types and fields."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ class Renderer:
         return docstring(_described(self._docs.type(alias.name), alias.deprecated), indent)
 
     def _struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
-        """What the type means, and where the specification speaks of it."""
+        """Return the type's docstring: its meaning, deprecation and specification page."""
         meaning = self._docs.type(struct.name)
         page = revision.pages[struct.name]
         source = f"Source: {revision.spec}/{page}" if meaning and page and revision.spec else ""
@@ -53,13 +53,13 @@ class Renderer:
 
 
 def names(revision: ir.Revision) -> list[str]:
-    """Everything that a module of types defines."""
+    """Return the names that a module of types defines."""
     raw = [f"Raw{struct.name}" for struct in revision.structs.values() if struct.raw]
     return sorted([*revision.structs, *revision.aliases, *raw])
 
 
 def split(methods: list[ir.Method]) -> tuple[list[ir.Method], list[ir.Method]]:
-    """Requests and notifications."""
+    """Split methods into requests and notifications."""
     return (
         [method for method in methods if method.kind == "request"],
         [method for method in methods if method.kind == "notification"],

@@ -75,7 +75,7 @@ def always(value: T) -> T:
 
 
 class Arm:
-    """Base of the markers of untagged unions: the union decodes as its marker, which picks an arm."""
+    """Base of the markers of untagged unions. A union decodes as its marker, which picks an arm."""
 
     __slots__ = ()
 

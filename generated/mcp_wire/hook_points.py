@@ -38,7 +38,7 @@ class HookSet:
         self.error_every: list[Callable[[Any, str, Any, BaseException], Any]] = []
 
     def before_any(self, hook: AnyBefore) -> AnyBefore:
-        """Run `hook(ctx, method, params)` before any request; it may replace the params or raise."""
+        """Run `hook(ctx, method, params)` before any request; it may replace params or raise."""
         return self._added(self.before_every, hook)
 
     def on_success(self, hook: AnyAfter) -> AnyAfter:

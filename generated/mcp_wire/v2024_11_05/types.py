@@ -45,7 +45,7 @@ LoggingLevel: TypeAlias = Literal[
 
 
 class AnyResourceContentsArm(Arm):
-    """Marker of the untagged union AnyResourceContents: picks the arm by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 

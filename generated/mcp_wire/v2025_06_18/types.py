@@ -45,7 +45,7 @@ LoggingLevel: TypeAlias = Literal[
 
 
 class PrimitiveSchemaDefinitionArm(Arm):
-    """Marker of the untagged union PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
+    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
 
 class AnyResourceContentsArm(Arm):
-    """Marker of the untagged union AnyResourceContents: picks the arm by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 

@@ -29,7 +29,7 @@ class ServerDispatcher(Generic[C]):
         self._hooks = hooks
 
     def routes(self) -> dict[str, Route[C]]:
-        """Return one route per request that the handlers offer, without hooks where none are set."""
+        """Return one route per implemented request; it skips the hooks while there are none."""
         on, hooks = self._handlers, self._hooks
         made: dict[str, Route[C]] = {}
         if on.offers("complete"):
@@ -217,7 +217,7 @@ class ClientDispatcher(Generic[C]):
         self._hooks = hooks
 
     def routes(self) -> dict[str, Route[C]]:
-        """Return one route per request that the handlers offer, without hooks where none are set."""
+        """Return one route per implemented request; it skips the hooks while there are none."""
         on, hooks = self._handlers, self._hooks
         made: dict[str, Route[C]] = {}
         if on.offers("elicit"):

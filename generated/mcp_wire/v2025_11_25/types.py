@@ -50,7 +50,7 @@ GetTaskPayloadResult: TypeAlias = dict[str, Any]
 
 
 class ElicitRequestParamsArm(Arm):
-    """Marker of the untagged union ElicitRequestParams: picks the arm by the keys of the object."""
+    """Marker of ElicitRequestParams: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class ElicitRequestParamsArm(Arm):
 
 
 class PrimitiveSchemaDefinitionArm(Arm):
-    """Marker of the untagged union PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
+    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
 
 class AnyResourceContentsArm(Arm):
-    """Marker of the untagged union AnyResourceContents: picks the arm by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 

@@ -61,7 +61,7 @@ Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
 
 
 class InputResponseArm(Arm):
-    """Marker of the untagged union InputResponse: picks the arm by the keys of the object."""
+    """Marker of InputResponse: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class InputResponseArm(Arm):
 
 
 class ElicitRequestParamsArm(Arm):
-    """Marker of the untagged union ElicitRequestParams: picks the arm by the keys of the object."""
+    """Marker of ElicitRequestParams: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ class ElicitRequestParamsArm(Arm):
 
 
 class PrimitiveSchemaDefinitionArm(Arm):
-    """Marker of the untagged union PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
+    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
 
 class AnyResourceContentsArm(Arm):
-    """Marker of the untagged union AnyResourceContents: picks the arm by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
