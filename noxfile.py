@@ -1,4 +1,4 @@
-"""Everything a developer runs. `nox -l` lists the sessions; arguments go after `--`."""
+"""Development tasks. `nox -l` lists the sessions; arguments go after `--`."""
 
 import shutil
 from pathlib import Path
@@ -13,13 +13,13 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
-    """Install dependency groups of pyproject.toml, and where it is wanted the project itself."""
+    """Install dependency groups of pyproject.toml, and optionally the project itself."""
     packages = nox.project.dependency_groups(PYPROJECT, *groups)
     session.install(*packages, *(["-e", "."] if project else []))
 
 
 def npm_install(session: nox.Session, source: str, *options: str) -> Path:
-    """Copy a folder with a package.json to where its packages may be, and install them."""
+    """Copy a folder with a package.json to a scratch folder, and install its packages."""
     folder = (Path(session.create_tmp()) / Path(source).name).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder)
@@ -29,13 +29,13 @@ def npm_install(session: nox.Session, source: str, *options: str) -> Path:
 
 
 def at_once(session: nox.Session) -> tuple[str, ...]:
-    """The tests run on all processors, unless the arguments name some of them."""
+    """Return the options that run tests on all processors, unless the arguments select tests."""
     return () if session.posargs else ("-n", "auto")
 
 
 @nox.session
 def schema(session: nox.Session) -> None:
-    """Take up a published schema: `nox -s schema -- REVISION [--from FILE_OR_URL] [--pin]`."""
+    """Import a published schema: `nox -s schema -- REVISION [--from FILE_OR_URL] [--pin]`."""
     install(session, "codegen")
     session.run("python", "-m", "codegen.schema.step", *session.posargs)
 
@@ -73,7 +73,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Sessions for 30 s, HTTP for 10 minutes, a manager for 1: no answer lost, nothing left over.
+    """Run soak tests: sessions for 30 s, HTTP for 10 minutes, a manager for 1 minute.
 
     `-- http --seconds 30` runs one of them, or for a shorter time.
     """
@@ -84,7 +84,7 @@ def soak(session: nox.Session) -> None:
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """Talk to the official SDKs and servers of others, and be asked by the MCP Inspector."""
+    """Test against the official SDKs, third-party servers and the MCP Inspector."""
     install(session, "test", "peers", "node", project=True)
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
@@ -109,14 +109,14 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Talk to the quickstart server once per revision, and check every frame."""
+    """Call the quickstart server at every revision and check every frame."""
     session.install("-e", ".")
     session.run("mcp-gen", "demo", *session.posargs)
 
 
 @nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
-    """Build the wheel through the sdist, install it alone, run what needs no checkout."""
+    """Build the wheel from the sdist, install it alone, and run the tests that need no checkout."""
     dist = Path(session.create_tmp()) / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.install("build")
@@ -147,6 +147,6 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure against bare programs, side by side; `-- --quick` for a short run."""
+    """Run the benchmarks against bare programs; `-- --quick` for a short run."""
     install(session, "bench", project=True)
     session.run("python", "-m", "bench", *session.posargs)

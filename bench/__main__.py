@@ -1,4 +1,4 @@
-"""The command line: `python -m bench --help`."""
+"""Command line of the benchmarks: `python -m bench --help`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program under test as a child process: started, spoken to over pipes, ended by its handle."""
+"""A program under test as a child process, connected by pipes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TUNED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(
 
 
 class ChildEnded(Exception):
-    """The program ended, or was ended for taking too long, while an answer was waited for."""
+    """The program ended or timed out before it answered."""
 
 
 def environment() -> dict[str, str]:
-    """That of a user, whose Python keeps the bytecode of what it has imported."""
+    """Return the environment of a child, with bytecode caching enabled as for users."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -73,18 +73,18 @@ class Child:
             self._process.wait()
 
     def write(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all the bytes."""
         os.write(self._stdin.fileno(), data)
 
     def read(self) -> bytes:
-        """Read what there is; at least one byte."""
+        """Read the available bytes; at least one."""
         data = os.read(self._stdout.fileno(), 1 << 16)
         if not data:
             raise ChildEnded(self.name)
         return data
 
     def read_line(self) -> bytes:
-        """Read one line, where nothing comes behind it."""
+        """Read one line; no output may follow it."""
         line = self.read()
         while not line.endswith(b"\n"):
             line += self.read()
@@ -96,12 +96,12 @@ class Child:
         return self.read_line()
 
     def resident_bytes(self) -> int:
-        """The memory the child has in use. Linux only."""
+        """Return the resident memory of the child. Linux only."""
         pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
     def cpu_s(self) -> float:
-        """The CPU time the child has used. Linux only."""
+        """Return the CPU time of the child. Linux only."""
         # The clock of another process, as clock_getcpuclockid(3) makes it: getrusage would tell
         # only of children that have ended.
         return time.clock_gettime((~self._process.pid << 3) | 2)

@@ -1,4 +1,4 @@
-"""Our client against that of the official SDK, one program each, doing the same calls.
+"""Client benchmarks: ours and the official SDK's, one program each, with the same calls.
 
 In memory each has a server of its own SDK; over stdio and HTTP both ask our server.
 """
@@ -24,7 +24,7 @@ _MODES = {HANDSHAKE: "legacy", PER_REQUEST: PER_REQUEST}
 
 
 class Way(NamedTuple):
-    """A way to the server, and how much faster than the official client ours has to be on it."""
+    """A connection to the server, and the required speed-up over the official client."""
 
     name: str
     in_flight: int
@@ -43,14 +43,14 @@ WAYS = {
 
 
 class Rates(NamedTuple):
-    """Calls per second, of the client's own CPU and by the clock."""
+    """Calls per second, by the client's CPU time and by wall-clock time."""
 
     by_cpu: float
     by_clock: float
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Each way, at the newest revision with a handshake and at the newest of all."""
+    """Measure each connection, at the newest revision with a handshake and at the newest of all."""
     command = [sys.executable, "-m", "bench.programs.ours_stdio"]
     with Child("http", "ours") as server:
         targets = [f"http://127.0.0.1:{int(server.read_line())}/mcp", *command]
@@ -89,7 +89,7 @@ def _compared(
 
 
 def _rates(side: Child, way: str, rounds: int, in_flight: int) -> Rates:
-    """So many rounds of calls, one in each of those that are in flight."""
+    """Measure rounds of calls, with one call per round in each slot in flight."""
     calls = rounds * in_flight
     clock_s, cpu_s = map(float, side.ask(f"{way} {calls} {in_flight}".encode()).split())
     return Rates(calls / cpu_s, calls / clock_s)

@@ -1,4 +1,4 @@
-"""Decoding and encoding: generated types against structs written by hand for the same JSON."""
+"""Codec benchmarks: generated types against handwritten structs for the same JSON."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TOOLS = {
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Decode and encode, for each kind of message."""
+    """Measure decoding and encoding of each kind of message."""
     home, newest = types(HANDSHAKE), types(PER_REQUEST)
     tagged = {"resultType": "complete", **RESULT}
     params = partial(decode, home.CallToolRequestParams)

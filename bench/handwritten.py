@@ -1,4 +1,4 @@
-"""Structs as one would write them by hand for the messages of `bench.codec`."""
+"""Handwritten structs for the messages of `bench.codec`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CallParams", "CallResult", "TaggedCallResult", "ToolList"]
 
 
 class Base(Struct, rename="camel", omit_defaults=True):
-    """Camel case on the wire, absent when None."""
+    """Base of the structs: camel case on the wire, absent when None."""
 
 
 class Annotations(Base):
@@ -20,7 +20,7 @@ class Annotations(Base):
 
 
 class Block(Base, tag_field="type"):
-    """What all content blocks have; its subclasses say the rest."""
+    """Fields that all content blocks have."""
 
 
 class Text(Block, tag="text"):
@@ -55,7 +55,7 @@ class Link(Block, tag="resource_link"):
 
 
 class Contents(Base):
-    """Text or a blob: msgspec has no union of structs that only their keys tell apart."""
+    """Text or a blob in one struct, because msgspec has no untagged unions of structs."""
 
     uri: str
     text: str | None = None
@@ -84,7 +84,7 @@ class CallResult(Base):
 
 
 class TaggedCallResult(CallResult, tag_field="resultType", tag="complete"):
-    """The same where a result says what it is."""
+    """A call result with a `resultType` tag."""
 
 
 class ToolHints(Base):

@@ -1,4 +1,4 @@
-"""What hooks cost: a route against a direct call of the handler behind it."""
+"""Hook benchmarks: a route against a direct call of its handler."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Handlers(ServerHandlers[None]):
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """No hook, then one before and one after."""
+    """Measure a route without hooks, then with one before and one after hook."""
     assert _METHOD in profile(PER_REQUEST).methods
     handlers = _Handlers()
     hooks = ServerHooks(lambda: None)

@@ -1,4 +1,4 @@
-"""Calls over HTTP on 16 keep-alive connections; uvicorn, uvloop and httptools on both sides."""
+"""HTTP benchmarks on 16 keep-alive connections; uvicorn, uvloop and httptools on both sides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EVENTS_ONLY = {"accept": "text/event-stream"}
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Without a session, and in a session. Bare is always the call that needs nothing more."""
+    """Measure calls without and within a session; bare is always the minimal call."""
     with (
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         Child("http", "ours") as ours,
@@ -73,11 +73,11 @@ def rows(settings: Settings) -> Iterator[Row]:
 
 
 def per_request(tool: str) -> list[bytes]:
-    """What each connection sends where there is no session."""
+    """Return the requests of each connection without a session."""
     return [raw_post(named("tools/call", tool), call(ID, PER_REQUEST, tool))] * CONNECTIONS
 
 
 def in_session(headers: dict[str, str], tool: str = "add") -> list[bytes]:
-    """What each connection sends in a session: no two requests of it have the same id."""
+    """Return the requests of each connection in a session, with distinct ids."""
     ids = range(100, 100 + CONNECTIONS)
     return [raw_post(headers, call(id, HANDSHAKE, tool)) for id in ids]

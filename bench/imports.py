@@ -1,4 +1,4 @@
-"""What it costs to import us, and to start a server."""
+"""Import and start-up benchmarks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print((resident_pages() - pages) * resource.getpagesize() / 2**20)
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Imports in fresh interpreters, then the way from starting a server to its first answer."""
+    """Measure imports in fresh interpreters, then the time from server start to first answer."""
     repetitions = settings.repetitions(12)
     module = f"mcp_wire.v{HANDSHAKE.replace('-', '_')}"
     bare = partial(_import_ms, BARE)

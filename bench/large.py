@@ -1,4 +1,4 @@
-"""Answers whose bytes are most of the work, against a server that sends as many of them."""
+"""Large-response benchmarks, against a server that sends as many bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONNECTIONS = 16
 
 
 class _Asked(NamedTuple):
-    """One row: a method, what it is about, and how many calls make a measurement."""
+    """One row: a method, its params, and the number of calls per measurement."""
 
     name: str
     method: str
@@ -37,7 +37,7 @@ _ROWS = (
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Each at a revision without sessions, and in a session."""
+    """Measure each response at a revision without sessions, and in a session."""
     with (
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         Child("http", "ours") as ours,

@@ -1,4 +1,4 @@
-"""A load generator for HTTP: requests made beforehand, sent as fast as they are answered."""
+"""HTTP load generator: sends prepared requests as fast as they are answered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 
 
 class Load:
-    """Keep-alive connections to a child, each of which sends one request again and again."""
+    """Keep-alive connections to a child, each of which repeats one request."""
 
     def __init__(self, child: Child, port: int, requests: Sequence[bytes]) -> None:
         self._child = child
@@ -32,7 +32,7 @@ class Load:
         self._done: asyncio.Future[None] | None = None
 
     async def rate(self, calls: int) -> float:
-        """Answers per second of the child's CPU.
+        """Return the answers per second of the child's CPU time.
 
         Not by the clock: another program that is at work here takes time from both sides, and a
         load generator that is slower than the server would make all servers alike.
@@ -56,13 +56,13 @@ class Load:
             self._connections.append(connection)
 
     def count(self) -> None:
-        """One more answer has come."""
+        """Count an answer."""
         self._to_come -= 1
         if not self._to_come and self._done is not None and not self._done.done():
             self._done.set_result(None)
 
     def fail(self, why: str) -> None:
-        """End the measurement: it would mean nothing."""
+        """Abort the measurement with an error."""
         if self._done is not None and not self._done.done():
             self._done.set_exception(RuntimeError(why))
 
@@ -82,7 +82,7 @@ class _Connection(asyncio.Protocol):
         self._end = b""
 
     def send(self) -> None:
-        """Send the request once more, if there are any to be sent."""
+        """Send the request again, if any are left to send."""
         if self._load.to_send and self.transport:
             self._load.to_send -= 1
             self._size_bytes, self._begun, self._head, self._end = 0, False, b"", b""
@@ -104,7 +104,7 @@ class _Connection(asyncio.Protocol):
             self.send()
 
     def _read_head(self) -> bool:
-        """Learn how long the answer is; whether its head is there."""
+        """Parse the length of the answer; return True if its head is complete."""
         head, end, _ = self._head.partition(_HEAD_END)
         if not end:
             return False

@@ -1,4 +1,4 @@
-"""What HTTP sessions and open streams weigh, and what is left of them when they have ended."""
+"""Memory benchmarks: HTTP sessions and open streams, and the memory left after they end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KB = 1024.0
 
 
 class Weights(NamedTuple):
-    """What one of many weighs, and the whole process when all of them have ended, twice."""
+    """Memory of one item of many, and of the whole process after two runs."""
 
     each_kb: float
     after_mb: float
@@ -31,7 +31,7 @@ class Weights(NamedTuple):
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Each in a process of its own, against the limit; memory is what the system counts as such."""
+    """Measure each in its own process against the limit, by resident memory."""
     with (
         allowing_files(MANY + 200),
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
@@ -69,7 +69,7 @@ def _in_child(runner: asyncio.Runner, measure: Callable[[Child, int], Awaitable[
 
 
 async def _sessions(child: Child, port: int) -> Weights:
-    """Sessions that have shaken hands and called a tool."""
+    """Measure sessions after the handshake and one tool call."""
     async with Wire(port) as wire:
 
         async def turn() -> tuple[float, float]:
@@ -88,7 +88,7 @@ async def _sessions(child: Child, port: int) -> Weights:
 
 
 async def _streams(child: Child, port: int) -> Weights:
-    """Streams where there are no sessions, with their connections."""
+    """Measure streams without sessions, with their connections."""
 
     async def turn() -> tuple[float, float]:
         each_kb = await _stream_kb(child, port, listen(), MANY)
@@ -111,7 +111,7 @@ async def _session_stream_kb(child: Child, port: int) -> float:
 
 
 async def _stream_kb(child: Child, port: int, opening: bytes, number: int) -> float:
-    """What each of so many open streams adds, with its connection."""
+    """Return the memory that each open stream adds, with its connection."""
     async with Streams(port) as streams:
         await asyncio.sleep(0.2)
         before = child.resident_bytes()

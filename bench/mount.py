@@ -1,4 +1,4 @@
-"""What a mount adds to a call: servers of the process, and of another one over stdio.
+"""Mount benchmarks: servers in the same process, and in another one over stdio.
 
 The CPU is that of the gateway alone. A call of its own tool is what the others are compared with.
 """
@@ -22,7 +22,7 @@ IN_FLIGHT = 100
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """With the same revision on both sides, where calls are passed on raw, and with two."""
+    """Measure with one revision on both sides, where calls are relayed raw, and with two."""
     for outside, inside in (
         (PER_REQUEST, PER_REQUEST),
         (HANDSHAKE, HANDSHAKE),
@@ -65,7 +65,7 @@ def _added(name: str, pairs: list[tuple[float, float]]) -> Row:
 
 
 def _check_answers(gateway: Child, revision: str) -> None:
-    """All of them must do the same work."""
+    """Check that all of them do the same work."""
     tools = ("add", "local_add", "remote_add")
     answers = [msgspec.json.decode(gateway.ask(call(1, revision, tool))) for tool in tools]
     # Structured content of other revisions may be wrapped.
@@ -74,7 +74,7 @@ def _check_answers(gateway: Child, revision: str) -> None:
 
 
 def _one_at_a_time_us(gateway: Child, revision: str, tool: str, calls: int) -> float:
-    """What one call costs the gateway."""
+    """Return the gateway's CPU time per call, one at a time."""
     requests = [call(id, revision, tool) + b"\n" for id in range(calls)]
     started_s = gateway.cpu_s()
     for request in requests:
@@ -84,7 +84,7 @@ def _one_at_a_time_us(gateway: Child, revision: str, tool: str, calls: int) -> f
 
 
 def _in_flight_us(gateway: Child, revision: str, tool: str, calls: int) -> float:
-    """The same with many open at any time; whatever is answered is asked again at once."""
+    """Return the gateway's CPU time per call, with many in flight."""
     requests = [call(id, revision, tool) + b"\n" for id in range(calls)]
     sent = answered = 0
     started_s = gateway.cpu_s()

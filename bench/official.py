@@ -1,4 +1,4 @@
-"""The official SDK in an environment of its own, so that its pins are nobody else's."""
+"""Environment of the official SDK, isolated so that its pins do not affect others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACE = ROOT / ".nox" / "official"
 
 
 def requirement() -> str:
-    """The release that we are compared with, as the tests with peers have it."""
+    """Return the release that we are compared with, as in the peer tests."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     (found,) = (one for one in groups["peers"] if one.startswith("mcp=="))
     return str(found)
@@ -26,7 +26,7 @@ def requirement() -> str:
 
 @cache
 def python() -> str:
-    """The interpreter that has it; the environment is made the first time."""
+    """Return the interpreter of the SDK's environment, which is created on first use."""
     place = _PLACE / f"{requirement()}-py{sys.version_info[0]}.{sys.version_info[1]}"
     found, done = place / "bin" / "python", place / "installed"
     if not done.exists():

@@ -1,4 +1,4 @@
-"""The messages that a client sends, as bytes made beforehand."""
+"""Client messages as prepared bytes."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _WHO_ASKS = {
 
 
 def call(id: int, revision: str, tool: str = "add") -> bytes:
-    """`tools/call` of a tool that adds two numbers."""
+    """Return a `tools/call` request of a tool that adds two numbers."""
     return request(id, revision, "tools/call", {"name": tool, "arguments": {"a": 17, "b": 25}})
 
 
 def request(id: int, revision: str, method: str, params: dict[str, Any]) -> bytes:
-    """Any request."""
+    """Return a request."""
     if revision == PER_REQUEST:
         params = {**params, "_meta": _WHO_ASKS}
     return _request(id, method, params)
 
 
 def initialize(id: int) -> bytes:
-    """The handshake."""
+    """Return an `initialize` request."""
     return _request(
         id,
         "initialize",
@@ -57,12 +57,12 @@ def initialize(id: int) -> bytes:
 
 
 def initialized() -> bytes:
-    """The notification behind the handshake."""
+    """Return the `notifications/initialized` message."""
     return msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
 
 def raw_post(headers: dict[str, str], body: bytes, method: str = "POST") -> bytes:
-    """An HTTP request to the endpoint, as it goes over the wire."""
+    """Return an HTTP request to the endpoint as bytes."""
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"{method} /mcp HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body
 

@@ -1,4 +1,4 @@
-"""Two sides measured in turn, and what came out as one row."""
+"""Alternating measurement of two sides, and its result as one row."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ T = TypeVar("T")
 
 
 class Settings(NamedTuple):
-    """How long to measure, and on which event loop."""
+    """Duration and event loop of the measurements."""
 
     quick: bool = False
     uvloop: bool = False
 
     def repetitions(self, number: int) -> int:
-        """How often to measure each side."""
+        """Return the number of measurements of each side."""
         return max(3, number // 3) if self.quick else number
 
     def runs(self, number: int) -> int:
-        """How often to run a program that has nothing to be compared with but a limit."""
+        """Return the number of runs of a program that is compared with a limit only."""
         return 1 if self.quick else number
 
     def calls(self, number: int) -> int:
-        """How many calls make one measurement."""
+        """Return the number of calls per measurement."""
         return number // 3 if self.quick else number
 
 
 class Goal(Struct, frozen=True):
-    """What the ratio has to be; `later` is what it is meant to become."""
+    """Required ratio; `later` is the target for the future."""
 
     limit: float
     higher_is_better: bool
     later: float | None = None
 
     def met(self, ratio: float) -> bool:
-        """Whether a ratio is good enough now."""
+        """Return True if a ratio meets the current goal."""
         return ratio >= self.limit if self.higher_is_better else ratio <= self.limit
 
     def __str__(self) -> str:
@@ -61,12 +61,12 @@ class Goal(Struct, frozen=True):
 
 
 def at_least(limit: float, *, later: float | None = None) -> Goal:
-    """For rates."""
+    """Return a lower bound, for rates."""
     return Goal(limit, higher_is_better=True, later=later)
 
 
 def at_most(limit: float) -> Goal:
-    """For times and sizes."""
+    """Return an upper bound, for times and sizes."""
     return Goal(limit, higher_is_better=False)
 
 
@@ -84,12 +84,12 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None without one."""
+        """True if the goal is met; None without one."""
         return None if self.goal is None else self.goal.met(self.ratio)
 
     @property
     def verdict(self) -> str:
-        """The same in words."""
+        """The result as text."""
         return {None: "", True: "meets", False: "misses"}[self.met]
 
 
@@ -102,12 +102,12 @@ def compare(
     repetitions: int,
     goal: Goal | None,
 ) -> Row:
-    """Measure both sides as `in_turn` does, and make a row of it."""
+    """Measure both sides with `in_turn` and return the row."""
     return row_of(name, unit, in_turn(ours, bare, repetitions), goal)
 
 
 def in_turn(ours: Callable[[], T], bare: Callable[[], T], repetitions: int) -> list[tuple[T, T]]:
-    """Measure both sides in turn, so that a busy machine is as busy for the one as for the other.
+    """Measure both sides alternately, so that load on the machine affects both equally.
 
     Each ratio is that of two neighbours in time, of which once the one comes first and once the
     other: whoever comes second finds caches that are warmer. The first pair warms up, and does not
@@ -124,7 +124,7 @@ def in_turn(ours: Callable[[], T], bare: Callable[[], T], repetitions: int) -> l
 
 
 def row_of(name: str, unit: str, pairs: Sequence[tuple[float, float]], goal: Goal | None) -> Row:
-    """What came out, from pairs of ours and bare."""
+    """Return the row of measured pairs of ours and bare."""
     ratios = sorted(our / their for our, their in pairs)
     quarter = len(ratios) // 4
     return Row(
@@ -140,7 +140,7 @@ def row_of(name: str, unit: str, pairs: Sequence[tuple[float, float]], goal: Goa
 
 
 def cost_ns(run: Callable[[], object], times: int) -> float:
-    """What one run of a function costs, in nanoseconds of this process's CPU."""
+    """Return the CPU time of one run of a function, in nanoseconds."""
     started = time.process_time_ns()
     for _ in range(times):
         run()

@@ -1,4 +1,4 @@
-"""Calls over stdio: one at a time, and with 64 in flight."""
+"""Stdio benchmarks: one call at a time, and 64 in flight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDS = 4 * IN_FLIGHT
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Both ways, at the newest revision with a handshake and at the newest of all.
+    """Measure both modes, at the newest revision with a handshake and at the newest of all.
 
     First with the allocator as it is, where the bare loop pays for a large buffer at each read and
     we do not; then with one that spares both of it, so that the work itself is compared. The goals
@@ -88,13 +88,13 @@ def _shake_hands(child: Child) -> None:
 
 
 def _check_answers(ours: Child, bare: Child, revision: str) -> None:
-    """Both must do the same work."""
+    """Check that both do the same work."""
     answers = [msgspec.json.decode(child.ask(call(1, revision))) for child in (ours, bare)]
     assert answers[0] == answers[1], answers
 
 
 def _one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:
-    """Calls per second."""
+    """Return the calls per second, one at a time."""
     started = time.perf_counter()
     for number in range(calls):
         child.write(requests[number % IDS])
@@ -103,7 +103,7 @@ def _one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:
 
 
 def _in_flight(child: Child, requests: list[bytes], calls: int) -> float:
-    """Calls per second of the child's CPU; whatever is answered is asked again at once."""
+    """Return the calls per second of the child's CPU time, with many in flight."""
     ring = requests * 2
     sent = answered = 0
     started_s = child.cpu_s()

@@ -1,4 +1,4 @@
-"""How fast news of a change reaches everybody who listens."""
+"""Notification benchmarks: time until a change reaches all listeners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STREAMS = 500
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """By the clock, until the last of many streams has heard of it."""
+    """Measure the wall-clock time until the last of many streams is notified."""
     with (
         allowing_files(2 * STREAMS + 200),
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

@@ -1,4 +1,4 @@
-"""Servers with many tools: what it costs to start one, and to call a tool among them."""
+"""Benchmarks of servers with many tools: start-up, and calls of a tool among them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print(time.process_time() - started)
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Starting in fresh interpreters, against the limit; then calls, against those among few."""
+    """Measure start-up in fresh interpreters against a limit, then calls against few tools."""
     for how in ("types", "texts"):
         yield row_of(
             f"start with {MANY:,} tools, annotations as {how} / 1 s",
@@ -97,7 +97,7 @@ def _adder() -> Callable[..., Any]:
 
 
 def _call_ns(server: Server, calls: int) -> float:
-    """What a call of one of the last tools costs, between the decoding of params and the answer."""
+    """Return the CPU time of calling one of the last tools, from decoding params to the answer."""
     caller = Caller(mcp_wire.profile(HANDSHAKE), ANSWER_ONLY)
     ctx = server.kernel.context(1, caller, None)
     params: Any = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""HTTP connections as rows need them: asked one thing at a time, or open as streams of events."""
+"""HTTP connections of the benchmarks: one request at a time, or event streams."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _WANTED = {"notifications": {"toolsListChanged": True}}
 
 
 def named(method: str, name: str | None = None) -> dict[str, str]:
-    """The headers of a request that stands for itself, and of what it is about."""
+    """Return the headers of a sessionless request, with its method and name."""
     about = {} if name is None else {"mcp-name": name}
     return {**HEADERS, "mcp-protocol-version": PER_REQUEST, "mcp-method": method, **about}
 
 
 def listen() -> bytes:
-    """What opens a stream where there are no sessions."""
+    """Return the request that opens a stream without a session."""
     return raw_post(named(_LISTEN), request(1, PER_REQUEST, _LISTEN, _WANTED))
 
 
 def get(port: int) -> bytes:
-    """What opens one more stream of a session that begins now."""
+    """Start a session and return the request that opens one more stream of it."""
     return raw_post({**begin_session(port), "accept": "text/event-stream"}, b"", "GET")
 
 
@@ -73,7 +73,7 @@ def begin_session(port: int) -> dict[str, str]:
 
 
 def check_answers(ours: int, bare: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Both must do the same work."""
+    """Check that both do the same work."""
     answers: list[Any] = [
         msgspec.json.decode(post(port, headers, body)[1]) for port in (ours, bare)
     ]
@@ -83,7 +83,7 @@ def check_answers(ours: int, bare: int, headers: Mapping[str, str], body: bytes)
 def post(
     port: int, headers: Mapping[str, str], body: bytes
 ) -> tuple[http.client.HTTPMessage, bytes]:
-    """One request on a connection of its own."""
+    """Send one request on its own connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("POST", "/mcp", body, dict(headers))
@@ -97,7 +97,7 @@ def post(
 
 
 class Wire:
-    """One keep-alive connection, asked one thing at a time."""
+    """One keep-alive connection with one request at a time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -110,7 +110,7 @@ class Wire:
         self._writer.close()
 
     async def ask(self, message: bytes) -> tuple[bytes, bytes]:
-        """Send a request; the head and the body of its answer."""
+        """Send a request and return the head and body of the answer."""
         self._writer.write(message)
         head = await asyncio.wait_for(self._reader.readuntil(b"\r\n\r\n"), WAIT_S)
         assert head.startswith(b"HTTP/1.1 2"), head
@@ -118,7 +118,7 @@ class Wire:
         return head, await self._reader.readexactly(size)
 
     async def session(self) -> dict[str, str]:
-        """Begin a session, and call a tool in it; its headers."""
+        """Start a session, call a tool in it, and return its headers."""
         head, _ = await self.ask(raw_post(HEADERS, initialize(0)))
         id = header(head, b"mcp-session-id").decode()
         headers = {**HEADERS, "mcp-protocol-version": HANDSHAKE, "mcp-session-id": id}
@@ -128,7 +128,7 @@ class Wire:
 
 
 def header(head: bytes, name: bytes) -> bytes:
-    """The value of a header; empty if there is none."""
+    """Return the value of a header; empty if absent."""
     for line in head.split(b"\r\n"):
         key, _, value = line.partition(b": ")
         if key.lower() == name:
@@ -140,7 +140,7 @@ def header(head: bytes, name: bytes) -> bytes:
 
 
 class Streams:
-    """Open streams, and what waits for all of them."""
+    """Open streams, with a wait for all of them."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -155,7 +155,7 @@ class Streams:
         self.close()
 
     async def open(self, opening: bytes, number: int) -> None:
-        """Open streams, and wait until each has begun."""
+        """Open streams and wait until each has started."""
         loop = asyncio.get_running_loop()
         self._missing, self._all = number, loop.create_future()
         for _ in range(number):
@@ -167,7 +167,7 @@ class Streams:
         await asyncio.wait_for(self._all, WAIT_S)
 
     async def spread_ms(self, change: bytes) -> float:
-        """Make a change, and wait until every stream has heard of it."""
+        """Make a change, wait until every stream is notified, and return the time."""
         async with Wire(self._port) as wire:
             self._missing = len(self._open)
             self._all = asyncio.get_running_loop().create_future()
@@ -177,13 +177,13 @@ class Streams:
             return (time.perf_counter() - started) * 1000
 
     def count(self) -> None:
-        """One more stream has got what is waited for."""
+        """Count a stream that received the awaited message."""
         self._missing -= 1
         if not self._missing and self._all and not self._all.done():
             self._all.set_result(None)
 
     def close(self) -> None:
-        """Hang up on all of them."""
+        """Close all connections."""
         for transport in self._open:
             transport.close()
         self._open.clear()
@@ -208,7 +208,7 @@ class _Stream(asyncio.Protocol):
 
 @contextmanager
 def allowing_files(number: int) -> Generator[None]:
-    """Allow this process, and the children it starts meanwhile, so many open files."""
+    """Raise the open-file limit of this process and of the children started meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))

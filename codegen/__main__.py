@@ -1,4 +1,4 @@
-"""`python -m codegen`: writes the package and the reference, or shows what would change."""
+"""`python -m codegen`: writes the package and the reference pages, or shows a diff."""
 
 import argparse
 import sys
@@ -57,7 +57,7 @@ an extension of your own:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the generator; the exit code."""
+    """Run the generator and return the exit code."""
     options = _options(arguments)
     try:
         if options.extension:
@@ -130,14 +130,14 @@ def _summary(count: int, changed: list[str], started: float) -> str:
 
 @dataclass(frozen=True)
 class Generated:
-    """All that is generated, by its path in the package or in the folder of the reference."""
+    """Generated files, by path inside the package or the reference folder."""
 
     package: dict[Path, str]
     reference: dict[Path, str]
 
 
 def generate(root: Path) -> Generated:
-    """Every file of the package and of the reference, from the inputs under `root/schema`.
+    """Generate every file of the package and the reference from the inputs under `root/schema`.
 
     Raises:
         CodegenError: what stopped the run, and what to add.
@@ -167,7 +167,7 @@ def generate(root: Path) -> Generated:
 
 
 def read(folder: Path, overlay: Overlay) -> Revision:
-    """One revision's model, from its folder."""
+    """Read one revision's model from its folder under `schema/`."""
     label = f"schema/{folder.name}/schema.json"
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
     check_facts(source.facts, source.definitions, source.revision)
@@ -175,7 +175,7 @@ def read(folder: Path, overlay: Overlay) -> Revision:
 
 
 def _extensions(root: Path, overlay: Overlay) -> list[Extension]:
-    """The extensions of a checkout."""
+    """Read the extensions of a checkout."""
     return [
         read_extension(folder, root, overlay, f"schema/extensions/{folder.name}/schema.json")
         for folder in extension_folders(root)
@@ -183,7 +183,7 @@ def _extensions(root: Path, overlay: Overlay) -> list[Extension]:
 
 
 def _folders(root: Path) -> list[Path]:
-    """The folders of the published revisions, oldest first."""
+    """Return the folders of the published revisions, oldest first."""
     folders = sorted(path.parent for path in (root / "schema").glob("*/schema.json"))
     if not folders:
         raise CodegenError(
@@ -193,7 +193,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _not_named(named: list[str], root: Path) -> list[str]:
-    """The modules of the revisions that are to stay as they are."""
+    """Return the modules of the revisions that were not named and stay unchanged."""
     there = [folder.name for folder in _folders(root)]
     for revision in named:
         if revision not in there:
@@ -206,7 +206,7 @@ def _not_named(named: list[str], root: Path) -> list[str]:
 
 
 def _show(name: str, files: dict[Path, str], folder: Path, skipped: Collection[str] = ()) -> bool:
-    """Write how a folder differs from what it should be; whether it does."""
+    """Print the diff of a folder from its generated files; return True if there is one."""
     difference = tree.diff(files, folder, skipped)
     sys.stdout.write(difference)
     if difference:

@@ -1,4 +1,4 @@
-"""What a new revision leaves to people: the questions that its changes put to the runtime."""
+"""Open questions of a new revision: decisions that its changes require of the runtime."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from codegen.model.overlay import Overlay
 
 @dataclass(frozen=True)
 class Told:
-    """A row of the change table, with what it breaks."""
+    """A row of the change table, with its effect."""
 
     kind: str
     path: str
@@ -48,7 +48,7 @@ _QUESTIONS: dict[str, str] = {
 def decisions(
     newest: ir.Revision, draft: ir.Revision, overlay: Overlay, told: list[Told]
 ) -> list[str]:
-    """What a schema asks by what is in it, one line each: the overlay first, then the runtime."""
+    """Return the questions that a schema raises, one line each: overlay first, then runtime."""
     return [
         *overlay.unmatched(),
         *_missing_rows(draft, overlay),
@@ -61,7 +61,7 @@ def decisions(
 def succession(
     newest: ir.Revision, draft: ir.Revision, overlay: Overlay, told: list[Told], runtime: Path
 ) -> list[str]:
-    """What it asks too if it follows the newest revision, by what is not in it any more.
+    """Return the questions of a schema that succeeds the newest revision, removals included.
 
     `runtime` is the folder of handwritten code in which names that are gone are looked for.
     """
@@ -118,7 +118,7 @@ def _new_content(newest: ir.Revision, draft: ir.Revision) -> Iterator[str]:
 
 
 def _names_in_use(newest: ir.Revision, draft: ir.Revision, runtime: Path) -> Iterator[str]:
-    """The names that are gone and that handwritten code spells, with where it does."""
+    """Yield the removed names that handwritten code still uses, with the places."""
     types = {*newest.structs, *newest.aliases} - {*draft.structs, *draft.aliases}
     methods = {m.wire for m in newest.methods} - {m.wire for m in draft.methods}
     gone = types | methods | set(map(constant, methods))

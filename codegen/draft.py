@@ -1,4 +1,4 @@
-"""One more schema beside the published ones: a draft, a fork or an extension, and what it asks."""
+"""Generates the package with one unpublished schema in it: a draft, a fork or an extension."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive")
 
 @dataclass(frozen=True)
 class Draft:
-    """Where a draft is read from, and what it is called."""
+    """A draft's name and input files."""
 
     schema: Path
     name: str
@@ -33,7 +33,7 @@ class Draft:
     overlay: Path | None = None
 
     def check_name(self, published: list[str]) -> None:
-        """Compare the name with those of the published revisions.
+        """Check that the name can name a module and is not a published revision's.
 
         Raises:
             CodegenError: no name for a module, or a revision's.
@@ -49,7 +49,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Made:
-    """The files of the package with the draft in it, and what there is to say about it."""
+    """The files of the package with the draft in it, and the report on the draft."""
 
     files: dict[Path, str]
     report: str
@@ -62,7 +62,7 @@ def make(
     root: Path,
     extensions: Sequence[Extension] = (),
 ) -> Made:
-    """Everything for the published revisions and the draft, which becomes the newest.
+    """Generate the package for the published revisions and the draft as the newest.
 
     Raises:
         CodegenError: what stopped the run, and what to add.
@@ -103,7 +103,7 @@ def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
 
 
 def _told(text: str, before: str, after: str) -> list[Told]:
-    """What the generated table itself tells; it needs nothing else of the package."""
+    """Return the changes that the generated table reports, by executing that module alone."""
     table = ModuleType("changes")
     exec(compile(text, "changes.py", "exec"), table.__dict__)
     rows: Any = table.changes(before, after)

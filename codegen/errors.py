@@ -1,5 +1,5 @@
-"""The one error of the generator: what stopped the run, and what to add."""
+"""CodegenError, the error type of the generator."""
 
 
 class CodegenError(Exception):
-    """A run that cannot go on. The message names the place and what would settle it."""
+    """The generator cannot continue; the message names the place and the remedy."""

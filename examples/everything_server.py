@@ -75,7 +75,7 @@ class Weather:
 
 @server.tool
 async def weather(city: str, days: int = 1) -> list[Weather]:
-    """What the weather will be: structured content with a schema.
+    """Forecast the weather: structured content with a schema.
 
     Args:
         city: Where.
@@ -264,7 +264,7 @@ async def summarize(text: str, ctx: Context) -> str:
 
 @server.tool
 async def folders(ctx: Context) -> list[str]:
-    """Which folders the client works in."""
+    """List the folders that the client works in."""
     return [root.uri for root in await ctx.list_roots()]
 
 

@@ -9,7 +9,7 @@ server = Server("inventory", "1.0.0")
 
 @server.tool
 async def count(item: str) -> int:
-    """How many of an item there are."""
+    """Count the items in stock."""
     return len(item)
 
 

@@ -17,7 +17,7 @@ weather = Server("weather")
 
 @weather.tool
 async def forecast(city: str) -> str:
-    """What the weather will be."""
+    """Forecast the weather."""
     return f"sun in {city}"
 
 
@@ -37,7 +37,7 @@ gateway.mount("weather", weather)
 
 @gateway.tool
 async def about() -> str:
-    """What this server is."""
+    """Describe this server."""
     return "a gateway"
 
 

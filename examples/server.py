@@ -7,7 +7,7 @@ server = Server("inventory", "1.0.0")
 
 @server.tool
 async def count(item: str, shelf: int = 1) -> int:
-    """How many of an item are on a shelf."""
+    """Count the items on a shelf."""
     return len(item) * shelf
 
 

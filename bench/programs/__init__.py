@@ -1,1 +1,1 @@
-"""The programs under test: ours, and bare ones that do the same wire work without an SDK."""
+"""Programs under test: ours, and bare ones that do the same wire work without an SDK."""

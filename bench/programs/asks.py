@@ -1,4 +1,4 @@
-"""What a program that asks does, whichever client it is made with; imports nothing of either."""
+"""Main loop of a client program, independent of the client; imports neither SDK."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUM = "42"
 
 
 async def answer_orders(calls: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
-    """Call as often as each line of stdin says, and print the time and the CPU time it took.
+    """Run the calls that each line of stdin orders, and print the wall-clock and CPU time.
 
     A line is `WAY TIMES IN_FLIGHT`; what is printed is in seconds. Nothing else is done meanwhile,
     so reading may block.

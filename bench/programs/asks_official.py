@@ -1,4 +1,4 @@
-"""The official SDK's client, asking as `asks_ours` does. Runs where that SDK is installed."""
+"""Client program of the official SDK, equivalent to `asks_ours`; needs that SDK."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ async def add(a: int, b: int) -> int:
 
 
 async def main(mode: str, url: str, command: str, *arguments: str) -> None:
-    """Connect every way, then do as told. `mode` is that client's: `legacy`, or a revision."""
+    """Connect over every transport, then run the orders; `mode` is `legacy` or a revision."""
     program = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
     targets: dict[str, Any] = {
         "memory": server,
@@ -39,7 +39,7 @@ async def main(mode: str, url: str, command: str, *arguments: str) -> None:
 
 
 async def call(client: Client) -> str:
-    """One call, and what came of it."""
+    """Make one call and return its text."""
     (block,) = (await client.call_tool("add", ARGUMENTS)).content
     return str(block.text)
 

@@ -1,4 +1,4 @@
-"""Our client, asking as it is told to: `REVISION URL COMMAND`, where servers are."""
+"""Client program of ours; arguments: `REVISION URL COMMAND`."""
 
 import asyncio
 import sys
@@ -11,7 +11,7 @@ from mcp_gen import Client, ClientSession
 
 
 async def main(revision: str, url: str, *command: str) -> None:
-    """Connect every way, then do as told."""
+    """Connect over every transport, then run the orders."""
     targets = {"memory": server, "stdio": list(command), "http": url}
     async with Client("bench", "1.0.0") as client:
         sessions = {
@@ -21,7 +21,7 @@ async def main(revision: str, url: str, *command: str) -> None:
 
 
 async def call(session: ClientSession) -> str:
-    """One call, and what came of it."""
+    """Make one call and return its text."""
     block: Any
     (block,) = (await session.call_tool("add", ARGUMENTS)).content
     return str(block.text)

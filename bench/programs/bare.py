@@ -83,7 +83,7 @@ def _add_completely(params: Raw) -> Any:
 
 
 def answering(revision: str) -> Callable[[bytes], bytes]:
-    """What answers one message at a revision."""
+    """Return the function that answers one message at a revision."""
     add = _add_completely if revision == PER_REQUEST else _add
     methods = {"initialize": _initialize, "tools/call": add}
 

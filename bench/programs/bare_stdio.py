@@ -1,4 +1,4 @@
-"""The bare line loop: reads what there is, answers all of it in one write."""
+"""Bare stdio loop: reads the available lines and answers them in one write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.programs.bare import answering
 
 
 class Lines(asyncio.Protocol):
-    """Answers each line of what comes in."""
+    """Answers each line of the input."""
 
     def __init__(
         self, answer: Callable[[bytes], bytes], out: asyncio.WriteTransport, end: asyncio.Event

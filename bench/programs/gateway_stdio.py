@@ -1,4 +1,4 @@
-"""A gateway over stdio: a tool of its own, one of a server in the process, one of another process.
+"""Gateway over stdio: its own tool, one of an in-process server, one of a remote server.
 
 Its argument is the revision that it speaks with the other process.
 """

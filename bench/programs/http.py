@@ -17,7 +17,7 @@ App: TypeAlias = Callable[
 
 
 def bare(revision: str) -> App:
-    """A Starlette route that decodes and answers with msgspec."""
+    """Return an app with a Starlette route that decodes and answers with msgspec."""
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -34,7 +34,7 @@ def bare(revision: str) -> App:
 
 
 def bare_streams() -> App:
-    """Streams of events that all get the same bytes when a tool is called, with Starlette alone."""
+    """Return a Starlette app whose event streams all get the same bytes on a tool call."""
     import asyncio
     from collections.abc import AsyncIterator
 
@@ -70,7 +70,7 @@ def bare_streams() -> App:
 
 
 def ours() -> App:
-    """Our server as an ASGI app."""
+    """Return our server as an ASGI app."""
     from bench.programs.ours_http import server
 
     return server.asgi()
@@ -80,7 +80,7 @@ _bodies: dict[bytes, bytes] = {}
 
 
 async def static(scope: Message, receive: Any, send: Any) -> None:
-    """The same bytes for every request: what uvicorn itself and the load generator can do."""
+    """Serve the same bytes for every request: the limit of uvicorn and the load generator."""
     await receive()
     size = dict(scope["headers"]).get(b"x-size", b"2")
     body = _bodies.get(size)
@@ -92,7 +92,7 @@ async def static(scope: Message, receive: Any, send: Any) -> None:
 
 
 def serve(app: App) -> None:
-    """Print the port, then serve until told to stop."""
+    """Print the port, then serve until stopped."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listener.getsockname()[1], flush=True)
     config = uvicorn.Config(

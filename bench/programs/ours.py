@@ -1,4 +1,4 @@
-"""The server under test, as its users write it."""
+"""The server under test, as users write it."""
 
 from mcp_gen import Server
 

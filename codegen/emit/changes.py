@@ -1,4 +1,4 @@
-"""What every name looks like from date to date, and how its shapes relate: `mcp_wire.changes`."""
+"""Data of `mcp_wire.changes`: the shapes of every name by revision, and their relations."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ OBJECT = "object"
 
 @dataclass(frozen=True)
 class MethodShape:
-    """What a method is at some date; `str` of its types, as everywhere in the table."""
+    """Shape of a method at one revision; types are text, as everywhere in the table."""
 
     kind: str
     direction: str
@@ -38,7 +38,7 @@ class MethodShape:
 
 @dataclass(frozen=True)
 class FieldRow:
-    """A field over time: one shape where it lasts, as it is, as long as its type; else dated."""
+    """Shapes of a field over time: one if it never changes, else dated ones."""
 
     wire: str
     always: str
@@ -47,7 +47,7 @@ class FieldRow:
 
 @dataclass(frozen=True)
 class Table:
-    """What the generated module holds as data."""
+    """The data of the generated module."""
 
     methods: list[tuple[str, Dated[MethodShape | None]]]
     types: list[tuple[str, Dated[str]]]
@@ -57,7 +57,7 @@ class Table:
 
 
 def table(revisions: list[ir.Revision], overlay: Overlay) -> Table:
-    """The names of all revisions over time, and the relation of each two shapes of one name."""
+    """Build the table of all names over time, with the relations between their shapes."""
     names = sorted({name for revision in revisions for name in _defined(revision)})
     made = Table(
         methods=_methods(revisions),
@@ -70,14 +70,14 @@ def table(revisions: list[ir.Revision], overlay: Overlay) -> Table:
 
 
 def members(struct: ir.Struct) -> dict[str, ir.Field]:
-    """The fields of a struct by their wire names; its tag is one of them, with a single value."""
+    """Return the fields of a struct by wire name, with the tag as a constant field."""
     tag = struct.tag
     tagged = [ir.Field(tag.wire, tag.name, ir.Choice((tag.value,)), "const")] if tag else []
     return {field.wire: field for field in [*tagged, *struct.fields]}
 
 
 def required(field: ir.Field) -> bool:
-    """Whether the schema demands the field, even where we read messages that lack it."""
+    """Return True if the schema requires the field, even if decoding tolerates its absence."""
     return field.absent not in ("none", "unset")
 
 
@@ -140,7 +140,7 @@ def _field_shape(field: ir.Field | None) -> str:
 
 
 def _changing(states: Iterable[tuple[str, T]]) -> Dated[T]:
-    """The first of each run of equal states; before the first that is something, none."""
+    """Keep the first of each run of equal states, from the first non-empty one on."""
     found: Dated[T] = []
     for date, state in states:
         if (state != found[-1][1]) if found else state:
@@ -154,7 +154,7 @@ def _changing(states: Iterable[tuple[str, T]]) -> Dated[T]:
 def _relations(
     revisions: list[ir.Revision], table: Table
 ) -> list[tuple[str, list[tuple[str, str, Relation]]]]:
-    """For each name, every two shapes of it that differ: since when the one, since when the other.
+    """Return the relations of each two different shapes of a name, by their start dates.
 
     A type that was renamed goes by its newer name. Shapes that say the same are left out.
     """
@@ -177,7 +177,7 @@ def _relations(
 
 
 class _Since:
-    """Since when a name has the shape that it has at a date; empty if it never had another."""
+    """Finds the date since which a name has its shape; empty if the shape never changes."""
 
     def __init__(self, order: list[str], table: Table) -> None:
         self._order = order
@@ -199,7 +199,7 @@ class _Since:
 def _same_name(
     old: ir.Revision, new: ir.Revision, renamed: dict[str, str]
 ) -> Iterator[tuple[str, str, _Node, _Node]]:
-    """What both dates have, with its names: types, fields of structs, params of methods."""
+    """Yield the nodes that both dates have: types, fields of structs, params of methods."""
     there = _defined(new)
     for name in sorted(_defined(old)):
         now = renamed.get(name, name)
@@ -224,7 +224,7 @@ def _text(type_: _Node) -> str:
 
 @dataclass(frozen=True)
 class _Shape:
-    """A type at its date; `renamed` has the later names of types that are called otherwise here."""
+    """A type at its date; `renamed` maps its names to later ones."""
 
     node: _Node
     at: ir.Revision
@@ -239,7 +239,7 @@ class _Shape:
         return self.renamed.get(name, name)
 
     def has(self, name: str) -> bool:
-        """Whether a struct is called so at this date, or will be."""
+        """Return True if a struct has this name at this date or later."""
         return any(self.renamed.get(there, there) == name for there in self.at.structs)
 
     def arms(self) -> list[str]:
@@ -247,7 +247,7 @@ class _Shape:
         return [self.of(arm).name for arm in arms if isinstance(arm, ir.Ref)]
 
     def resolved(self) -> "_Shape":
-        """The struct, scalar, list, map or union that stands behind the name of an alias."""
+        """Return the struct, scalar, list, map or union that an alias refers to."""
         if not isinstance(self.node, ir.Ref):
             return self
         struct = self.at.structs.get(self.node.name)
@@ -265,7 +265,7 @@ def _relation(one: _Shape, other: _Shape) -> Relation:
 
 
 def _within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> bool:
-    """Whether every value of one type is a value of the other.
+    """Return True if every value of one type is a value of the other.
 
     One name, renamed or not, is one type: where it differs, that is a row of its own.
     """
@@ -303,7 +303,7 @@ def _within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> b
 
 
 def _arm_within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> bool:
-    """As `_within`, but arms of two names are two things, unless each is unknown to the other date.
+    """As `_within`, but arms of different names differ, unless each is unknown at the other date.
 
     `ElicitResult` would pass for `Result`, which asks for nothing: yet a union gains an arm by it.
     """
@@ -319,7 +319,7 @@ def _arm_within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) 
 
 
 def _struct_within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> bool:
-    """Whether an object of one struct has what the other demands, and where both have it, so."""
+    """Return True if every object of one struct is also an object of the other."""
     assert isinstance(one.node, ir.Struct)
     assert isinstance(other.node, ir.Struct)
     has, wants = members(one.node), members(other.node)

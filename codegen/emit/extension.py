@@ -10,7 +10,7 @@ _MODULES = ("handlers", "hooks", "methods", "requests", "types")
 
 
 def emit_extension(extension: Extension) -> dict[Path, str]:
-    """Every file of an extension's package, by its path inside it, before formatting."""
+    """Render the files of an extension's package, by path inside it, before formatting."""
     render = Renderer(extension.docs or NO_DOCS)
     r = extension.whole
     values = {

@@ -10,7 +10,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def format_tree(folder: Path) -> None:
-    """Sort imports, drop unused ones, and format, by the project's own configuration.
+    """Sort imports, drop unused ones and format, with the project's configuration.
 
     Raises:
         CodegenError: what ruff found wrong.

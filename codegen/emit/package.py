@@ -36,7 +36,7 @@ _DATED = ("dispatch", "methods", "requests", "types")
 
 @dataclass(frozen=True)
 class _AnyDate:
-    """One request over all revisions that have it."""
+    """One message over all revisions that have it."""
 
     wire: str
     name: str
@@ -59,13 +59,13 @@ def emit(
     docs: Docs,
     extensions: Sequence[Extension] = (),
 ) -> dict[Path, str]:
-    """Every file of the package, by its path inside it, before formatting."""
+    """Render the files of the package, by path inside it, before formatting."""
     emitter = _Emitter(revisions, overlay, docs)
     return emitter.run() | emitter.pydantic() | emitter.extensions(extensions)
 
 
 def opens(revision: ir.Revision, overlay: Overlay) -> bool:
-    """Whether peers can meet at this revision: an extension's schema has no way to begin."""
+    """Return True if the revision has a method that opens a connection."""
     lifecycle = next((fact.value for fact in revision.facts if fact.name == "lifecycle"), None)
     role = "handshake" if lifecycle == "initialize" else "discover"
     there = {method.wire for method in revision.methods}
@@ -165,19 +165,19 @@ class _Emitter:
         }
 
     def _messages(self, *, by_client: bool) -> tuple[list[_AnyDate], list[_AnyDate]]:
-        """The requests and the notifications of one direction."""
+        """Return the requests and the notifications of one direction."""
         return (
             self._requests(by_client=by_client),
             self._requests(by_client=by_client, kind="notification"),
         )
 
     def _sendable(self, *, by_client: bool) -> tuple[list[_AnyDate], list[_AnyDate]]:
-        """What an open session sends: all but what opens it."""
+        """Return the messages of an open session: all but the handshake."""
         opening = {
             str(row["method"])
             for revision in self._revisions
             for row in self._overlay.rows("role", revision.name)
-            if row["name"] in ("handshake", "ready")
+            if row["name"] in ("handshake", "initialized")
         }
         requests, notifications = self._messages(by_client=by_client)
         return (
@@ -186,7 +186,7 @@ class _Emitter:
         )
 
     def _distinct(self, kind: ir.Kind) -> list[_AnyDate]:
-        """Every message of a kind, whoever sends it."""
+        """Return the messages of one kind in both directions, each once."""
         both = [
             *self._requests(by_client=True, kind=kind),
             *self._requests(by_client=False, kind=kind),
@@ -221,7 +221,7 @@ class _Emitter:
         )
 
     def _flattened(self, rows: list[tuple[ir.Revision, ir.Method]]) -> dict[str, Any]:
-        """The params of all dates as one list of arguments, typed as the newest date has them."""
+        """Merge the params of all revisions into one argument list, typed as in the newest."""
         newest, method = rows[-1]
         if method.params not in newest.structs and method.kind == "request":
             # A union: which arm it is says more than its fields would.
@@ -253,7 +253,7 @@ class _Emitter:
         return {"arguments": [*required, *optional], "names": names}
 
     def _synonyms(self) -> list[tuple[str, list[str]]]:
-        """Other names that a type has at other revisions."""
+        """Return the names that types have at other revisions."""
         for revision in self._revisions:
             for row in self._overlay.rows("synonym", revision.name):
                 for name in revision.structs.keys() & row["names"]:
@@ -261,7 +261,7 @@ class _Emitter:
         return sorted(self._overlay.synonyms(self._revisions).items())
 
     def _by_revision(self, fact: str) -> list[tuple[str, str]]:
-        """One fact of every revision that states it."""
+        """Return one fact of every revision that states it."""
         return [
             (revision.name, str(row.value))
             for revision in self._revisions
@@ -280,7 +280,7 @@ class _Emitter:
         return sorted(homes.items())
 
     def _default_tags(self) -> list[tuple[str, str]]:
-        """What an absent property means: the value of a `const` row for all but a few types."""
+        """Return the values of absent tags: those of `const` rows that hold for most types."""
         return sorted(
             {
                 (row["property"], row["value"])
@@ -291,7 +291,7 @@ class _Emitter:
         )
 
     def _fact_types(self) -> list[tuple[str, str]]:
-        """The facts of the profile, with types read off the values they have over the dates."""
+        """Return the facts of the profile, with types inferred from their values."""
         names = list(dict.fromkeys(fact.name for r in self._revisions for fact in r.facts))
         values = {
             name: [fact.value for r in self._revisions for fact in r.facts if fact.name == name]

@@ -1,4 +1,4 @@
-"""Normalised schema to pydantic models. datamodel-code-generator prints them; unions end here."""
+"""Pydantic models of a normalised schema, by datamodel-code-generator; unions are added here."""
 
 import ast
 from pathlib import Path
@@ -25,7 +25,7 @@ from mcp_wire.pydantic.base import Picked, Tagged
 
 
 def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> str:
-    """The module with the models of a revision, without its header and docstring.
+    """Render the models of a revision, without header and docstring.
 
     `missing` says what an absent tag means, by the tag's name on the wire.
 
@@ -50,7 +50,7 @@ def printed(
     constants_default: bool = True,
     metadata: Path | None = None,
 ) -> str:
-    """What datamodel-code-generator makes of a schema, and where asked a file that describes it.
+    """Run datamodel-code-generator on a schema and return its output.
 
     `attributes` has the Python name of a property, by `Type.property`. `constants_default` leaves a
     property with one value out of what a caller must give.
@@ -84,12 +84,12 @@ def printed(
 
 
 def document(definitions: Object) -> Object:
-    """The definitions as a JSON Schema document of their own."""
+    """Return the definitions as a JSON Schema document."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
 
 
 def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> Object:
-    """The schema with what the model knows and a schema cannot say: defaults, tags, order."""
+    """Return the schema extended by defaults, tags and field order from the model."""
     made: Object = {}
     for name, schema in definitions.items():
         struct = revision.structs.get(name)
@@ -108,7 +108,7 @@ def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str
 
 
 def _properties(struct: ir.Struct, schemas: Object) -> Object:
-    """The tag first, then the fields in the order of the wire type, with their defaults."""
+    """Return the tag, then the fields in the order of the wire type, with their defaults."""
     properties = {struct.tag.wire: schemas[struct.tag.wire]} if struct.tag else {}
     for field in struct.fields:
         schema = schemas[field.wire]
@@ -121,7 +121,7 @@ def _properties(struct: ir.Struct, schemas: Object) -> Object:
 
 
 def _with_both_kinds_of_number(schema: Any) -> Any:
-    """`number` as integer or float: 50 stays 50."""
+    """Replace `number` by integer or float, so that 50 stays 50."""
     if is_array(schema):
         return [_with_both_kinds_of_number(one) for one in schema]
     if not is_object(schema):
@@ -134,7 +134,7 @@ def _with_both_kinds_of_number(schema: Any) -> Any:
 
 
 def _attributes(revision: ir.Revision) -> dict[str, str]:
-    """Our attribute names, where a wire name is no identifier."""
+    """Return our attribute names of properties that are not Python identifiers."""
     return {
         f"{struct.name}.{field.wire}": _TAKEN.get(field.name, field.name)
         for struct in revision.structs.values()
@@ -150,7 +150,7 @@ def _tag(alias: ir.Alias, revision: ir.Revision) -> ir.Tag:
 
 
 def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) -> ast.stmt:
-    """A definition as it came; if it is a union, with what tells its arms apart."""
+    """Return a definition; a union gets its discriminator."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
             alias = revision.aliases[name]
@@ -178,7 +178,7 @@ def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict
 
 
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:
-    """Undo the renaming of a definition that has the name of an import, such as `Annotated`."""
+    """Undo the renaming of definitions that have the name of an import, such as `Annotated`."""
     for one in tree.body:
         if isinstance(one, ast.ImportFrom) and one.module == "typing":
             clashing = {name.name for name in one.names if name.name in definitions}

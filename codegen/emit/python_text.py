@@ -1,4 +1,4 @@
-"""Model to Python text: annotations, field lines, signatures. The filters of the templates."""
+"""Template filters that turn the model into Python text: annotations, fields, signatures."""
 
 import textwrap
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ IRREGULAR = {"meta": "_meta", "schema": "$schema"}
 
 
 def annotation(type_: ir.Type, prefix: str = "") -> str:
-    """The type as an annotation; `prefix` goes before every name of a definition."""
+    """Return the type as an annotation, with `prefix` before every definition name."""
     match type_:
         case ir.Scalar(name):
             return _SCALARS[name]
@@ -47,7 +47,7 @@ def literal(value: Any) -> str:
 
 
 def wrapped(text: str) -> str:
-    """A string literal; a long union in pieces, one line each."""
+    """Return a string literal; long unions are split over several lines."""
     if len(text) < _WIDTH - 40:
         return literal(text)
     lines = textwrap.wrap(text, _WIDTH - 30, drop_whitespace=False, break_on_hyphens=False)
@@ -55,7 +55,7 @@ def wrapped(text: str) -> str:
 
 
 def method_shape(method: Any) -> str:
-    """A row of the change table."""
+    """Return a method shape as a row of the change table."""
     if method is None:
         return "None"
     capability = f", capability={literal(method.capability)}" if method.capability else ""
@@ -72,7 +72,7 @@ def class_line(struct: ir.Struct, name: str = "") -> str:
 
 
 def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
-    """One attribute of a struct, with its default, and its wire name where no rule gives it."""
+    """Return a struct attribute with its default, and its wire name if irregular."""
     if field.wire in raw:
         return f"{field.name}: Raw | UnsetType = UNSET"
     type_ = annotation(field.type)
@@ -93,17 +93,23 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
 
 
 def doc(text: str, indent: int = 4) -> str:
-    """A docstring, in one line if it fits into 100 columns."""
+    """Return a docstring, in one line if it fits into 100 columns.
+
+    Otherwise the first sentence is the first paragraph, and the rest the second.
+    """
     one = f'"""{text}"""'
     if indent + len(one) <= _WIDTH:
         return one
+    first, stop, rest = text.partition(". ")
+    if stop:
+        return docstring([f"{first}.", rest], indent)
     space = " " * indent
     lines = textwrap.wrap(text, _WIDTH - indent - 6)
     return '"""' + f"\n{space}".join(lines) + f'\n{space}"""'
 
 
 def docstring(paragraphs: Iterable[str], indent: int) -> str:
-    """Paragraphs as a docstring; empty where there is nothing to say."""
+    """Return paragraphs as a docstring; empty if all of them are."""
     said = [paragraph for paragraph in paragraphs if paragraph]
     if len(said) < 2:
         return doc(said[0], indent) if said else ""
@@ -119,7 +125,7 @@ def docstring(paragraphs: Iterable[str], indent: int) -> str:
 
 
 def condition(when: tuple[str, ...]) -> str:
-    """The conditions of an arm as an expression over `value`."""
+    """Return the conditions of an arm as an expression over `value`."""
     return " and ".join(_one_condition(one) for one in when)
 
 
@@ -134,7 +140,7 @@ def _one_condition(one: str) -> str:
 
 
 def picked(revision: ir.Revision) -> list[ir.Alias]:
-    """The unions without a tag, those first of which one message has many."""
+    """Return the untagged unions, most frequent in messages first."""
 
     def depth(union: ir.Alias) -> tuple[bool, int]:
         return any(_holds_picks(arm, revision) for arm in union.arms), len(union.arms)
@@ -143,13 +149,13 @@ def picked(revision: ir.Revision) -> list[ir.Alias]:
 
 
 def reading(arm: ir.PickArm, revision: ir.Revision) -> str:
-    """The expression that makes an arm of a `value`; a hook is given only where there is use."""
+    """Return the expression that decodes `value` as an arm, with a hook only if needed."""
     hook = ", dec_hook=read_arm" if _holds_picks(arm, revision) else ""
     return f"convert(value, {arm.type}{hook})"
 
 
 def _holds_picks(arm: ir.PickArm, revision: ir.Revision) -> bool:
-    """Whether there is a union without a tag anywhere inside an arm."""
+    """Return True if an arm contains an untagged union at any depth."""
     seen: set[str] = set()
 
     def inside(name: str) -> bool:
@@ -170,7 +176,7 @@ def wanted(arms: tuple[ir.PickArm, ...]) -> str:
 
 
 def resolved(name: str, revision: ir.Revision) -> str:
-    """The class a definition's values are instances of."""
+    """Return the class of a definition's values."""
     alias = revision.aliases.get(name)
     if alias is None:
         return f"types.{name}"
@@ -180,7 +186,7 @@ def resolved(name: str, revision: ir.Revision) -> str:
 
 
 def decoded_as(method: ir.Method, revision: ir.Revision) -> str:
-    """What a result is decoded as: the tagged union of all results, or the first of them."""
+    """Return the type to decode a result as: the union of all results, or the first one."""
     names = set(method.results)
     for alias in revision.unions:
         if alias.strategy == "tag" and set(ir.arm_names(alias.type)) == names:
@@ -193,17 +199,17 @@ def result_type(method: ir.Method, prefix: str) -> str:
 
 
 def result_name(method: ir.Method, revision: ir.Revision) -> str:
-    """The result's type, by the name of its union where there are several with one."""
+    """Return the result type, by the name of its union if there is one."""
     return decoded_as(method, revision) if method.results else "None"
 
 
 def flattens(method: ir.Method, revision: ir.Revision) -> bool:
-    """Whether the params are a struct, so that its fields can be keyword arguments."""
+    """Return True if the params are a struct whose fields can be keyword arguments."""
     return method.params in revision.structs
 
 
 def arguments(method: ir.Method, revision: ir.Revision) -> str:
-    """The caller's parameters: the fields of the params, `meta` last and by keyword only."""
+    """Return the parameters of a call: the fields of the params, with `meta` keyword-only."""
     struct = revision.structs.get(method.params)
     if struct is None:
         return f"params: types.{method.params}, *"
@@ -226,7 +232,7 @@ def passed_on(method: ir.Method, revision: ir.Revision) -> str:
 
 
 def open_arguments(method: ir.Method, revision: ir.Revision) -> str:
-    """The same where a session adds to `meta` what every request has."""
+    """Return the parameters of an extension call, with an optional `meta`."""
     struct = revision.structs.get(method.params)
     if struct is None:
         whole = arguments(method, revision)

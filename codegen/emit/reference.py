@@ -1,4 +1,4 @@
-"""The reference pages: each type over all revisions, the methods, and an index. Markdown."""
+"""Markdown reference pages: each type over all revisions, the methods, and an index."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ Member: TypeAlias = ir.Struct | ir.Alias
 
 @dataclass(frozen=True)
 class Table:
-    """A table of Markdown cells, all rows as long as the head."""
+    """A Markdown table; all rows have the length of the header."""
 
     head: list[str]
     rows: list[list[str]]
@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Page:
-    """What one type is, at every revision that has it."""
+    """The reference page of one type at all revisions."""
 
     name: str
     meaning: str
@@ -61,7 +61,7 @@ class Page:
 def reference(
     revisions: list[ir.Revision], overlay: Overlay, docs: Docs, subject: str = "the protocol"
 ) -> dict[Path, str]:
-    """Every page, by its path inside the folder of the reference."""
+    """Render every page, by path inside the reference folder."""
     return _Reference(revisions, overlay, docs).run(subject)
 
 
@@ -210,7 +210,7 @@ class _Reference:
     # --- what refers to what ---
 
     def _all_uses(self) -> dict[str, list[str]]:
-        """For each type: the methods that carry it and the types that have it in them."""
+        """Return, for each type, the methods and types that use it."""
         uses: dict[str, dict[str, None]] = {}
 
         def use(name: str, text: str) -> None:
@@ -263,7 +263,7 @@ class _Reference:
     # --- the index ---
 
     def _sections(self) -> list[tuple[str, Table]]:
-        """The pages under the titles that the newest revision of each gives it."""
+        """Group the pages under the section titles of each type's newest revision."""
         sections = [[*_sectioned(revision)] for revision in reversed(self._revisions)]
         order = _merged([title for title, _ in each] for each in sections)
         titles: dict[str, str] = {}
@@ -290,7 +290,7 @@ class _Reference:
         ]
 
     def _frames(self) -> list[str]:
-        """The types without a page."""
+        """Return the types without a page."""
         names = {name for revision in self._revisions for name in _names(revision)}
         return sorted(names - self._pages)
 
@@ -303,7 +303,7 @@ class _Reference:
         return f"[`{name}`](methods.md#{kind}s)" if kind else f"`{name}`"
 
     def _type(self, type_: ir.Type) -> str:
-        """The annotation, with every name a link to its page."""
+        """Return the annotation with every name linked to its page."""
         # A bar stays outside of the code: at the edge of a code span its spaces would be lost.
         parts: list[str] = re.split(r"( \| |«\w+»)", _marked(type_))
         return "".join(
@@ -316,14 +316,14 @@ class _Reference:
         return [marks.get(date, _ABSENT) for date in self._dates]
 
     def _varying(self, texts: Mapping[str, str]) -> str:
-        """One text where all revisions agree, else each with its revisions."""
+        """Return one text if all revisions agree, else each text with its revisions."""
         groups = self._grouped(texts)
         if len(groups) == 1:
             return groups[0][0]
         return "<br>".join(f"{text} ({dates})" for text, dates in groups if text)
 
     def _grouped(self, texts: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Each distinct text with its revisions."""
+        """Return each distinct text with its revisions."""
         dates: dict[str, list[str]] = {}
         for date in self._dates:
             if date in texts:
@@ -342,7 +342,7 @@ class _Reference:
 
 
 def _merged(lists: Iterable[list[str]]) -> list[str]:
-    """Each item once: in the first list's order, others behind what they followed in theirs."""
+    """Merge lists without duplicates, keeping the order of the first and then of the others."""
     order: list[str] = []
     for items in lists:
         place = 0
@@ -371,7 +371,7 @@ def _kind(member: Member) -> str:
 
 
 def _with_tag(struct: ir.Struct) -> Iterator[ir.Field]:
-    """The fields, and the tag among them as what it is on the wire: a constant."""
+    """Yield the fields of a struct, with the tag as a constant field."""
     if struct.tag:
         tag = struct.tag
         yield ir.Field(tag.wire, tag.name, ir.Choice((tag.value,)), "const", tag.value)
@@ -431,7 +431,7 @@ def _condition(when: tuple[str, ...]) -> str:
 
 
 def _mentioned(revision: ir.Revision) -> Iterator[tuple[str, str]]:
-    """Each type that has another one in it, with that one."""
+    """Yield pairs of a type and a type that it contains."""
     for struct in revision.structs.values():
         for field in struct.fields:
             yield from ((struct.name, inner) for inner in ir.mentions(field.type))
@@ -440,7 +440,7 @@ def _mentioned(revision: ir.Revision) -> Iterator[tuple[str, str]]:
 
 
 def _sectioned(revision: ir.Revision) -> Iterator[tuple[str, list[str]]]:
-    """The titles and names of a revision, in the order of its module of types."""
+    """Yield the section titles and type names of a revision, in module order."""
     yield "Scalars and maps", [alias.name for alias in revision.scalars]
     for section in revision.sections:
         yield section.title, [struct.name for struct in section.structs]
@@ -448,7 +448,7 @@ def _sectioned(revision: ir.Revision) -> Iterator[tuple[str, list[str]]]:
 
 
 def _marked(type_: ir.Type) -> str:
-    """The annotation with «» around the names of definitions."""
+    """Return the annotation with «» around definition names."""
     match type_:
         case ir.Ref(name):
             return f"«{name}»"

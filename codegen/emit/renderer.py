@@ -1,4 +1,4 @@
-"""The templates with their filters, and the docstrings that these write."""
+"""Renders templates, and writes the docstrings of types and fields."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,35 +36,38 @@ class Renderer:
         return self._templates.get_template(f"{name}.py.jinja").render(values)
 
     def _alias_doc(self, alias: ir.Alias, indent: int = 0) -> str:
-        return docstring([self._docs.type(alias.name), _deprecation(alias.deprecated)], indent)
+        return docstring(_described(self._docs.type(alias.name), alias.deprecated), indent)
 
     def _struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
-        """What the type means, and where the specification speaks of it."""
+        """Return the type's docstring: its meaning, deprecation and specification page."""
         meaning = self._docs.type(struct.name)
         page = revision.pages[struct.name]
         source = f"Source: {revision.spec}/{page}" if meaning and page and revision.spec else ""
-        return docstring([meaning, _deprecation(struct.deprecated), source], 4)
+        return docstring([*_described(meaning, struct.deprecated), source], 4)
 
     def _field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
         meaning = self._docs.field(struct.name, field.wire)
         if field.name == "meta":
             return ""  # on nearly every type, and the same on each: the module says it once
-        return docstring([meaning, _deprecation(field.deprecated)], 4)
+        return docstring(_described(meaning, field.deprecated), 4)
 
 
 def names(revision: ir.Revision) -> list[str]:
-    """Everything that a module of types defines."""
+    """Return the names that a module of types defines."""
     raw = [f"Raw{struct.name}" for struct in revision.structs.values() if struct.raw]
     return sorted([*revision.structs, *revision.aliases, *raw])
 
 
 def split(methods: list[ir.Method]) -> tuple[list[ir.Method], list[ir.Method]]:
-    """Requests and notifications."""
+    """Split methods into requests and notifications."""
     return (
         [method for method in methods if method.kind == "request"],
         [method for method in methods if method.kind == "notification"],
     )
 
 
-def _deprecation(advice: str) -> str:
-    return f"Deprecated: {advice}" if advice else ""
+def _described(meaning: str, deprecation: str) -> list[str]:
+    """Return the paragraphs of a docstring: the meaning, and the advice if deprecated."""
+    if not deprecation:
+        return [meaning]
+    return [meaning, f"Deprecated: {deprecation}"] if meaning else ["Deprecated.", deprecation]

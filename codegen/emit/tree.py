@@ -1,4 +1,4 @@
-"""Puts generated files in place, or shows how they differ from what is there."""
+"""Writes generated files, or shows how they differ from the existing ones."""
 
 import difflib
 import shutil
@@ -10,7 +10,7 @@ from codegen.emit.format import format_tree
 
 
 def write(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> list[str]:
-    """Bring a folder up to date; what changed in it, one path each.
+    """Update a folder and return the paths that changed.
 
     `skipped` are folders inside it that stay as they are.
     """
@@ -30,7 +30,7 @@ def write(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) ->
 
 
 def diff(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> str:
-    """A unified diff from what is there to what would be written; empty when they agree."""
+    """Return a unified diff of a folder to its generated files; empty if they agree."""
     with tempfile.TemporaryDirectory() as folder:
         made = _make(files, Path(folder) / there.name)
         return "".join(
@@ -66,7 +66,7 @@ def _differences(
 
 
 def _drop_empty_folders(package: Path) -> None:
-    """A folder with nothing but compiled files would still be imported, as an empty package."""
+    """Remove folders without source files, which would import as empty packages."""
     for folder in [path for path in package.rglob("*") if path.is_dir()]:
         if folder.exists() and not _texts(folder):
             shutil.rmtree(folder)

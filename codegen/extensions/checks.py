@@ -1,4 +1,4 @@
-"""What of an extension would make Python that does not run, or results nobody can tell apart."""
+"""Checks of an extension: names that clash in Python, and results that are ambiguous."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,7 +12,7 @@ _CALLS = frozenset({"methods", "progress", "self", "timeout_s", "types"})
 
 
 def names_taken(methods: Collection[ir.Method], whole: ir.Revision) -> Iterator[str]:
-    """Messages and parameters whose Python names generated code has for something else."""
+    """Yield messages and parameters whose Python names are reserved in generated code."""
     for method in methods:
         where = f'[methods."{method.wire}"]'
         if method.kind == "request" and snake(method.name) in _HANDLERS:
@@ -26,7 +26,7 @@ def names_taken(methods: Collection[ir.Method], whole: ir.Revision) -> Iterator[
 def tags_taken(
     names: Collection[str], own: Collection[str], whole: ir.Revision
 ) -> Iterator[tuple[str, str]]:
-    """Those of the results that say they are another of these, or one of the protocol's."""
+    """Yield the results whose tag value another result has, with that value."""
     taken = {
         struct.tag.value
         for name, struct in whole.structs.items()

@@ -1,4 +1,4 @@
-"""What `facts.toml` of an extension says, and what it says that makes no sense."""
+"""Reads and checks `facts.toml` of an extension."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +38,7 @@ _DIRECTIONS: dict[str, ir.Direction] = {
 
 
 class ExtensionFacts:
-    """The facts of one extension; `name` is what complaints call it.
+    """The facts of one extension; `name` is used in error messages.
 
     Raises:
         CodegenError: a table that means nothing, or one that is missing.
@@ -60,19 +60,19 @@ class ExtensionFacts:
         }
 
     def rows(self, table: str) -> Iterator[tuple[str, Object]]:
-        """The rows of a table by their keys."""
+        """Yield the rows of a table with their keys."""
         for key, row in self.table.get(table, {}).items():
             yield key, self._sourced(table, row, f'[{table}."{key}"]')
 
     def names(self, row: Object, key: str, where: str) -> tuple[str, ...]:
-        """What a row says under a key: names of definitions."""
+        """Return the definition names that a row has under a key."""
         found = row.get(key)
         if not found:
             raise self.stop(f"{where}: add `{key}`")
         return (found,) if isinstance(found, str) else tuple(map(str, found))
 
     def one(self, table: str, key: str) -> str:
-        """The name that a table without rows says under a key; empty without the table."""
+        """Return the name that a single table has under a key; empty without the table."""
         row = self.table.get(table)
         if row is None:
             return ""
@@ -80,7 +80,7 @@ class ExtensionFacts:
         return name
 
     def stop(self, what: str) -> CodegenError:
-        """What ends the run."""
+        """Return the error for a problem in this file."""
         return CodegenError(f"extension {self._name}: {what}")
 
     def _sourced(self, table: str, row: Any, where: str) -> Object:

@@ -1,4 +1,4 @@
-"""An extension: its schema beside that of the revision it extends, and what its facts say."""
+"""Reads an extension: its schema, its facts, and the revision it extends."""
 
 import keyword
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ from codegen.schema.load import Object, Source, is_array, is_object, load
 
 @dataclass(frozen=True)
 class Extension:
-    """One extension, ready to be rendered."""
+    """The model of one extension, ready to render."""
 
     name: str
     """Of its package."""
@@ -45,12 +45,12 @@ class Extension:
 
 
 def extension_folders(root: Path) -> list[Path]:
-    """The folders of the extensions of a checkout, by name."""
+    """Return the extension folders of a checkout, sorted by name."""
     return sorted(path.parent for path in (root / "schema" / "extensions").glob("*/schema.json"))
 
 
 def find_extension(path: Path) -> Path:
-    """The folder of an extension, given itself or the schema in it.
+    """Return the folder of an extension, given the folder or its schema.
 
     Raises:
         CodegenError: there is no schema.
@@ -62,7 +62,7 @@ def find_extension(path: Path) -> Path:
 
 
 def read_extension(folder: Path, root: Path, overlay: Overlay, label: str) -> Extension:
-    """The model of one extension, from its folder.
+    """Read the model of one extension from its folder.
 
     Raises:
         CodegenError: something without a name, a direction or a decision; the message says which
@@ -142,7 +142,7 @@ class _Reader:
     # --- the model ---
 
     def _merged_facts(self) -> Object:
-        """The extension's facts, and of the revision's what shapes its types."""
+        """Return the extension's facts merged with the revision's facts about types."""
         given = self._facts.table
         merged: Object = {key: given[key] for key in ("spec", "section") if key in given}
         for table in ("fields", "enums", "deprecated"):
@@ -211,7 +211,7 @@ class _Reader:
     # --- checks ---
 
     def _check_stated(self, own: Object) -> None:
-        """Every message has a row, and every row a message."""
+        """Check that every message has a row and every row a message."""
         stated = self._facts.directions.keys()
         found: set[str] = set()
         for schema in own.values():
@@ -236,7 +236,7 @@ class _Reader:
             raise self._facts.stop(what)
 
     def _check_meta(self, name: str, whole: ir.Revision) -> None:
-        """What carries a message has `_meta`: sessions and servers add to it."""
+        """Check that params and results have `_meta`, which sessions and servers extend."""
         alias = whole.aliases.get(name)
         for one in ir.arm_names(alias.type) if alias else (name,):
             struct = whole.structs.get(one)
@@ -263,7 +263,7 @@ class _Reader:
             raise self._facts.stop(f'[arms."{wire}"]: {self._base} has no such request')
 
     def _check_references(self, own: Object) -> None:
-        """Every reference leads to a definition of the file that it names."""
+        """Check that every reference leads to a definition of the file it names."""
         for ref in _references(own):
             file, _, pointer = ref.partition("#")
             name = pointer.rpartition("/")[2]
@@ -274,18 +274,18 @@ class _Reader:
 
 
 def python_names(extension: Extension) -> dict[str, str]:
-    """The Python name of each method."""
+    """Return the Python names of the methods, by wire name."""
     return {method.wire: snake(method.name) for method in extension.own.methods}
 
 
 def _wires(definitions: Object) -> set[str]:
-    """The methods of a revision."""
+    """Return the wire names of a revision's methods."""
     found = (one.get("properties", {}).get("method", {}) for one in definitions.values())
     return {str(method["const"]) for method in found if "const" in method}
 
 
 def _without_required_meta(schema: Object) -> None:
-    """Let `_meta` be left out.
+    """Make `_meta` optional.
 
     Where a revision wants it, what reads every request there says so; an extension may be for
     revisions that do not, and callers leave it to their session.
@@ -307,7 +307,7 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _mentioned(own: ir.Revision, whole: ir.Revision) -> set[str]:
-    """Every definition that the extension's own types and methods name."""
+    """Return the definitions that the extension's types and methods refer to."""
     names: set[str] = set()
     for struct in own.structs.values():
         for field in struct.fields:

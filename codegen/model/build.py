@@ -1,4 +1,4 @@
-"""Normalised schema to intermediate model: fields, tags, unions, sections. Knows no Python text."""
+"""Builds the intermediate model of a normalised schema: fields, tags, unions, sections."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
@@ -29,7 +29,7 @@ def build(
     overlay: Overlay,
     stated: Mapping[str, ir.Direction] | None = None,
 ) -> ir.Revision:
-    """The model of one revision; `stated` says who sends the messages of an extension in it.
+    """Build the model of one revision; `stated` has the directions of an extension's messages.
 
     Raises:
         CodegenError: a union nobody can tell apart, an unresolved method, a fact that fits nothing.
@@ -146,7 +146,7 @@ class _Builder:
                 )
 
     def _constant_tag(self, properties: Object) -> ir.Tag | None:
-        """A message's method, or a result's type, is its tag even where it stands alone."""
+        """Return the constant tag of a message (`method`) or of a result (`resultType`)."""
         for wire in ("method", "resultType"):
             if "const" in properties.get(wire, {}):
                 return ir.Tag(wire, snake(wire), properties[wire]["const"])
@@ -172,7 +172,7 @@ class _Builder:
         )
 
     def _reads(self, rule: str) -> None:
-        """Mark a rule of reading as one that this revision has a use for."""
+        """Mark a decoding rule as used by this revision."""
         self._overlay.one("reads", self._revision, "rule", rule)
 
     def _lenient(self, owner: str, wire: str) -> Any:
@@ -183,7 +183,7 @@ class _Builder:
         return None
 
     def _holds_null(self, type_: ir.Type) -> bool:
-        """Whether JSON null is data here, so that absent must be told apart from it."""
+        """Return True if JSON null is data here, so that absent must differ from it."""
         if isinstance(type_, ir.Ref) and type_.name in self._defs:
             schema = self._defs[type_.name]
             return not _is_struct(schema) and self._holds_null(self._type(schema, type_.name))
@@ -242,7 +242,7 @@ class _Builder:
         return ir.Alias(name, type_, "pick", marker, tuple(arms))
 
     def _tag(self, name: str, arms: list[str]) -> None:
-        """Find the property that is a different constant in every arm, and tag the arms with it."""
+        """Find the property that is a different constant in each arm, and tag the arms with it."""
         constants = [self._constants(arm) for arm in arms]
         for wire in sorted(constants[0]):
             values = [found.get(wire) for found in constants]
@@ -263,7 +263,7 @@ class _Builder:
         return {wire: schema["const"] for wire, schema in properties.items() if "const" in schema}
 
     def _struct_arms(self, type_: ir.Type) -> list[str]:
-        """The structs a union decodes to, those of a union inside it included."""
+        """Return the structs that a union decodes to, including those of nested unions."""
         return [
             struct
             for name in ir.arm_names(type_)
@@ -297,7 +297,7 @@ class _Builder:
         )
 
     def _order(self) -> dict[str, tuple[int, int]]:
-        """Where each definition stands: its section, and its place there."""
+        """Return the section of each definition and its position there."""
         order: dict[str, tuple[int, int]] = {}
         for number, section in enumerate(self._facts.get("section", ())):
             for place, name in enumerate(section["types"]):
@@ -326,7 +326,7 @@ class _Builder:
         )
 
     def _page(self, name: str) -> str:
-        """Its section's page at the revisions that have no page of the schema itself."""
+        """Return the page of a type's section, at revisions without a schema page."""
         order, root = self._order(), self._origins[name].partition("/")[0]
         place = order.get(name) or order.get(root)
         sections: list[Object] = self._facts.get("section", [])
@@ -344,7 +344,7 @@ class _Builder:
 
 
 def _ordered(values: Iterable[T], declared: Iterable[T]) -> list[T]:
-    """The values in the order of their declaration; what is not declared comes last."""
+    """Return the values in declaration order, undeclared ones last."""
     places = list(declared)
     return sorted(values, key=lambda value: places.index(value) if value in places else len(places))
 
@@ -358,7 +358,7 @@ def _name(schema: Object) -> str:
 
 
 def _after_what_they_name(ordered: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
-    """Aliases are evaluated on import, so one that names another comes after it."""
+    """Sort aliases after those they name, because they are evaluated on import."""
     waiting = {alias.name: alias for alias in ordered}
     done: dict[str, ir.Alias] = {}
 

@@ -1,4 +1,4 @@
-"""Our own one-line documentation of types and fields: rows of `docs.toml`, used or refused."""
+"""One-line documentation of types and fields from `docs.toml`; unused rows are errors."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ _STOP_WORDS = frozenset(
 
 
 def read_docs(root: Path) -> "Docs":
-    """The documentation of a checkout; empty where there is none.
+    """Read the documentation of a checkout; empty if there is none.
 
     Raises:
         CodegenError: as `Docs.load`.
@@ -41,7 +41,7 @@ def read_docs(root: Path) -> "Docs":
 
 
 class Docs:
-    """The rows of one file, and which of them have been asked for so far."""
+    """The rows of one documentation file; tracks the unused ones."""
 
     def __init__(self, label: str, types: dict[str, str], fields: dict[str, str]) -> None:
         self._label = label
@@ -78,15 +78,15 @@ class Docs:
         return any(self._rows.values())
 
     def type(self, name: str) -> str:
-        """What a type means, or an empty text. Marks the row as used."""
+        """Return the documentation of a type, or an empty text; marks the row as used."""
         return self._use("types", name)
 
     def field(self, type_: str, wire: str) -> str:
-        """What a field means, by its row or the one for every type, or an empty text."""
+        """Return the documentation of a field by its own row or `*`, or an empty text."""
         return self._use("fields", f"{type_}.{wire}") or self._use("fields", f"{_ANY_TYPE}.{wire}")
 
     def check_used(self) -> None:
-        """Call once all revisions have asked.
+        """Check that every row was used; call after all revisions are built.
 
         Raises:
             CodegenError: a row about something that no revision has.
@@ -97,7 +97,7 @@ class Docs:
             )
 
     def undocumented(self, revisions: Iterable[ir.Revision]) -> list[str]:
-        """The types and fields that should have a row and have none, as `Type` and `Type.field`."""
+        """Return the types and fields without a row, as `Type` and `Type.field`."""
         types, fields = self._rows["types"], self._rows["fields"]
         missing: dict[str, None] = {}
         for revision in revisions:
@@ -134,7 +134,7 @@ NO_DOCS = Docs("docs.toml", {}, {})
 
 
 def documented_types(revision: ir.Revision) -> Iterator[str]:
-    """Types that users name. What only frames them, or only helps a type checker, is not."""
+    """Yield the types that need documentation: all but envelopes and typing-only unions."""
     for struct in revision.structs.values():
         if not _is_envelope(struct):
             yield struct.name
@@ -154,13 +154,13 @@ def _documented_fields(revision: ir.Revision) -> Iterator[tuple[str, str]]:
 
 
 def _is_envelope(struct: ir.Struct) -> bool:
-    """A message, of one method or of any, or a whole JSON-RPC frame that is a result's."""
+    """Return True if a struct is a message or a JSON-RPC frame."""
     has_method = any(field.wire == "method" for field in struct.fields)
     is_message = struct.tag is not None and struct.tag.wire == "method"
     return has_method or is_message or _ENVELOPE.fullmatch(struct.name) is not None
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text or a name, in lower case and without a plural's ending."""
+    """Return the words of a text or name, in lower case and singular."""
     parts = re.findall(r"-?\w+", text)
     return {word.removesuffix("s") for part in parts for word in snake(part).split("_") if word}

@@ -1,4 +1,4 @@
-"""Checks that `facts.toml` speaks of what the schema has, and that all revisions state the same."""
+"""Checks that `facts.toml` fits the schema, and that all revisions state the same facts."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ _CONTAINERS = {"items": "items", "additionalProperties": "values"}
 
 
 def check_facts(facts: Object, definitions: Object, revision: str) -> None:
-    """Look up every path of `[fields]`, `[enums]` and `[deprecated]` in the published definitions.
+    """Check that every path in `[fields]`, `[enums]` and `[deprecated]` exists in the schema.
 
     Raises:
         CodegenError: a row about something the schema lacks.
@@ -40,13 +40,13 @@ def check_facts(facts: Object, definitions: Object, revision: str) -> None:
 
 
 def inherited(facts: Object) -> Object:
-    """What a draft without facts of its own takes from another revision: no sections, no link."""
+    """Return the facts that a draft inherits: all but the sections and the spec link."""
     tables = ("facts", "errors", "fields", "enums", "deprecated")
     return {table: facts[table] for table in tables if table in facts}
 
 
 def check_alike(revisions: Iterable[ir.Revision]) -> None:
-    """Compare the names of the facts: the profile has the same fields at every date.
+    """Check that all revisions state the same facts, the fields of the profile.
 
     Raises:
         CodegenError: a revision says nothing of a fact that another one states.
@@ -62,7 +62,7 @@ def check_alike(revisions: Iterable[ir.Revision]) -> None:
 
 
 def _places(definitions: Object) -> Iterator[tuple[str, Object]]:
-    """Every schema of the file with its path, written as in the overlay."""
+    """Yield every subschema of the file with its path, in overlay notation."""
 
     def walk(schema: Object, path: str) -> Iterator[tuple[str, Object]]:
         yield path, schema
@@ -79,7 +79,7 @@ def _places(definitions: Object) -> Iterator[tuple[str, Object]]:
 
 
 def _properties(schema: Object, definitions: Object) -> Object:
-    """The properties of an object, those it takes from others included."""
+    """Return the properties of an object, including inherited ones."""
     found: Object = {}
     arms = schema.get("allOf")
     for arm in arms if is_array(arms) else ():

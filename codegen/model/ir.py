@@ -1,4 +1,4 @@
-"""The intermediate model: what one revision defines, free of JSON Schema and of Python text."""
+"""The intermediate model of one revision, independent of JSON Schema and Python text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ Type: TypeAlias = Scalar | Choice | ListOf | MapOf | Ref | OneOf
 
 
 def mentions(type_: Type) -> Iterator[str]:
-    """The definitions that a type names, at any depth of lists, maps and unions."""
+    """Yield the definitions that a type names, at any depth of lists, maps and unions."""
     match type_:
         case Ref(name):
             yield name
@@ -57,7 +57,7 @@ def mentions(type_: Type) -> Iterator[str]:
 
 
 def arm_names(type_: Type) -> tuple[str, ...]:
-    """The definitions that are arms of a union; of any other type the one it refers to."""
+    """Return the arms of a union, or the one definition that another type refers to."""
     arms = type_.arms if isinstance(type_, OneOf) else (type_,)
     return tuple(arm.name for arm in arms if isinstance(arm, Ref))
 
@@ -99,7 +99,7 @@ Strategy: TypeAlias = Literal["scalar", "alias", "tag", "pick", "typing"]
 
 @dataclass(frozen=True)
 class PickArm:
-    """One arm of a union without a tag, and the conditions on the object's keys that choose it."""
+    """One arm of an untagged union, with the conditions on keys that select it."""
 
     type: str
     when: tuple[str, ...]

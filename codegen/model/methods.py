@@ -1,4 +1,4 @@
-"""Which messages a revision has: direction, params, results and capability of every method."""
+"""The methods of a revision: direction, params, results and capability of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ SENDERS = (
 
 @dataclass(frozen=True)
 class Messages:
-    """What methods are resolved from."""
+    """Inputs of method resolution."""
 
     revision: str
     definitions: Object
@@ -33,7 +33,7 @@ class Messages:
 
 
 def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
-    """Every method of the revision, requests first, in the order of their names.
+    """Build the methods of the revision, requests first, sorted by name.
 
     Raises:
         CodegenError: a direction, a result or a capability that cannot be resolved.
@@ -102,7 +102,7 @@ def _direction(
 
 
 def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> tuple[str, ...]:
-    """The types a request may be answered with; the complete one first."""
+    """Return the result types of a request, the complete one first."""
     response = messages.structs.get(f"{stem}ResultResponse")
     if response:
         (result,) = (field.type for field in response.fields if field.wire == "result")
@@ -123,7 +123,7 @@ def _results(messages: Messages, struct: ir.Struct, stem: str, params: str) -> t
 
 
 def _may_become_a_task(messages: Messages, params: str) -> bool:
-    """Whether the params, or an arm of them where they are a union, ask for a task."""
+    """Return True if the params, or an arm of them, can ask for a task."""
     alias = messages.aliases.get(params)
     kinds = ir.arm_names(alias.type) if alias else [params]
     structs = [messages.structs[kind] for kind in kinds if kind in messages.structs]

@@ -1,4 +1,4 @@
-"""Spelling: wire names to Python names, and definition names to constants."""
+"""Converts wire names to Python names, constants and module names."""
 
 import keyword
 import re
@@ -7,7 +7,7 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 
 
 def snake(name: str) -> str:
-    """`mimeType` to `mime_type`, `_meta` to `meta`, `io.x/logLevel` to `log_level`."""
+    """Convert `mimeType` to `mime_type`, `_meta` to `meta`, `io.x/logLevel` to `log_level`."""
     last = name.rsplit("/", 1)[-1]
     words: list[str] = _WORD.findall(last)
     made = "_".join(word.lower() for word in words)
@@ -15,17 +15,17 @@ def snake(name: str) -> str:
 
 
 def camel(name: str) -> str:
-    """`structured_content` to `structuredContent`: what the generated base renames by itself."""
+    """Convert `structured_content` to `structuredContent`, as the generated base does."""
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
 
 
 def constant(name: str) -> str:
-    """`tools/call` to `TOOLS_CALL`, `notifications/tools/list_changed` likewise."""
+    """Convert `tools/call` to `TOOLS_CALL`."""
     parts = re.split(r"[/_\-]", name)
     return "_".join("_".join(_WORD.findall(part)) for part in parts).upper()
 
 
 def module(revision: str) -> str:
-    """`2025-11-25` to `v2025_11_25`."""
+    """Convert `2025-11-25` to `v2025_11_25`."""
     return "v" + re.sub(r"\W", "_", revision)

@@ -1,4 +1,4 @@
-"""Schema to schema: the same instances, but every object and struct union has a name.
+"""Normalises a schema: names every object and struct union, and applies the overlay.
 
 Also where the overlay is applied: what comes out is what types are made from.
 """
@@ -20,14 +20,14 @@ _BOUNDS = ("format", "maximum", "maxItems", "minItems", "minimum")
 
 @dataclass(frozen=True)
 class Normalized:
-    """Definitions of one revision, and for each the path in the published schema where it stood."""
+    """Definitions of one revision, each with its path in the published schema."""
 
     definitions: Object
     origins: dict[str, str]
 
 
 def normalize(source: Source, overlay: Overlay) -> Normalized:
-    """The definitions of one revision, normalised.
+    """Return the normalised definitions of one revision.
 
     Raises:
         CodegenError: something without a name or a decision; the message says which row to add.
@@ -204,7 +204,7 @@ class _Normalizer:
         return {"anyOf": [union, *others]} if others else union
 
     def _named_union(self, refs: list[str]) -> str | None:
-        """The definition that already names exactly these arms."""
+        """Return the definition that already names exactly these arms."""
         for name, schema in self._given.items():
             arms = schema.get("anyOf", [])
             if all("$ref" in arm for arm in arms) and {_name(arm) for arm in arms} == set(refs):
@@ -240,7 +240,7 @@ def _name(schema: Object) -> str:
 
 
 def _rebase(schema: Any) -> Any:
-    """Point every `$ref` at one container, whatever the dialect calls it."""
+    """Point every `$ref` at one container, independent of the dialect."""
     if is_object(schema):
         ref = schema.get("$ref")
         if isinstance(ref, str):

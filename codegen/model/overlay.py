@@ -1,4 +1,4 @@
-"""The overlay: deliberate deviations and names, each a row with its reason, used or refused."""
+"""The overlay: deviations and names, each with its reason; unused rows are errors."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _OPTIONAL = frozenset({"only", "but"})
 
 @dataclass
 class Row:
-    """One row of the overlay. Asking for it where it matches marks what was used."""
+    """One row of the overlay; tracks the parts that matched."""
 
     kind: str
     number: int
@@ -57,7 +57,7 @@ class Row:
         self.unused.discard(part)
 
     def passes_over(self, revision: str) -> bool:
-        """Whether it may be left out where it does not fit; marks that it was."""
+        """Return True if the row is optional for a draft, and mark it as skipped."""
         self.unfit = self.lent_to == revision
         return self.unfit
 
@@ -66,7 +66,7 @@ class Row:
 
 
 class Overlay:
-    """All rows of one overlay file, and which of them, or parts of them, have matched so far.
+    """The rows of one overlay file; tracks the unused ones.
 
     With a draft there may be a second file, whose rows go before the others: where one row is
     looked for it is found first, and where all rows are applied it has the last word.
@@ -79,14 +79,14 @@ class Overlay:
         self._more: dict[str, list[Row]] = {kind: [] for kind in _KEYS}
 
     def lend(self, draft: str, newest: str) -> None:
-        """Let the rows for the newest revision apply to a draft too, as far as they fit."""
+        """Apply the rows for the newest revision to a draft too, as far as they fit."""
         self.draft = draft
         for row in self._all(self._rows):
             if draft not in row.revisions and row.applies_to(newest):
                 row.lent_to = draft
 
     def read_also(self, path: Path) -> None:
-        """Put the rows of a second file before those of the first.
+        """Read a second file, whose rows take precedence over the first.
 
         Raises:
             CodegenError: no such file, or a row that makes no sense.
@@ -96,13 +96,13 @@ class Overlay:
             row.file = f"{path.name}: "
 
     def unfit(self) -> Iterator[str]:
-        """The rows of the first file that a draft did without."""
+        """Yield the rows of the first file that do not fit the draft."""
         for row in self._all(self._rows):
             if row.unfit:
                 yield f"{self.path.name}: {row} does not fit: {row['reason']}"
 
     def unmatched(self) -> Iterator[str]:
-        """What of the second file matched nothing."""
+        """Yield the rows of the second file that matched nothing."""
         for row in self._all(self._more):
             if row.unused:
                 yield f"{row}: {', '.join(sorted(row.unused))} matched nothing"
@@ -139,7 +139,7 @@ class Overlay:
         return Row(kind, number, table, revisions, set(parts))
 
     def rows(self, kind: str, revision: str) -> Iterator[Row]:
-        """The rows of a kind, in the order in which they are applied."""
+        """Yield the rows of a kind, in the order of application."""
         rows = [*self._rows[kind], *self._more[kind]]
         return (row for row in rows if row.applies_to(revision))
 
@@ -148,7 +148,7 @@ class Overlay:
         return (row for row in rows if row.applies_to(revision))
 
     def match(self, kind: str, revision: str, path: str) -> Row | None:
-        """The row whose `paths` has a pattern for this path, marked as used."""
+        """Return the row whose `paths` matches this path, and mark it as used."""
         for row in self._search(kind, revision):
             for pattern in row["paths"]:
                 if fnmatchcase(path, pattern):
@@ -157,7 +157,7 @@ class Overlay:
         return None
 
     def names(self, kind: str, revision: str, name: str) -> bool:
-        """Whether a row of this kind lists the name; marks it as used."""
+        """Return True if a row of this kind lists the name, and mark it as used."""
         for row in self._search(kind, revision):
             if name in row["names"]:
                 row.use(name)
@@ -165,7 +165,7 @@ class Overlay:
         return False
 
     def one(self, kind: str, revision: str, key: str, value: str) -> Row | None:
-        """The row whose `key` equals the value, marked as used."""
+        """Return the row whose `key` equals the value, and mark it as used."""
         for row in self._search(kind, revision):
             if row[key] == value:
                 row.use("the row")
@@ -173,7 +173,7 @@ class Overlay:
         return None
 
     def synonyms(self, revisions: Iterable[Revision]) -> dict[str, list[str]]:
-        """For each name the others of the same thing: renamed, or given to something else."""
+        """Return the other names of each type that has several."""
         groups = [
             names
             for revision in revisions

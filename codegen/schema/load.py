@@ -1,4 +1,4 @@
-"""Reads one revision's inputs: the kept schema with its hash, and the facts its prose states."""
+"""Reads one revision's inputs: the stored schema with its hash, and its facts."""
 
 import hashlib
 import tomllib
@@ -15,7 +15,7 @@ Object: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """One revision as it lies in `schema/`: definitions, facts, and where they came from."""
+    """One revision's inputs: definitions, facts and origin."""
 
     revision: str
     label: str
@@ -33,7 +33,7 @@ def is_array(value: Any) -> TypeGuard[list[Any]]:
 
 
 def read_toml(path: Path) -> Object:
-    """What a TOML file says.
+    """Read and parse a TOML file.
 
     Raises:
         CodegenError: there is no such file, or it is not TOML.

@@ -1,4 +1,4 @@
-"""Where each published schema comes from and the sha256 it must have: `schema/sources.toml`."""
+"""Reads `schema/sources.toml`: address and sha256 of each published schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.errors import CodegenError
 
 
 class SourceRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One revision's published schema; `commit` is empty where it was pinned without one."""
+    """Source of one published schema; `commit` is empty if pinned without one."""
 
     path: str
     commit: str
@@ -19,7 +19,7 @@ class SourceRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `sources.toml`; `url` is a pattern over `repository`, `commit` and `path`."""
+    """Contents of `sources.toml`; `url` is a pattern over `repository`, `commit` and `path`."""
 
     repository: str
     url: str
@@ -37,7 +37,7 @@ class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_sources(text: str) -> Sources:
-    """Return what a `sources.toml` says.
+    """Parse a `sources.toml`.
 
     Raises:
         CodegenError: not TOML, or a key is missing, unknown or of the wrong type.
@@ -49,7 +49,7 @@ def parse_sources(text: str) -> Sources:
 
 
 def pin(text: str, revision: str, source: SourceRow) -> str:
-    """Return the `sources.toml` in `text` with this row set: other rows and comments stay.
+    """Return the `sources.toml` in `text` with this row set; other rows and comments stay.
 
     Raises:
         CodegenError: the row is there, but not laid out as this function writes it.

@@ -46,7 +46,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the step and return the exit code; whatever stops it is one line on stderr."""
+    """Run the step and return the exit code; an error is one line on stderr."""
     try:
         print(run(parse_options(arguments)))
     except CodegenError as error:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse_options(arguments: Sequence[str] | None) -> Options:
-    """Return the command line as options.
+    """Parse the command line.
 
     Raises:
         CodegenError: the command line makes no sense.
@@ -99,7 +99,7 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
 
 
 def run(options: Options) -> str:
-    """Take the step and return one line about it; when it fails, no file has changed.
+    """Run the step and return a one-line summary; on failure no file has changed.
 
     Raises:
         CodegenError: the file cannot be had, is not the pinned one, or has an unknown keyword.
@@ -158,7 +158,7 @@ def read_published(origin: str) -> bytes:
 
 
 def write_all(files: Mapping[Path, bytes]) -> None:
-    """Write the files; none changes before the new content of all is on the disk."""
+    """Write the files; none is replaced before the new contents of all are on disk."""
     fresh = {path: path.with_name(f".{path.name}.new") for path in files}
     try:
         for path, content in files.items():
@@ -172,7 +172,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
 
 
 def _wanted(options: Options, known: SourceRow | None) -> SourceRow:
-    """Return the row to work from: the known one at the given commit, or a new one to be pinned."""
+    """Return the row to work from: the known one at the given commit, or a new one to pin."""
     if known is None and not options.pin:
         raise CodegenError("no such row in schema/sources.toml; to add it: --pin --commit SHA")
     row = known or SourceRow(path=f"schema/{options.revision}/schema.json", commit="", sha256="")
@@ -198,7 +198,7 @@ def _commit(text: str) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line as every other failure: in one line, exit code 1."""
+    """Argument parser that reports errors in one line, with exit code 1."""
 
     def error(self, message: str) -> NoReturn:
         raise CodegenError(f"{message}; see --help")

@@ -1,4 +1,4 @@
-"""The structure of a published schema: every name, type and bound of it, none of its prose."""
+"""The structure of a published schema: names, types and bounds, without prose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 
 
 class Holds(Enum):
-    """What stands behind a JSON Schema keyword."""
+    """Kind of value that a JSON Schema keyword takes."""
 
     DATA = auto()
     PROSE = auto()
@@ -54,7 +54,7 @@ KEYWORDS: Final[Mapping[str, Holds]] = {
 
 
 def parse_schema(text: bytes) -> dict[str, Json]:
-    """Return the schema in a JSON text.
+    """Parse the schema in a JSON text.
 
     Raises:
         CodegenError: not JSON, or a JSON value that is no object with definitions.
@@ -92,7 +92,7 @@ def without_prose(schema: Json, pointer: str = "") -> Json:
 
 
 def print_schema(schema: Json) -> bytes:
-    """Return the bytes of a kept schema: sorted keys, two spaces, UTF-8, a newline at the end."""
+    """Return the bytes of a stored schema: sorted keys, two spaces, UTF-8, final newline."""
     return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
@@ -131,5 +131,5 @@ def _array(value: Json, pointer: str) -> list[Json]:
 
 
 def _escape(token: str) -> str:
-    """Return a name as one step of a JSON pointer (RFC 6901, section 3)."""
+    """Escape a name as one step of a JSON pointer (RFC 6901, section 3)."""
     return token.replace("~", "~0").replace("/", "~1")

@@ -216,7 +216,7 @@ class Upkeep:
         Raises:
             TransportError, RequestTimeout: it does not answer.
         """
-        ask = session.ping if session.profile.alive else session.discover
+        ask = session.ping if session.profile.ping else session.discover
         try:
             await ask(timeout_s=PING_TIMEOUT_S)
         except HttpError as error:

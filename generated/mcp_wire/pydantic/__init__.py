@@ -42,7 +42,7 @@ _REVISIONS: Final = {module: revision for revision, module in _MODULES.items()}
 
 
 def models(revision: str) -> ModuleType:
-    """The module with the models of a revision.
+    """Import and return the module with the models of a revision.
 
     Raises:
         LookupError: no such revision; the message lists those there are.
@@ -54,7 +54,7 @@ def models(revision: str) -> ModuleType:
 
 
 def to_pydantic(value: Wire) -> WireModel:
-    """The value as the pydantic model of the same name and revision; the JSON of both is equal.
+    """Convert a wire type to the pydantic model of the same name and revision, with equal JSON.
 
     Raises:
         TypeError: no value of a revision's types, one that is not wholly decoded, or one that holds
@@ -71,7 +71,7 @@ def to_pydantic(value: Wire) -> WireModel:
 
 
 def from_pydantic(model: WireModel) -> Wire:
-    """The model as the wire type of the same name and revision; the JSON of both is equal.
+    """Convert a model to the wire type of the same name and revision, with equal JSON.
 
     Raises:
         TypeError: not a model of a revision.
@@ -87,7 +87,7 @@ def from_pydantic(model: WireModel) -> Wire:
 
 
 class _Key(NamedTuple):
-    """A field of a model, and what None in it says."""
+    """A field of a model, and the meaning of None in it."""
 
     name: str
     wire: str
@@ -95,7 +95,7 @@ class _Key(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The wire type of a model, what errors call it, and the keys of both."""
+    """The wire type of a model, its name in errors, and the keys of both."""
 
     kind: type[Wire]
     title: str
@@ -115,7 +115,7 @@ def _model(kind: type[Wire]) -> type[WireModel]:
 
 @cache
 def _pair(model: type[WireModel]) -> _Pair:
-    """The wire type of a model, or of the model that a class of the user's extends."""
+    """Return the wire type of a model, or of the model that a user's class extends."""
     for base in model.__mro__:
         package, _, module = base.__module__.rpartition(".")
         if package == "mcp_wire.pydantic" and module in _REVISIONS:
@@ -146,7 +146,7 @@ def _keys(model: type[WireModel], kind: type[Wire]) -> Iterator[_Key]:
 
 
 def _plain(value: Any, path: str, title: str) -> Any:
-    """The value as plain JSON, with nothing in it that encoding would change."""
+    """Return the value as plain JSON that encoding leaves unchanged."""
     if isinstance(value, WireModel):
         return _plain_model(value, path)
     if isinstance(value, dict):

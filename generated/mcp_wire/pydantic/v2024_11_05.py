@@ -2,8 +2,8 @@
 # sha256 02995d43304bc4e88daa12312e32511ff1115989b106392085cd9d22a03dd598
 """Pydantic models of MCP 2024-11-05, with the names of mcp_wire.v2024_11_05.
 
-Attributes are snake_case, aliases are the keys on the wire; either builds a model. Unknown keys are
-kept. `mcp_wire.pydantic` turns models into wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
+are kept. `mcp_wire.pydantic` converts models to wire types and back.
 """
 
 from __future__ import annotations

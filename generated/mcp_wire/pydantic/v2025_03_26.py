@@ -2,8 +2,8 @@
 # sha256 bc2c6e119f18506b068ce844c616a93e482b2f0983d0456fb5b417ca0718c9f1
 """Pydantic models of MCP 2025-03-26, with the names of mcp_wire.v2025_03_26.
 
-Attributes are snake_case, aliases are the keys on the wire; either builds a model. Unknown keys are
-kept. `mcp_wire.pydantic` turns models into wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
+are kept. `mcp_wire.pydantic` converts models to wire types and back.
 """
 
 from __future__ import annotations

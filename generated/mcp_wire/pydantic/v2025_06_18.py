@@ -2,8 +2,8 @@
 # sha256 23e7b24931be610f653e330e747672801fee4b2d3bf1441e739b87a8b3a152f8
 """Pydantic models of MCP 2025-06-18, with the names of mcp_wire.v2025_06_18.
 
-Attributes are snake_case, aliases are the keys on the wire; either builds a model. Unknown keys are
-kept. `mcp_wire.pydantic` turns models into wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
+are kept. `mcp_wire.pydantic` converts models to wire types and back.
 """
 
 from __future__ import annotations

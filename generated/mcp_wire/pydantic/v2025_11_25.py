@@ -2,8 +2,8 @@
 # sha256 232dccf00371ad3438d71e719ad588b53aa384c1470107fc70caec1041f9a94c
 """Pydantic models of MCP 2025-11-25, with the names of mcp_wire.v2025_11_25.
 
-Attributes are snake_case, aliases are the keys on the wire; either builds a model. Unknown keys are
-kept. `mcp_wire.pydantic` turns models into wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
+are kept. `mcp_wire.pydantic` converts models to wire types and back.
 """
 
 from __future__ import annotations

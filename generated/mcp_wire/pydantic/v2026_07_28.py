@@ -2,8 +2,8 @@
 # sha256 42218ae1c2c821f3acab496eb5ef048b38df7512d25372fb2b52fc4721e209c8
 """Pydantic models of MCP 2026-07-28, with the names of mcp_wire.v2026_07_28.
 
-Attributes are snake_case, aliases are the keys on the wire; either builds a model. Unknown keys are
-kept. `mcp_wire.pydantic` turns models into wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
+are kept. `mcp_wire.pydantic` converts models to wire types and back.
 """
 
 from __future__ import annotations

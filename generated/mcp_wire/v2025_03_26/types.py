@@ -35,17 +35,17 @@ Cursor: TypeAlias = str
 RequestId: TypeAlias = str | int
 """Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
-"""Who speaks or listens: the user, or the assistant (a model)."""
+"""Speaker or audience of a message: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
-"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424)."""
+"""Severity of a log message, from `debug` up to `emergency` (as in RFC 5424)."""
 
-# --- What unions without a tag are told apart by ---
+# --- Untagged unions ---
 
 
 class AnyResourceContentsArm(Arm):
-    """An arm of AnyResourceContents, picked by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class AnyResourceContentsArm(Arm):
 
 
 def read_arm(kind: Any, value: Any) -> Any:
-    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    """Decode an untagged union of this module; an unrolled `arm_of`."""
     try:
         if kind is AnyResourceContentsArm:
             if "text" in value:
@@ -67,7 +67,7 @@ def read_arm(kind: Any, value: Any) -> Any:
             if "blob" in value:
                 return convert(value, BlobResourceContents)
     except (AttributeError, TypeError, ValueError):
-        pass  # it says better what is wrong, and where
+        pass  # `arm_of` reports the error with its path
     return arm_of(kind, value)
 
 
@@ -103,15 +103,15 @@ class JSONRPCError(Wire, kw_only=True):
 
 
 class Error(Wire, kw_only=True):
-    """Why a request failed, as JSON-RPC reports it.
+    """A JSON-RPC error: code, message and optional data.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
     """
 
     code: int
-    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
+    """Number of the error kind; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
-    """What happened, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -130,7 +130,7 @@ class Notification(Wire, kw_only=True):
 
 
 class Result(Wire, kw_only=True):
-    """What all results have in common; alone it says that the request was carried out.
+    """Base of all results; alone it says that the request succeeded.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
     """
@@ -147,7 +147,7 @@ class Annotations(Wire, kw_only=True):
     audience: list[Role] | None = None
     """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
-    """How important it is, from 0 (can be left out) to 1 (is needed)."""
+    """Importance, from 0 (optional) to 1 (required)."""
 
 
 # --- Initialization ---
@@ -159,7 +159,7 @@ class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True
 
 
 class InitializeRequestParams(Wire, kw_only=True):
-    """What a client says first: its newest revision, what it can do, and who it is.
+    """Opens the handshake: the client's newest revision, capabilities and identity.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization
@@ -168,14 +168,14 @@ class InitializeRequestParams(Wire, kw_only=True):
     protocol_version: str
     """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
-    """What the client offers for the whole session."""
+    """Features that the client declares for the whole session."""
     client_info: Implementation
     """The software that the client says it is."""
     meta: dict[str, Any] | None = None
 
 
 class InitializeResult(Wire, kw_only=True):
-    """What a server answers first: the revision to speak, what it can do, and who it is.
+    """Answers the handshake: the negotiated revision, the server's capabilities and identity.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization
@@ -184,7 +184,7 @@ class InitializeResult(Wire, kw_only=True):
     protocol_version: str
     """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
-    """What the server offers for the whole session."""
+    """Features that the server declares for the whole session."""
     server_info: Implementation
     """The software that the server says it is."""
     meta: dict[str, Any] | None = None
@@ -200,7 +200,7 @@ class InitializedNotification(
 
 
 class NotificationParams(Wire, kw_only=True):
-    """The params of a notification that says it all by its method.
+    """The params of a notification without data of its own.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization
@@ -210,7 +210,7 @@ class NotificationParams(Wire, kw_only=True):
 
 
 class Implementation(Wire, kw_only=True):
-    """The software that a peer says it is; unverified, so not to be relied on for security.
+    """Name and version of a peer's software; unverified, so not to be used for security.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization
@@ -226,7 +226,7 @@ class Implementation(Wire, kw_only=True):
 
 
 class ClientCapabilities(Wire, kw_only=True):
-    """What a client offers to servers; an absent member is not offered.
+    """Features that a client declares; an absent member is not supported.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
@@ -252,7 +252,7 @@ class RootsCapability(Wire, kw_only=True):
 
 
 class ServerCapabilities(Wire, kw_only=True):
-    """What a server offers to clients; an absent member is not offered.
+    """Features that a server declares; an absent member is not supported.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
@@ -324,7 +324,7 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class ProgressNotificationParams(Wire, kw_only=True):
-    """How far a request has come.
+    """Reports the progress of a request.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/progress
     """
@@ -332,11 +332,11 @@ class ProgressNotificationParams(Wire, kw_only=True):
     progress_token: ProgressToken
     """The one that the request brought along in its `_meta`."""
     progress: int | float
-    """How much is done, in any unit; it grows each time, and may be a fraction."""
+    """Amount done, in any unit; it grows each time, and may be a fraction."""
     total: int | float | None = None
-    """How much there is to do, in the unit of `progress`; absent if unknown."""
+    """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
-    """What is being done now, for people."""
+    """Description of the current step, for people."""
     meta: dict[str, Any] | None = None
 
 
@@ -349,15 +349,15 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class CancelledNotificationParams(Wire, kw_only=True):
-    """Which request is to stop, and why.
+    """Names the request to cancel, and the reason.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/cancellation
     """
 
     request_id: RequestId
-    """Which request in flight it is, by the id that it was sent under."""
+    """The id of the request in flight."""
     reason: str | None = None
-    """Why, in words for a log or the user."""
+    """Explanation for a log or the user."""
     meta: dict[str, Any] | None = None
 
 
@@ -377,7 +377,7 @@ class PaginatedResult(Wire, kw_only=True):
 
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 # --- Content ---
@@ -444,7 +444,7 @@ class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
 
     type: ClassVar[Literal["text"]] = "text"
     text: str
-    """What it says, for the user or a model to read."""
+    """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
 
@@ -494,10 +494,10 @@ class ListResourcesResult(Wire, kw_only=True):
     """
 
     resources: list[Resource]
-    """Those on this page; a template's resources need not be among them."""
+    """The items of this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesRequest(
@@ -514,10 +514,10 @@ class ListResourceTemplatesResult(Wire, kw_only=True):
     """
 
     resource_templates: list[ResourceTemplate]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
@@ -537,13 +537,13 @@ class ReadResourceRequestParams(Wire, kw_only=True):
 
 
 class ReadResourceResult(Wire, kw_only=True):
-    """What the server found under a URI.
+    """The contents of a resource.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
     """
 
     contents: list[AnyResourceContents]
-    """What is there: one entry, or one for each part."""
+    """The data: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -562,7 +562,7 @@ class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_o
 
 
 class SubscribeRequestParams(Wire, kw_only=True):
-    """Which resource to report changes of.
+    """Names the resource to report updates of.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
     """
@@ -578,7 +578,7 @@ class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", 
 
 
 class UnsubscribeRequestParams(Wire, kw_only=True):
-    """Which resource no longer to report changes of.
+    """Names the resource to stop reporting updates of.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
     """
@@ -602,7 +602,7 @@ class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """
 
     uri: str
-    """What has changed; it may be a part of what was subscribed to."""
+    """The changed resource; it may be a part of the one subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -617,7 +617,7 @@ class Resource(Wire, kw_only=True):
     name: str
     """Identifies it to programs; shown where there is no title."""
     description: str | None = None
-    """What it holds, to help a model decide."""
+    """Summary of the contents, to help a model decide."""
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
@@ -637,7 +637,7 @@ class ResourceTemplate(Wire, kw_only=True):
     name: str
     """Identifies it to programs; shown where there is no title."""
     description: str | None = None
-    """What the resources are good for, to help a model decide."""
+    """Purpose of the resources, to help a model decide."""
     mime_type: str | None = None
     """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
@@ -653,13 +653,13 @@ class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=T
 
 
 class PaginatedRequestParams(Wire, kw_only=True):
-    """Which page of a list to fetch.
+    """Selects the page of a list to fetch.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
     """
 
     cursor: str | None = None
-    """Where to go on, from the page before; absent means from the start."""
+    """Position from the previous page's `nextCursor`; absent means from the start."""
     meta: dict[str, Any] | None = None
 
 
@@ -670,10 +670,10 @@ class ListPromptsResult(Wire, kw_only=True):
     """
 
     prompts: list[Prompt]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
@@ -682,20 +682,20 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True
 
 
 class GetPromptRequestParams(Wire, kw_only=True):
-    """Which prompt to fill in, and with what.
+    """Names the prompt to render, and its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
     """
 
     name: str
-    """Which one, by its name in `prompts/list`."""
+    """The prompt's name, as in `prompts/list`."""
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
     meta: dict[str, Any] | None = None
 
 
 class GetPromptResult(Wire, kw_only=True):
-    """A prompt that is filled in: messages ready for a model.
+    """A rendered prompt: messages for a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
     """
@@ -704,7 +704,7 @@ class GetPromptResult(Wire, kw_only=True):
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
-    """What the prompt is good for."""
+    """Purpose of the prompt."""
 
 
 class Prompt(Wire, kw_only=True):
@@ -714,9 +714,9 @@ class Prompt(Wire, kw_only=True):
     """
 
     name: str
-    """What a client gets it by; unique in one server."""
+    """The prompt's identifier; unique in one server."""
     description: str | None = None
-    """What it is good for, to help people choose."""
+    """Purpose of the prompt, to help people choose."""
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
 
@@ -728,9 +728,9 @@ class PromptArgument(Wire, kw_only=True):
     """
 
     name: str
-    """What its value is sent under."""
+    """The key that its value is sent under."""
     description: str | None = None
-    """What to fill in, for people."""
+    """Explanation of the argument, for people."""
     required: bool | None = None
     """True if it must be filled in; absent means that it may be left out."""
 
@@ -742,9 +742,9 @@ class PromptMessage(Wire, kw_only=True):
     """
 
     role: Role
-    """Who is to have said it."""
+    """The speaker of the message."""
     content: ContentBlock
-    """What is said: one block."""
+    """The message's one content block."""
 
 
 class PromptListChangedNotification(
@@ -771,14 +771,14 @@ class ListToolsResult(Wire, kw_only=True):
     """
 
     tools: list[Tool]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class CallToolResult(Wire, kw_only=True):
-    """What a tool returned, or how it failed.
+    """The output of a tool, or its error.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
     """
@@ -796,20 +796,20 @@ class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
 
 
 class CallToolRequestParams(Wire, kw_only=True):
-    """Which tool to run, and with what.
+    """Names the tool to run, and its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
     """
 
     name: str
-    """Which one, by its name in `tools/list`."""
+    """The tool's name, as in `tools/list`."""
     arguments: dict[str, Any] | None = None
     """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: dict[str, Any] | None = None
 
 
 class RawCallToolRequestParams(Wire, kw_only=True):
-    """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
+    """CallToolRequestParams with arguments left undecoded, for handlers with their own types."""
 
     name: str
     arguments: Raw | UnsetType = UNSET
@@ -832,7 +832,7 @@ class ToolAnnotations(Wire, kw_only=True):
     """
 
     title: str | None = None
-    """What people see, if the tool itself has no `title`."""
+    """Display name for people, if the tool itself has no `title`."""
     read_only_hint: bool | None = None
     """It changes nothing; absent means false."""
     destructive_hint: bool | None = None
@@ -850,11 +850,11 @@ class Tool(Wire, kw_only=True):
     """
 
     name: str
-    """What a call names it by; unique in one server."""
+    """The tool's identifier in calls; unique in one server."""
     input_schema: dict[str, Any]
     """JSON Schema of its arguments; its own type is always `object`."""
     description: str | None = None
-    """What it does and when to use it, for a model."""
+    """Purpose and use of the tool, for a model."""
     annotations: ToolAnnotations | None = None
     """Hints on how it behaves, not to be trusted from just any server."""
 
@@ -887,9 +887,9 @@ class CompletionArgument(Wire, kw_only=True):
     """
 
     name: str
-    """Which argument of the prompt, or variable of the template, it is."""
+    """The argument of the prompt, or the variable of the template."""
     value: str
-    """What has been typed so far; may be empty."""
+    """The text typed so far; may be empty."""
 
 
 class CompleteResult(Wire, kw_only=True):
@@ -912,7 +912,7 @@ class Completion(Wire, kw_only=True):
     values: list[str]
     """The best ones first, at most 100."""
     total: int | None = None
-    """How many values there are, unsent ones included; absent if unknown."""
+    """Number of values, unsent ones included; absent if unknown."""
     has_more: bool | None = None
     """True if there are more values than were sent."""
 
@@ -936,7 +936,7 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
 
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
-    """Which one, by its name in `prompts/list`."""
+    """The prompt's name, as in `prompts/list`."""
 
 
 # --- Logging ---
@@ -948,7 +948,7 @@ class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=
 
 
 class SetLevelRequestParams(Wire, kw_only=True):
-    """How much of its log the server should send.
+    """Sets the minimum severity of the log messages to send.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/logging
     """
@@ -972,9 +972,9 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
     """
 
     level: LoggingLevel
-    """How severe it is, from `debug` up to `emergency`."""
+    """Severity, from `debug` up to `emergency`."""
     data: Any
-    """What is logged, as any JSON; it must not hold secrets."""
+    """The logged value, any JSON; it must not hold secrets."""
     logger: str | None = None
     """The part of the server that logs it."""
     meta: dict[str, Any] | None = None
@@ -999,13 +999,13 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     max_tokens: int
     """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: ModelPreferences | None = None
-    """What matters in a model; the client may ignore it."""
+    """Priorities for a model; the client may ignore them."""
     system_prompt: str | None = None
     """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
     """Whose MCP context to add for the model; the client may ignore it."""
     temperature: int | float | None = None
-    """How freely the model chooses its words; the scale is the provider's."""
+    """Sampling randomness; the scale is the provider's."""
     stop_sequences: list[str] | None = None
     """Texts after which the model is to stop."""
     metadata: dict[str, Any] | None = None
@@ -1014,20 +1014,20 @@ class CreateMessageRequestParams(Wire, kw_only=True):
 
 
 class CreateMessageResult(Wire, kw_only=True):
-    """What the client's model said.
+    """The reply of the client's model.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
     """
 
     role: Role
-    """Who said it: `assistant`, as a rule."""
+    """The speaker: `assistant`, as a rule."""
     content: SamplingMessageContentBlock
-    """What was said: one block, from 2025-11-25 also a list of them."""
+    """The message: one block, from 2025-11-25 also a list of them."""
     model: str
-    """Which one the client chose, by the provider's name for it."""
+    """The model that the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
-    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
+    """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire, kw_only=True):
@@ -1037,13 +1037,13 @@ class SamplingMessage(Wire, kw_only=True):
     """
 
     role: Role
-    """Who said it."""
+    """The speaker of the message."""
     content: SamplingMessageContentBlock
-    """What was said: one block, from 2025-11-25 also a list of them."""
+    """The message: one block, from 2025-11-25 also a list of them."""
 
 
 class ModelPreferences(Wire, kw_only=True):
-    """What matters to the server in a model; the client has the choice.
+    """The server's priorities for a model; the client makes the choice.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
     """
@@ -1051,11 +1051,11 @@ class ModelPreferences(Wire, kw_only=True):
     hints: list[ModelHint] | None = None
     """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
-    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of a low price, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
-    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of a quick answer, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
-    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of ability, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire, kw_only=True):
@@ -1077,7 +1077,7 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True)
 
 
 class RequestParams(Wire, kw_only=True):
-    """The params of a request that says it all by its method.
+    """The params of a request without data of its own.
 
     Source: https://modelcontextprotocol.io/specification/2025-03-26/client/roots
     """
@@ -1103,9 +1103,9 @@ class Root(Wire, kw_only=True):
     """
 
     uri: str
-    """Where it is; always begins with `file://`."""
+    """Location of the directory or file; always begins with `file://`."""
     name: str | None = None
-    """What people see for it."""
+    """Display name for people."""
 
 
 class RootsListChangedNotification(
@@ -1133,7 +1133,7 @@ if TYPE_CHECKING:
     JSONRPCBatchRequest: TypeAlias = list[JSONRPCBatchRequestItem]
     JSONRPCBatchResponse: TypeAlias = list[JSONRPCBatchResponseItem]
     EmptyResult: TypeAlias = Result
-    """A result that says nothing but that the request was carried out."""
+    """A result without data: the request succeeded."""
     ClientRequest: TypeAlias = (
         InitializeRequest
         | PingRequest
@@ -1179,9 +1179,9 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
-    """What reading a resource gives: text, or bytes in base64."""
+    """The contents of a resource: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceReference
-    """Where an argument belongs: to a prompt or to a resource template."""
+    """The prompt or resource template that an argument belongs to."""
     ContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | EmbeddedResource | UnknownContent
     )
@@ -1257,7 +1257,7 @@ KEEPS_UNKNOWN = (
     ContentBlock,
     SamplingMessageContentBlock,
 )
-"""Unions in which blocks of a kind not listed here are kept as UnknownContent."""
+"""Unions that keep blocks of unknown kinds as UnknownContent."""
 
 NOT_DECODED = (
     "JSONRPCBatchRequestItem",
@@ -1268,4 +1268,4 @@ NOT_DECODED = (
     "ClientResult",
     "ServerResult",
 )
-"""Unions for type checkers: something else than their shape chooses what is decoded."""
+"""Unions for type checkers only: the context, not the shape, selects the decoded type."""

@@ -36,21 +36,21 @@ Cursor: TypeAlias = str
 RequestId: TypeAlias = str | int
 """Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
-"""Who speaks or listens: the user, or the assistant (a model)."""
+"""Speaker or audience of a message: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
-"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424)."""
+"""Severity of a log message, from `debug` up to `emergency` (as in RFC 5424)."""
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""Where a task stands; `completed`, `failed` and `cancelled` are final."""
+"""State of a task; `completed`, `failed` and `cancelled` are final."""
 GetTaskPayloadResult: TypeAlias = dict[str, Any]
-"""The outcome of the request that made the task, such as a CallToolResult."""
+"""The outcome of the request that created the task, such as a CallToolResult."""
 
-# --- What unions without a tag are told apart by ---
+# --- Untagged unions ---
 
 
 class ElicitRequestParamsArm(Arm):
-    """An arm of ElicitRequestParams, picked by the keys of the object."""
+    """Marker of ElicitRequestParams: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class ElicitRequestParamsArm(Arm):
 
 
 class PrimitiveSchemaDefinitionArm(Arm):
-    """An arm of PrimitiveSchemaDefinition, picked by the keys of the object."""
+    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
 
 class AnyResourceContentsArm(Arm):
-    """An arm of AnyResourceContents, picked by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ class AnyResourceContentsArm(Arm):
 
 
 def read_arm(kind: Any, value: Any) -> Any:
-    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    """Decode an untagged union of this module; an unrolled `arm_of`."""
     try:
         if kind is AnyResourceContentsArm:
             if "text" in value:
@@ -132,7 +132,7 @@ def read_arm(kind: Any, value: Any) -> Any:
                 return convert(value, ElicitRequestURLParams)
             return convert(value, ElicitRequestFormParams, dec_hook=read_arm)
     except (AttributeError, TypeError, ValueError):
-        pass  # it says better what is wrong, and where
+        pass  # `arm_of` reports the error with its path
     return arm_of(kind, value)
 
 
@@ -171,7 +171,7 @@ class JSONRPCErrorResponse(Wire, kw_only=True):
 
 
 class RequestParams(Wire, kw_only=True):
-    """The params of a request that says it all by its method.
+    """The params of a request without data of its own.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
     """
@@ -185,7 +185,7 @@ class Request(Wire, kw_only=True):
 
 
 class NotificationParams(Wire, kw_only=True):
-    """The params of a notification that says it all by its method.
+    """The params of a notification without data of its own.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notificationparams
     """
@@ -199,7 +199,7 @@ class Notification(Wire, kw_only=True):
 
 
 class Result(Wire, kw_only=True):
-    """What all results have in common; alone it says that the request was carried out.
+    """Base of all results; alone it says that the request succeeded.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#result
     """
@@ -214,7 +214,7 @@ class Icon(Wire, kw_only=True):
     """
 
     src: str
-    """Where the picture is: a web address, or a `data:` URI that holds it in base64."""
+    """Address of the picture: a URL, or a `data:` URI that holds it in base64."""
     mime_type: str | None = None
     """Media type, where the one that comes with `src` is missing or too general."""
     sizes: list[str] | None = None
@@ -242,7 +242,7 @@ class BaseMetadata(Wire, kw_only=True):
     name: str
     """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
 
 
 class Annotations(Wire, kw_only=True):
@@ -254,24 +254,24 @@ class Annotations(Wire, kw_only=True):
     audience: list[Role] | None = None
     """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
-    """How important it is, from 0 (can be left out) to 1 (is needed)."""
+    """Importance, from 0 (optional) to 1 (required)."""
     last_modified: str | None = None
-    """When it last changed, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
+    """Time of the last change, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 # --- Errors ---
 
 
 class Error(Wire, kw_only=True):
-    """Why a request failed, as JSON-RPC reports it.
+    """A JSON-RPC error: code, message and optional data.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#error
     """
 
     code: int
-    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
+    """Number of the error kind; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
-    """What happened, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -285,7 +285,7 @@ class URLElicitationRequiredError(Wire, kw_only=True):
 
     jsonrpc: Literal["2.0"] = const("2.0")
     error: URLElicitationRequired
-    """What the user has to do first, and where."""
+    """The web pages to visit first, in an error object."""
     id: RequestId | None = None
 
 
@@ -299,13 +299,13 @@ class URLElicitationRequired(Wire, kw_only=True):
     code: Literal[-32042] = const(-32042)
     """Always -32042."""
     message: str
-    """What the user has to do first, in one short sentence."""
+    """Description of the required action in one short sentence."""
     data: URLElicitationRequiredData
     """The pages in question, for a program to read."""
 
 
 class URLElicitationRequiredData(Wire, kw_only=True):
-    """Says which web pages the user has to visit first.
+    """The web pages that the user has to visit first.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
@@ -319,7 +319,7 @@ class URLElicitationRequiredData(Wire, kw_only=True):
 
 
 class InitializeRequestParams(Wire, kw_only=True):
-    """What a client says first: its newest revision, what it can do, and who it is.
+    """Opens the handshake: the client's newest revision, capabilities and identity.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequestparams
@@ -328,7 +328,7 @@ class InitializeRequestParams(Wire, kw_only=True):
     protocol_version: str
     """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
-    """What the client offers for the whole session."""
+    """Features that the client declares for the whole session."""
     client_info: Implementation
     """The software that the client says it is."""
     meta: dict[str, Any] | None = None
@@ -342,7 +342,7 @@ class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True
 
 
 class InitializeResult(Wire, kw_only=True):
-    """What a server answers first: the revision to speak, what it can do, and who it is.
+    """Answers the handshake: the negotiated revision, the server's capabilities and identity.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializeresult
     """
@@ -350,7 +350,7 @@ class InitializeResult(Wire, kw_only=True):
     protocol_version: str
     """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
-    """What the server offers for the whole session."""
+    """Features that the server declares for the whole session."""
     server_info: Implementation
     """The software that the server says it is."""
     meta: dict[str, Any] | None = None
@@ -367,7 +367,7 @@ class InitializedNotification(
 
 
 class Implementation(Wire, kw_only=True):
-    """The software that a peer says it is; unverified, so not to be relied on for security.
+    """Name and version of a peer's software; unverified, so not to be used for security.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#implementation
     """
@@ -377,20 +377,20 @@ class Implementation(Wire, kw_only=True):
     version: str
     """The version of the software, not of the protocol."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What the software does, for people."""
+    """Purpose of the software, for people."""
     website_url: str | None = None
-    """Where people can read about the software."""
+    """Website of the software, for people."""
 
 
 # --- Capabilities ---
 
 
 class ClientCapabilities(Wire, kw_only=True):
-    """What a client offers to servers; an absent member is not offered.
+    """Features that a client declares; an absent member is not supported.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
@@ -442,7 +442,7 @@ class SamplingCapability(Wire, kw_only=True):
 
 
 class ClientTasksCapability(Wire, kw_only=True):
-    """What a client offers to do with tasks.
+    """Task features that a client declares.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
@@ -452,7 +452,7 @@ class ClientTasksCapability(Wire, kw_only=True):
     cancel: dict[str, Any] | None = None
     """Present, as an empty object, if the client answers `tasks/cancel`."""
     requests: ClientTaskRequests | None = None
-    """Which requests may ask for a task."""
+    """The requests that may ask for a task."""
 
 
 class ClientTaskRequests(Wire, kw_only=True):
@@ -488,7 +488,7 @@ class SamplingTaskRequests(Wire, kw_only=True):
 
 
 class ServerCapabilities(Wire, kw_only=True):
-    """What a server offers to clients; an absent member is not offered.
+    """Features that a server declares; an absent member is not supported.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
@@ -532,7 +532,7 @@ class ResourcesCapability(Wire, kw_only=True):
 
 
 class ServerTasksCapability(Wire, kw_only=True):
-    """What a server offers to do with tasks.
+    """Task features that a server declares.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """
@@ -542,7 +542,7 @@ class ServerTasksCapability(Wire, kw_only=True):
     cancel: dict[str, Any] | None = None
     """Present, as an empty object, if the server answers `tasks/cancel`."""
     requests: ServerTaskRequests | None = None
-    """Which requests may ask for a task."""
+    """The requests that may ask for a task."""
 
 
 class ServerTaskRequests(Wire, kw_only=True):
@@ -589,7 +589,7 @@ class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
 
 
 class ProgressNotificationParams(Wire, kw_only=True):
-    """How far a request has come.
+    """Reports the progress of a request.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotificationparams
@@ -598,12 +598,12 @@ class ProgressNotificationParams(Wire, kw_only=True):
     progress_token: ProgressToken
     """The one that the request brought along in its `_meta`."""
     progress: int | float
-    """How much is done, in any unit; it grows each time, and may be a fraction."""
+    """Amount done, in any unit; it grows each time, and may be a fraction."""
     meta: dict[str, Any] | None = None
     total: int | float | None = None
-    """How much there is to do, in the unit of `progress`; absent if unknown."""
+    """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
-    """What is being done now, for people."""
+    """Description of the current step, for people."""
 
 
 class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
@@ -616,7 +616,7 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class CancelledNotificationParams(Wire, kw_only=True):
-    """Which request is to stop, and why.
+    """Names the request to cancel, and the reason.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotificationparams
@@ -624,9 +624,9 @@ class CancelledNotificationParams(Wire, kw_only=True):
 
     meta: dict[str, Any] | None = None
     request_id: RequestId | None = None
-    """Which request in flight it is, by the id that it was sent under."""
+    """The id of the request in flight."""
     reason: str | None = None
-    """Why, in words for a log or the user."""
+    """Explanation for a log or the user."""
 
 
 class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
@@ -639,7 +639,7 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class PaginatedRequestParams(Wire, kw_only=True):
-    """Which page of a list to fetch.
+    """Selects the page of a list to fetch.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
@@ -647,7 +647,7 @@ class PaginatedRequestParams(Wire, kw_only=True):
 
     meta: dict[str, Any] | None = None
     cursor: str | None = None
-    """Where to go on, from the page before; absent means from the start."""
+    """Position from the previous page's `nextCursor`; absent means from the start."""
 
 
 class PaginatedRequest(Wire, kw_only=True):
@@ -665,7 +665,7 @@ class PaginatedResult(Wire, kw_only=True):
 
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 # --- Content ---
@@ -726,11 +726,11 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     uri: str
     """The address to read it from."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it holds, to help a model decide."""
+    """Summary of the contents, to help a model decide."""
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
@@ -762,7 +762,7 @@ class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
 
     type: ClassVar[Literal["text"]] = "text"
     text: str
-    """What it says, for the user or a model to read."""
+    """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
@@ -817,10 +817,10 @@ class ListResourcesResult(Wire, kw_only=True):
     """
 
     resources: list[Resource]
-    """Those on this page; a template's resources need not be among them."""
+    """The items of this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesRequest(
@@ -840,10 +840,10 @@ class ListResourceTemplatesResult(Wire, kw_only=True):
     """
 
     resource_templates: list[ResourceTemplate]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ResourceRequestParams(Wire, kw_only=True):
@@ -877,13 +877,13 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_onl
 
 
 class ReadResourceResult(Wire, kw_only=True):
-    """What the server found under a URI.
+    """The contents of a resource.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourceresult
     """
 
     contents: list[AnyResourceContents]
-    """What is there: one entry, or one for each part."""
+    """The data: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -898,7 +898,7 @@ class ResourceListChangedNotification(
 
 
 class SubscribeRequestParams(Wire, kw_only=True):
-    """Which resource to report changes of.
+    """Names the resource to report updates of.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequestparams
@@ -917,7 +917,7 @@ class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_o
 
 
 class UnsubscribeRequestParams(Wire, kw_only=True):
-    """Which resource no longer to report changes of.
+    """Names the resource to stop reporting updates of.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequestparams
@@ -943,7 +943,7 @@ class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """
 
     uri: str
-    """What has changed; it may be a part of what was subscribed to."""
+    """The changed resource; it may be a part of the one subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -966,11 +966,11 @@ class Resource(Wire, kw_only=True):
     uri: str
     """The address to read it from."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it holds, to help a model decide."""
+    """Summary of the contents, to help a model decide."""
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
@@ -991,11 +991,11 @@ class ResourceTemplate(Wire, kw_only=True):
     uri_template: str
     """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What the resources are good for, to help a model decide."""
+    """Purpose of the resources, to help a model decide."""
     mime_type: str | None = None
     """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
@@ -1020,21 +1020,21 @@ class ListPromptsResult(Wire, kw_only=True):
     """
 
     prompts: list[Prompt]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class GetPromptRequestParams(Wire, kw_only=True):
-    """Which prompt to fill in, and with what.
+    """Names the prompt to render, and its arguments.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequestparams
     """
 
     name: str
-    """Which one, by its name in `prompts/list`."""
+    """The prompt's name, as in `prompts/list`."""
     meta: dict[str, Any] | None = None
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
@@ -1048,7 +1048,7 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True
 
 
 class GetPromptResult(Wire, kw_only=True):
-    """A prompt that is filled in: messages ready for a model.
+    """A rendered prompt: messages for a model.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptresult
     """
@@ -1057,7 +1057,7 @@ class GetPromptResult(Wire, kw_only=True):
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
-    """What the prompt is good for."""
+    """Purpose of the prompt."""
 
 
 class Prompt(Wire, kw_only=True):
@@ -1067,13 +1067,13 @@ class Prompt(Wire, kw_only=True):
     """
 
     name: str
-    """What a client gets it by; unique in one server."""
+    """The prompt's identifier; unique in one server."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it is good for, to help people choose."""
+    """Purpose of the prompt, to help people choose."""
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
@@ -1086,11 +1086,11 @@ class PromptArgument(Wire, kw_only=True):
     """
 
     name: str
-    """What its value is sent under."""
+    """The key that its value is sent under."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
-    """What to fill in, for people."""
+    """Explanation of the argument, for people."""
     required: bool | None = None
     """True if it must be filled in; absent means that it may be left out."""
 
@@ -1102,9 +1102,9 @@ class PromptMessage(Wire, kw_only=True):
     """
 
     role: Role
-    """Who is to have said it."""
+    """The speaker of the message."""
     content: ContentBlock
-    """What is said: one block."""
+    """The message's one content block."""
 
 
 class PromptListChangedNotification(
@@ -1134,14 +1134,14 @@ class ListToolsResult(Wire, kw_only=True):
     """
 
     tools: list[Tool]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class CallToolResult(Wire, kw_only=True):
-    """What a tool returned, or how it failed.
+    """The output of a tool, or its error.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolresult
     """
@@ -1156,13 +1156,13 @@ class CallToolResult(Wire, kw_only=True):
 
 
 class CallToolRequestParams(Wire, kw_only=True):
-    """Which tool to run, and with what.
+    """Names the tool to run, and its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequestparams
     """
 
     name: str
-    """Which one, by its name in `tools/list`."""
+    """The tool's name, as in `tools/list`."""
     meta: dict[str, Any] | None = None
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
@@ -1171,7 +1171,7 @@ class CallToolRequestParams(Wire, kw_only=True):
 
 
 class RawCallToolRequestParams(Wire, kw_only=True):
-    """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
+    """CallToolRequestParams with arguments left undecoded, for handlers with their own types."""
 
     name: str
     meta: dict[str, Any] | None = None
@@ -1203,7 +1203,7 @@ class ToolAnnotations(Wire, kw_only=True):
     """
 
     title: str | None = None
-    """What people see, if the tool itself has no `title`."""
+    """Display name for people, if the tool itself has no `title`."""
     read_only_hint: bool | None = None
     """It changes nothing; absent means false."""
     destructive_hint: bool | None = None
@@ -1215,13 +1215,13 @@ class ToolAnnotations(Wire, kw_only=True):
 
 
 class ToolExecution(Wire, kw_only=True):
-    """How a tool may be run.
+    """Execution settings of a tool.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolexecution
     """
 
     task_support: Literal["forbidden", "optional", "required"] | None = None
-    """Whether a call may or must ask for a task; absent means `forbidden`."""
+    """Says if a call may or must ask for a task; absent means `forbidden`."""
 
 
 class Tool(Wire, kw_only=True):
@@ -1231,17 +1231,17 @@ class Tool(Wire, kw_only=True):
     """
 
     name: str
-    """What a call names it by; unique in one server."""
+    """The tool's identifier in calls; unique in one server."""
     input_schema: dict[str, Any]
     """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
-    """What people see; absent means the title in `annotations`, or else `name`."""
+    """Display name for people; absent means the title in `annotations`, or else `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it does and when to use it, for a model."""
+    """Purpose and use of the tool, for a model."""
     execution: ToolExecution | None = None
-    """Whether it can run as a task; absent means that it cannot."""
+    """Task support of the tool; absent means that it cannot run as a task."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
@@ -1264,7 +1264,7 @@ class CompleteRequestParams(Wire, kw_only=True):
     """The one that is being typed, with what there is of it."""
     meta: dict[str, Any] | None = None
     context: CompletionContext | None = None
-    """What has been chosen for other arguments."""
+    """Values chosen for other arguments."""
 
 
 class CompletionArgument(Wire, kw_only=True):
@@ -1274,13 +1274,13 @@ class CompletionArgument(Wire, kw_only=True):
     """
 
     name: str
-    """Which argument of the prompt, or variable of the template, it is."""
+    """The argument of the prompt, or the variable of the template."""
     value: str
-    """What has been typed so far; may be empty."""
+    """The text typed so far; may be empty."""
 
 
 class CompletionContext(Wire, kw_only=True):
-    """What the user has chosen already, to narrow the suggestions.
+    """Arguments that the user has chosen already, to narrow the suggestions.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
     """
@@ -1316,7 +1316,7 @@ class Completion(Wire, kw_only=True):
     values: list[str]
     """The best ones first, at most 100."""
     total: int | None = None
-    """How many values there are, unsent ones included; absent if unknown."""
+    """Number of values, unsent ones included; absent if unknown."""
     has_more: bool | None = None
     """True if there are more values than were sent."""
 
@@ -1341,16 +1341,16 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
 
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
-    """Which one, by its name in `prompts/list`."""
+    """The prompt's name, as in `prompts/list`."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
 
 
 # --- Logging ---
 
 
 class SetLevelRequestParams(Wire, kw_only=True):
-    """How much of its log the server should send.
+    """Sets the minimum severity of the log messages to send.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
     """
@@ -1375,9 +1375,9 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
     """
 
     level: LoggingLevel
-    """How severe it is, from `debug` up to `emergency`."""
+    """Severity, from `debug` up to `emergency`."""
     data: Any
-    """What is logged, as any JSON; it must not hold secrets."""
+    """The logged value, any JSON; it must not hold secrets."""
     meta: dict[str, Any] | None = None
     logger: str | None = None
     """The part of the server that logs it."""
@@ -1409,7 +1409,7 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     model_preferences: ModelPreferences | None = None
-    """What matters in a model; the client may ignore it."""
+    """Priorities for a model; the client may ignore them."""
     system_prompt: str | None = None
     """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
@@ -1419,19 +1419,19 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     away.
     """
     temperature: int | float | None = None
-    """How freely the model chooses its words; the scale is the provider's."""
+    """Sampling randomness; the scale is the provider's."""
     stop_sequences: list[str] | None = None
     """Texts after which the model is to stop."""
     metadata: dict[str, Any] | None = None
     """Passed on to the model's provider, in the form that this one knows."""
     tools: list[Tool] | None = None
-    """What the model may call; only if the client has `sampling.tools`."""
+    """Functions that the model may call; only if the client has `sampling.tools`."""
     tool_choice: ToolChoice | None = None
-    """Whether the model may or must call tools; absent means that it may."""
+    """Tool use: the model may or must call tools; absent means that it may."""
 
 
 class ToolChoice(Wire, kw_only=True):
-    """Whether the model may, must or must not call tools.
+    """Controls tool use: the model may, must or must not call tools.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolchoice
     """
@@ -1448,20 +1448,20 @@ class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage
 
 
 class CreateMessageResult(Wire, kw_only=True):
-    """What the client's model said.
+    """The reply of the client's model.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessageresult
     """
 
     role: Role
-    """Who said it: `assistant`, as a rule."""
+    """The speaker: `assistant`, as a rule."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    """What was said: one block, from 2025-11-25 also a list of them."""
+    """The message: one block, from 2025-11-25 also a list of them."""
     model: str
-    """Which one the client chose, by the provider's name for it."""
+    """The model that the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
-    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
+    """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire, kw_only=True):
@@ -1471,9 +1471,9 @@ class SamplingMessage(Wire, kw_only=True):
     """
 
     role: Role
-    """Who said it."""
+    """The speaker of the message."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    """What was said: one block, from 2025-11-25 also a list of them."""
+    """The message: one block, from 2025-11-25 also a list of them."""
     meta: dict[str, Any] | None = None
 
 
@@ -1485,16 +1485,16 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
 
     type: ClassVar[Literal["tool_use"]] = "tool_use"
     id: str
-    """What the answer to this call refers to it by."""
+    """Identifies this call; the tool result refers to it."""
     name: str
-    """Which one to call, of those that the request offered."""
+    """The tool to call, from those that the request offered."""
     input: dict[str, Any]
     """The arguments, as the tool's input schema wants them."""
     meta: dict[str, Any] | None = None
 
 
 class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True):
-    """What a tool returned, handed back to the model that called it.
+    """The output of a tool, returned to the model that called it.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolresultcontent
     """
@@ -1512,7 +1512,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True)
 
 
 class ModelPreferences(Wire, kw_only=True):
-    """What matters to the server in a model; the client has the choice.
+    """The server's priorities for a model; the client makes the choice.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelpreferences
     """
@@ -1520,11 +1520,11 @@ class ModelPreferences(Wire, kw_only=True):
     hints: list[ModelHint] | None = None
     """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
-    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of a low price, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
-    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of a quick answer, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
-    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of ability, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire, kw_only=True):
@@ -1565,9 +1565,9 @@ class Root(Wire, kw_only=True):
     """
 
     uri: str
-    """Where it is; always begins with `file://`."""
+    """Location of the directory or file; always begins with `file://`."""
     name: str | None = None
-    """What people see for it."""
+    """Display name for people."""
     meta: dict[str, Any] | None = None
 
 
@@ -1592,7 +1592,7 @@ class ElicitRequestFormParams(Wire, ElicitRequestParamsArm, kw_only=True):
     """
 
     message: str
-    """What is asked and why, for the user."""
+    """The question and its reason, for the user."""
     requested_schema: ElicitationSchema
     """The fields of the form."""
     meta: dict[str, Any] | None = None
@@ -1629,7 +1629,7 @@ class ElicitRequestURLParams(Wire, ElicitRequestParamsArm, kw_only=True):
     mode: Literal["url"] = const("url")
     """Always `url`."""
     message: str
-    """Why the user should go there."""
+    """Reason for the visit, for the user."""
     elicitation_id: str
     """Identifies the visit in one server; opaque to the client."""
     url: str
@@ -1657,13 +1657,13 @@ class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     min_length: int | None = None
     """The fewest characters allowed; absent means no limit."""
     max_length: int | None = None
     """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
-    """What the text must be, such as an email address; absent means anything."""
+    """Required kind of text, such as an email address; absent means anything."""
     default: str | None = None
     """The text to begin with; absent means none."""
 
@@ -1679,7 +1679,7 @@ class NumberSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     minimum: int | float | None = None
     """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
@@ -1699,7 +1699,7 @@ class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     default: bool | None = None
     """The answer to begin with; absent means neither."""
 
@@ -1718,7 +1718,7 @@ class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     default: str | None = None
     """The value chosen to begin with; absent means none."""
 
@@ -1737,7 +1737,7 @@ class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=T
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     default: str | None = None
     """The value chosen to begin with; absent means none."""
 
@@ -1756,11 +1756,11 @@ class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     min_items: int | None = None
-    """How many must be chosen; absent means no limit."""
+    """Minimum number of choices; absent means no limit."""
     max_items: int | None = None
-    """How many may be chosen; absent means no limit."""
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
     """The values chosen to begin with; absent means none."""
 
@@ -1792,11 +1792,11 @@ class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=Tr
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     min_items: int | None = None
-    """How many must be chosen; absent means no limit."""
+    """Minimum number of choices; absent means no limit."""
     max_items: int | None = None
-    """How many may be chosen; absent means no limit."""
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
     """The values chosen to begin with; absent means none."""
 
@@ -1822,7 +1822,7 @@ class EnumOption(Wire, kw_only=True):
     const: str
     """The value that is sent back."""
     title: str
-    """What the user sees for it."""
+    """Label that the user sees."""
 
 
 class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
@@ -1841,15 +1841,15 @@ class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     enum_names: list[str] | None = None
-    """What the user sees for each value, in the order of `enum`."""
+    """Labels that the user sees, in the order of `enum`."""
     default: str | None = None
     """The value chosen to begin with; absent means none."""
 
 
 class ElicitResult(Wire, kw_only=True):
-    """What the user answered, or that they did not.
+    """The user's answer, or that they declined or dismissed the request.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitresult
     """
@@ -1872,7 +1872,7 @@ class ElicitationCompleteNotification(
 
 
 class ElicitationCompleteNotificationParams(Wire, kw_only=True):
-    """The user is done with a web page that a server sent them to.
+    """The user has finished on a web page that a server sent them to.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
@@ -1899,17 +1899,17 @@ class TaskAugmentedRequestParams(Wire, kw_only=True):
 
 
 class TaskMetadata(Wire, kw_only=True):
-    """Asks that a request go on as a task.
+    """Asks for a request to run as a task.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#taskmetadata
     """
 
     ttl: int | None = None
-    """How long to keep the task after it is made, in milliseconds; the peer may change it."""
+    """Requested lifetime after creation, in milliseconds; the peer may change it."""
 
 
 class RelatedTaskMetadata(Wire, kw_only=True):
-    """Says in a `_meta` which task a message belongs to.
+    """The task that a message belongs to, in its `_meta`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#relatedtaskmetadata
     """
@@ -1919,7 +1919,7 @@ class RelatedTaskMetadata(Wire, kw_only=True):
 
 
 class Task(Wire, kw_only=True):
-    """Work that goes on after its request was answered; the outcome is fetched later.
+    """Work that continues after its request was answered; the outcome is fetched later.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#task
     """
@@ -1927,27 +1927,27 @@ class Task(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
-    """Where it stands; `completed`, `failed` and `cancelled` are final."""
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CreateTaskResult(Wire, kw_only=True):
-    """The answer at once to a request that goes on as a task.
+    """The immediate result of a request that continues as a task.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createtaskresult
     """
 
     task: Task
-    """The task that goes on; the outcome comes from `tasks/result`."""
+    """The created task; the outcome comes from `tasks/result`."""
     meta: dict[str, Any] | None = None
 
 
@@ -1959,7 +1959,7 @@ class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
 
 
 class GetTaskRequestParams(Wire, kw_only=True):
-    """Which task to look up.
+    """Names the task to look up.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
     """
@@ -1970,7 +1970,7 @@ class GetTaskRequestParams(Wire, kw_only=True):
 
 
 class GetTaskResult(Wire, kw_only=True):
-    """The task as it stands now.
+    """The current state of the task.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskresult
     """
@@ -1978,18 +1978,18 @@ class GetTaskResult(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
-    """Where it stands; `completed`, `failed` and `cancelled` are final."""
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result", kw_only=True):
@@ -2000,7 +2000,7 @@ class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result", kw_onl
 
 
 class GetTaskPayloadRequestParams(Wire, kw_only=True):
-    """Which task to wait for, and to fetch the outcome of.
+    """Names the task to wait for and fetch the outcome of.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
     """
@@ -2018,7 +2018,7 @@ class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=Tr
 
 
 class CancelTaskRequestParams(Wire, kw_only=True):
-    """Which task to stop.
+    """Names the task to cancel.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
     """
@@ -2029,7 +2029,7 @@ class CancelTaskRequestParams(Wire, kw_only=True):
 
 
 class CancelTaskResult(Wire, kw_only=True):
-    """The task as it stands once it is cancelled.
+    """The task after cancellation.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskresult
     """
@@ -2037,18 +2037,18 @@ class CancelTaskResult(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
-    """Where it stands; `completed`, `failed` and `cancelled` are final."""
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class ListTasksRequest(Wire, tag_field="method", tag="tasks/list", kw_only=True):
@@ -2065,14 +2065,14 @@ class ListTasksResult(Wire, kw_only=True):
     """
 
     tasks: list[Task]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class TaskStatusNotificationParams(Wire, kw_only=True):
-    """The task as it stands after a change, without having been asked for.
+    """The task after a change of its state.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotificationparams
@@ -2081,18 +2081,18 @@ class TaskStatusNotificationParams(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
-    """Where it stands; `completed`, `failed` and `cancelled` are final."""
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class TaskStatusNotification(
@@ -2111,7 +2111,7 @@ if TYPE_CHECKING:
     )
     JSONRPCResponse: TypeAlias = JSONRPCResultResponse | JSONRPCErrorResponse
     EmptyResult: TypeAlias = Result
-    """A result that says nothing but that the request was carried out."""
+    """A result without data: the request succeeded."""
     ContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownContent
     )
@@ -2224,9 +2224,9 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
-    """What reading a resource gives: text, or bytes in base64."""
+    """The contents of a resource: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceTemplateReference
-    """Where an argument belongs: to a prompt or to a resource template."""
+    """The prompt or resource template that an argument belongs to."""
 else:
     JSONRPCMessage = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
@@ -2328,7 +2328,7 @@ KEEPS_UNKNOWN = (
     ContentBlock,
     SamplingMessageContentBlock,
 )
-"""Unions in which blocks of a kind not listed here are kept as UnknownContent."""
+"""Unions that keep blocks of unknown kinds as UnknownContent."""
 
 NOT_DECODED = (
     "JSONRPCMessage",
@@ -2339,4 +2339,4 @@ NOT_DECODED = (
     "ClientResult",
     "ServerResult",
 )
-"""Unions for type checkers: something else than their shape chooses what is decoded."""
+"""Unions for type checkers only: the context, not the shape, selects the decoded type."""

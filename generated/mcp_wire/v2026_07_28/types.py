@@ -38,7 +38,7 @@ JSONObject: TypeAlias = dict[str, JSONValue]
 JSONArray: TypeAlias = list[JSONValue]
 """A list of any JSON values."""
 MetaObject: TypeAlias = dict[str, Any]
-"""What a `_meta` holds: protocol keys with a reserved prefix, and anyone else's keys."""
+"""The value of `_meta`: protocol keys with a reserved prefix, and anyone else's keys."""
 ProgressToken: TypeAlias = str | int
 """Ties progress notifications to a request; chosen by the request's sender."""
 Cursor: TypeAlias = str
@@ -48,20 +48,20 @@ ResultType: TypeAlias = str
 RequestId: TypeAlias = str | int
 """Ties an answer to its request; chosen by the request's sender, never null."""
 Role: TypeAlias = Literal["user", "assistant"]
-"""Who speaks or listens: the user, or the assistant (a model)."""
+"""Speaker or audience of a message: the user, or the assistant (a model)."""
 LoggingLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
-"""How severe a log message is, from `debug` up to `emergency` (as in RFC 5424).
+"""Severity of a log message, from `debug` up to `emergency` (as in RFC 5424).
 
 Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
 """
 
-# --- What unions without a tag are told apart by ---
+# --- Untagged unions ---
 
 
 class InputResponseArm(Arm):
-    """An arm of InputResponse, picked by the keys of the object."""
+    """Marker of InputResponse: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class InputResponseArm(Arm):
 
 
 class ElicitRequestParamsArm(Arm):
-    """An arm of ElicitRequestParams, picked by the keys of the object."""
+    """Marker of ElicitRequestParams: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ class ElicitRequestParamsArm(Arm):
 
 
 class PrimitiveSchemaDefinitionArm(Arm):
-    """An arm of PrimitiveSchemaDefinition, picked by the keys of the object."""
+    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class PrimitiveSchemaDefinitionArm(Arm):
 
 
 class AnyResourceContentsArm(Arm):
-    """An arm of AnyResourceContents, picked by the keys of the object."""
+    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
 
     __slots__ = ()
 
@@ -127,7 +127,7 @@ class AnyResourceContentsArm(Arm):
 
 
 def read_arm(kind: Any, value: Any) -> Any:
-    """Decoding hook: `arm_of` for the arms above, with no call in between."""
+    """Decode an untagged union of this module; an unrolled `arm_of`."""
     try:
         if kind is AnyResourceContentsArm:
             if "text" in value:
@@ -163,7 +163,7 @@ def read_arm(kind: Any, value: Any) -> Any:
                 return convert(value, ListRootsResult)
             return convert(value, CreateMessageResult, dec_hook=read_arm)
     except (AttributeError, TypeError, ValueError):
-        pass  # it says better what is wrong, and where
+        pass  # `arm_of` reports the error with its path
     return arm_of(kind, value)
 
 
@@ -212,7 +212,7 @@ class RequestMetaObject(Wire, kw_only=True):
     client_capabilities: ClientCapabilities = field(
         name="io.modelcontextprotocol/clientCapabilities"
     )
-    """What the client offers for this one request; nothing is remembered from earlier ones."""
+    """Features that the client declares for this request; earlier ones do not count."""
     progress_token: ProgressToken | None = None
     """Asks for progress notifications, which will carry this token; none need come."""
     client_info: Implementation | None = field(
@@ -252,7 +252,7 @@ class ResultMetaObject(Wire, kw_only=True):
 
 
 class RequestParams(Wire, kw_only=True):
-    """The params of a request that says it all by its method.
+    """The params of a request without data of its own.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
     """
@@ -266,7 +266,7 @@ class Request(Wire, kw_only=True):
 
 
 class NotificationParams(Wire, kw_only=True):
-    """The params of a notification that says it all by its method.
+    """The params of a notification without data of its own.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
     """
@@ -280,7 +280,7 @@ class Notification(Wire, kw_only=True):
 
 
 class Result(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """What all results have in common; alone it says that the request was carried out.
+    """Base of all results; alone it says that the request succeeded.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#result
     """
@@ -296,7 +296,7 @@ class Icon(Wire, kw_only=True):
     """
 
     src: str
-    """Where the picture is: a web address, or a `data:` URI that holds it in base64."""
+    """Address of the picture: a URL, or a `data:` URI that holds it in base64."""
     mime_type: str | None = None
     """Media type, where the one that comes with `src` is missing or too general."""
     sizes: list[str] | None = None
@@ -324,7 +324,7 @@ class BaseMetadata(Wire, kw_only=True):
     name: str
     """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
 
 
 class CacheableResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -335,9 +335,9 @@ class CacheableResult(Wire, tag_field="resultType", tag="complete", kw_only=True
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     meta: dict[str, Any] | None = None
 
 
@@ -350,24 +350,24 @@ class Annotations(Wire, kw_only=True):
     audience: list[Role] | None = None
     """The roles that it is meant for: `user`, `assistant` or both."""
     priority: int | float | None = None
-    """How important it is, from 0 (can be left out) to 1 (is needed)."""
+    """Importance, from 0 (optional) to 1 (required)."""
     last_modified: str | None = None
-    """When it last changed, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
+    """Time of the last change, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 # --- Errors ---
 
 
 class Error(Wire, kw_only=True):
-    """Why a request failed, as JSON-RPC reports it.
+    """A JSON-RPC error: code, message and optional data.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#error
     """
 
     code: int
-    """What kind of failure it is; -32768 to -32000 belong to JSON-RPC and MCP."""
+    """Number of the error kind; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
-    """What happened, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -381,7 +381,7 @@ class ParseError(Wire, kw_only=True):
     code: Literal[-32700] = const(-32700)
     """Always -32700."""
     message: str
-    """What is wrong with it, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -395,7 +395,7 @@ class InvalidRequestError(Wire, kw_only=True):
     code: Literal[-32600] = const(-32600)
     """Always -32600."""
     message: str
-    """What is wrong with it, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -409,7 +409,7 @@ class MethodNotFoundError(Wire, kw_only=True):
     code: Literal[-32601] = const(-32601)
     """Always -32601."""
     message: str
-    """Which one it was, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -423,7 +423,7 @@ class InvalidParamsError(Wire, kw_only=True):
     code: Literal[-32602] = const(-32602)
     """Always -32602."""
     message: str
-    """What does not fit, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, such as the `uri` of a resource not found."""
 
@@ -437,7 +437,7 @@ class InternalError(Wire, kw_only=True):
     code: Literal[-32603] = const(-32603)
     """Always -32603."""
     message: str
-    """What happened, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the sender has to say, as any JSON."""
 
@@ -450,7 +450,7 @@ class HeaderMismatchError(Wire, kw_only=True):
 
     jsonrpc: Literal["2.0"] = const("2.0")
     error: HeaderMismatch
-    """What is wrong with the headers."""
+    """The error object."""
     id: RequestId | None = None
 
 
@@ -463,7 +463,7 @@ class HeaderMismatch(Wire, kw_only=True):
     code: Literal[-32020] = const(-32020)
     """Always -32020."""
     message: str
-    """Which header it is, in one short sentence."""
+    """Description of the mismatch in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the server has to say, as any JSON."""
 
@@ -477,7 +477,7 @@ class UnsupportedProtocolVersionError(Wire, kw_only=True):
 
     jsonrpc: Literal["2.0"] = const("2.0")
     error: UnsupportedProtocolVersion
-    """What was asked for, and what the server speaks."""
+    """The requested and the supported revisions, in an error object."""
     id: RequestId | None = None
 
 
@@ -491,13 +491,13 @@ class UnsupportedProtocolVersion(Wire, kw_only=True):
     code: Literal[-32022] = const(-32022)
     """Always -32022."""
     message: str
-    """What happened, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: UnsupportedProtocolVersionData
     """The revisions in question, for a program to read."""
 
 
 class UnsupportedProtocolVersionData(Wire, kw_only=True):
-    """Says which revision was asked for, and which are spoken.
+    """The requested revision and the supported ones.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
@@ -518,7 +518,7 @@ class MissingRequiredClientCapabilityError(Wire, kw_only=True):
 
     jsonrpc: Literal["2.0"] = const("2.0")
     error: MissingRequiredClientCapability
-    """What the client would have to declare, and why."""
+    """The missing capabilities, in an error object."""
     id: RequestId | None = None
 
 
@@ -532,20 +532,20 @@ class MissingRequiredClientCapability(Wire, kw_only=True):
     code: Literal[-32021] = const(-32021)
     """Always -32021."""
     message: str
-    """What is not there, in one short sentence."""
+    """Description of the error in one short sentence."""
     data: MissingRequiredClientCapabilityData
     """The capabilities in question, for a program to read."""
 
 
 class MissingRequiredClientCapabilityData(Wire, kw_only=True):
-    """Says which capabilities the request lacked.
+    """The capabilities that the request lacked.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
     required_capabilities: ClientCapabilities
-    """What the client would have to declare."""
+    """The capabilities that the client would have to declare."""
 
 
 # --- Discovery ---
@@ -559,20 +559,20 @@ class DiscoverRequest(Wire, tag_field="method", tag="server/discover", kw_only=T
 
 
 class DiscoverResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """The revisions that a server speaks, what it can do, and how to use it.
+    """The server's revisions, capabilities and instructions.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     supported_versions: list[str]
     """The revisions that the server speaks; the client picks one for its requests."""
     capabilities: ServerCapabilities
-    """What the server offers; an absent member is not offered."""
+    """Features that the server declares; an absent member is not supported."""
     meta: dict[str, Any] | None = None
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
@@ -585,7 +585,7 @@ class DiscoverResultResponse(Wire, kw_only=True):
 
 
 class Implementation(Wire, kw_only=True):
-    """The software that a peer says it is; unverified, so not to be relied on for security.
+    """Name and version of a peer's software; unverified, so not to be used for security.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation
     """
@@ -595,20 +595,20 @@ class Implementation(Wire, kw_only=True):
     version: str
     """The version of the software, not of the protocol."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What the software does, for people."""
+    """Purpose of the software, for people."""
     website_url: str | None = None
-    """Where people can read about the software."""
+    """Website of the software, for people."""
 
 
 # --- Capabilities ---
 
 
 class ClientCapabilities(Wire, kw_only=True):
-    """What a client offers to servers; an absent member is not offered.
+    """Features that a client declares; an absent member is not supported.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """
@@ -656,7 +656,7 @@ class SamplingCapability(Wire, kw_only=True):
 
 
 class ServerCapabilities(Wire, kw_only=True):
-    """What a server offers to clients; an absent member is not offered.
+    """Features that a server declares; an absent member is not supported.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
@@ -716,7 +716,7 @@ class ToolsCapability(Wire, kw_only=True):
 
 
 class ProgressNotificationParams(Wire, kw_only=True):
-    """How far a request has come.
+    """Reports the progress of a request.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotificationparams
@@ -725,12 +725,12 @@ class ProgressNotificationParams(Wire, kw_only=True):
     progress_token: ProgressToken
     """The one that the request brought along in its `_meta`."""
     progress: int | float
-    """How much is done, in any unit; it grows each time, and may be a fraction."""
+    """Amount done, in any unit; it grows each time, and may be a fraction."""
     meta: dict[str, Any] | None = None
     total: int | float | None = None
-    """How much there is to do, in the unit of `progress`; absent if unknown."""
+    """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
-    """What is being done now, for people."""
+    """Description of the current step, for people."""
 
 
 class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
@@ -743,17 +743,17 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
 
 
 class CancelledNotificationParams(Wire, kw_only=True):
-    """Which request is to stop, and why.
+    """Names the request to cancel, and the reason.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotificationparams
     """
 
     request_id: RequestId
-    """Which request in flight it is, by the id that it was sent under."""
+    """The id of the request in flight."""
     meta: dict[str, Any] | None = None
     reason: str | None = None
-    """Why, in words for a log or the user."""
+    """Explanation for a log or the user."""
 
 
 class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
@@ -766,7 +766,7 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
 
 
 class PaginatedRequestParams(Wire, kw_only=True):
-    """Which page of a list to fetch.
+    """Selects the page of a list to fetch.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
@@ -774,7 +774,7 @@ class PaginatedRequestParams(Wire, kw_only=True):
 
     meta: dict[str, Any]
     cursor: str | None = None
-    """Where to go on, from the page before; absent means from the start."""
+    """Position from the previous page's `nextCursor`; absent means from the start."""
 
 
 class PaginatedRequest(Wire, kw_only=True):
@@ -793,7 +793,7 @@ class PaginatedResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 # --- Content ---
@@ -854,11 +854,11 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     uri: str
     """The address to read it from."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it holds, to help a model decide."""
+    """Summary of the contents, to help a model decide."""
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
@@ -890,7 +890,7 @@ class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
 
     type: ClassVar[Literal["text"]] = "text"
     text: str
-    """What it says, for the user or a model to read."""
+    """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
@@ -946,14 +946,14 @@ class ListResourcesResult(Wire, tag_field="resultType", tag="complete", kw_only=
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     resources: list[Resource]
-    """Those on this page; a template's resources need not be among them."""
+    """The items of this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourcesResultResponse(Wire, kw_only=True):
@@ -980,14 +980,14 @@ class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete", 
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     resource_templates: list[ResourceTemplate]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesResultResponse(Wire, kw_only=True):
@@ -1031,18 +1031,18 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_onl
 
 
 class ReadResourceResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """What the server found under a URI.
+    """The contents of a resource.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresult
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     contents: list[AnyResourceContents]
-    """What is there: one entry, or one for each part."""
+    """The data: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
 
 
@@ -1070,7 +1070,7 @@ class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     """
 
     uri: str
-    """What has changed; it may be a part of what was subscribed to."""
+    """The changed resource; it may be a part of the one subscribed to."""
     meta: dict[str, Any] | None = None
 
 
@@ -1093,11 +1093,11 @@ class Resource(Wire, kw_only=True):
     uri: str
     """The address to read it from."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it holds, to help a model decide."""
+    """Summary of the contents, to help a model decide."""
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
@@ -1118,11 +1118,11 @@ class ResourceTemplate(Wire, kw_only=True):
     uri_template: str
     """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What the resources are good for, to help a model decide."""
+    """Purpose of the resources, to help a model decide."""
     mime_type: str | None = None
     """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
@@ -1148,14 +1148,14 @@ class ListPromptsResult(Wire, tag_field="resultType", tag="complete", kw_only=Tr
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     prompts: list[Prompt]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListPromptsResultResponse(Wire, kw_only=True):
@@ -1165,7 +1165,7 @@ class ListPromptsResultResponse(Wire, kw_only=True):
 
 
 class GetPromptRequestParams(Wire, kw_only=True):
-    """Which prompt to fill in, and with what.
+    """Names the prompt to render, and its arguments.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequestparams
@@ -1173,7 +1173,7 @@ class GetPromptRequestParams(Wire, kw_only=True):
 
     meta: dict[str, Any]
     name: str
-    """Which one, by its name in `prompts/list`."""
+    """The prompt's name, as in `prompts/list`."""
     input_responses: InputResponses | None = None
     """In a retry: the answers, by the keys of the questions."""
     request_state: str | None = None
@@ -1190,7 +1190,7 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True
 
 
 class GetPromptResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """A prompt that is filled in: messages ready for a model.
+    """A rendered prompt: messages for a model.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresult
     """
@@ -1200,7 +1200,7 @@ class GetPromptResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
     description: str | None = None
-    """What the prompt is good for."""
+    """Purpose of the prompt."""
 
 
 class GetPromptResultResponse(Wire, kw_only=True):
@@ -1216,13 +1216,13 @@ class Prompt(Wire, kw_only=True):
     """
 
     name: str
-    """What a client gets it by; unique in one server."""
+    """The prompt's identifier; unique in one server."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it is good for, to help people choose."""
+    """Purpose of the prompt, to help people choose."""
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
@@ -1235,11 +1235,11 @@ class PromptArgument(Wire, kw_only=True):
     """
 
     name: str
-    """What its value is sent under."""
+    """The key that its value is sent under."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
-    """What to fill in, for people."""
+    """Explanation of the argument, for people."""
     required: bool | None = None
     """True if it must be filled in; absent means that it may be left out."""
 
@@ -1251,9 +1251,9 @@ class PromptMessage(Wire, kw_only=True):
     """
 
     role: Role
-    """Who is to have said it."""
+    """The speaker of the message."""
     content: ContentBlock
-    """What is said: one block."""
+    """The message's one content block."""
 
 
 class PromptListChangedNotification(
@@ -1284,14 +1284,14 @@ class ListToolsResult(Wire, tag_field="resultType", tag="complete", kw_only=True
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     ttl_ms: int = always(0)
-    """How long it stays fresh after it is received, in milliseconds; 0: stale at once."""
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
-    """Who may reuse a kept copy: anyone if `public`, the same credentials if `private`."""
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     tools: list[Tool]
-    """Those on this page; `next_cursor` says whether there are more."""
+    """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
     next_cursor: str | None = None
-    """What to send as `cursor` for the next page; absent on the last one."""
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListToolsResultResponse(Wire, kw_only=True):
@@ -1301,7 +1301,7 @@ class ListToolsResultResponse(Wire, kw_only=True):
 
 
 class CallToolResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """What a tool returned, or how it failed.
+    """The output of a tool, or its error.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresult
     """
@@ -1323,14 +1323,14 @@ class CallToolResultResponse(Wire, kw_only=True):
 
 
 class CallToolRequestParams(Wire, kw_only=True):
-    """Which tool to run, and with what.
+    """Names the tool to run, and its arguments.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
     """
 
     meta: dict[str, Any]
     name: str
-    """Which one, by its name in `tools/list`."""
+    """The tool's name, as in `tools/list`."""
     input_responses: InputResponses | None = None
     """In a retry: the answers, by the keys of the questions."""
     request_state: str | None = None
@@ -1340,7 +1340,7 @@ class CallToolRequestParams(Wire, kw_only=True):
 
 
 class RawCallToolRequestParams(Wire, kw_only=True):
-    """CallToolRequestParams with arguments left undecoded, for handlers with types of their own."""
+    """CallToolRequestParams with arguments left undecoded, for handlers with their own types."""
 
     meta: dict[str, Any]
     name: str
@@ -1373,7 +1373,7 @@ class ToolAnnotations(Wire, kw_only=True):
     """
 
     title: str | None = None
-    """What people see, if the tool itself has no `title`."""
+    """Display name for people, if the tool itself has no `title`."""
     read_only_hint: bool | None = None
     """It changes nothing; absent means false."""
     destructive_hint: bool | None = None
@@ -1391,15 +1391,15 @@ class Tool(Wire, kw_only=True):
     """
 
     name: str
-    """What a call names it by; unique in one server."""
+    """The tool's identifier in calls; unique in one server."""
     input_schema: dict[str, Any]
     """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
-    """What people see; absent means the title in `annotations`, or else `name`."""
+    """Display name for people; absent means the title in `annotations`, or else `name`."""
     icons: list[Icon] | None = None
     """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    """What it does and when to use it, for a model."""
+    """Purpose and use of the tool, for a model."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
@@ -1422,7 +1422,7 @@ class CompleteRequestParams(Wire, kw_only=True):
     argument: CompletionArgument
     """The one that is being typed, with what there is of it."""
     context: CompletionContext | None = None
-    """What has been chosen for other arguments."""
+    """Values chosen for other arguments."""
 
 
 class CompletionArgument(Wire, kw_only=True):
@@ -1432,13 +1432,13 @@ class CompletionArgument(Wire, kw_only=True):
     """
 
     name: str
-    """Which argument of the prompt, or variable of the template, it is."""
+    """The argument of the prompt, or the variable of the template."""
     value: str
-    """What has been typed so far; may be empty."""
+    """The text typed so far; may be empty."""
 
 
 class CompletionContext(Wire, kw_only=True):
-    """What the user has chosen already, to narrow the suggestions.
+    """Arguments that the user has chosen already, to narrow the suggestions.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
     """
@@ -1475,7 +1475,7 @@ class Completion(Wire, kw_only=True):
     values: list[str]
     """The best ones first, at most 100."""
     total: int | None = None
-    """How many values there are, unsent ones included; absent if unknown."""
+    """Number of values, unsent ones included; absent if unknown."""
     has_more: bool | None = None
     """True if there are more values than were sent."""
 
@@ -1506,9 +1506,9 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
 
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
     name: str
-    """Which one, by its name in `prompts/list`."""
+    """The prompt's name, as in `prompts/list`."""
     title: str | None = None
-    """What people see; absent means that they see `name`."""
+    """Display name for people; absent means that they see `name`."""
 
 
 # --- Logging ---
@@ -1524,9 +1524,9 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
     """
 
     level: LoggingLevel
-    """How severe it is, from `debug` up to `emergency`."""
+    """Severity, from `debug` up to `emergency`."""
     data: Any
-    """What is logged, as any JSON; it must not hold secrets."""
+    """The logged value, any JSON; it must not hold secrets."""
     meta: dict[str, Any] | None = None
     logger: str | None = None
     """The part of the server that logs it."""
@@ -1535,7 +1535,10 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
 class LoggingMessageNotification(
     Wire, tag_field="method", tag="notifications/message", kw_only=True
 ):
-    """Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry."""
+    """Deprecated.
+
+    Log to stderr on stdio, or export telemetry with OpenTelemetry.
+    """
 
     method: ClassVar[Literal["notifications/message"]] = "notifications/message"
     params: LoggingMessageNotificationParams
@@ -1546,7 +1549,7 @@ class LoggingMessageNotification(
 
 
 class InputRequiredResult(Wire, tag_field="resultType", tag="input_required", kw_only=True):
-    """Not done yet: the client is to send the request again, with answers to these questions.
+    """Asks the client to send the request again with answers to these input requests.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
     """
@@ -1590,7 +1593,7 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     max_tokens: int
     """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: ModelPreferences | None = None
-    """What matters in a model; the client may ignore it."""
+    """Priorities for a model; the client may ignore them."""
     system_prompt: str | None = None
     """Instructions for the model; the client may change or drop them."""
     include_context: Literal["none", "thisServer", "allServers"] | None = None
@@ -1600,19 +1603,19 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     away.
     """
     temperature: int | float | None = None
-    """How freely the model chooses its words; the scale is the provider's."""
+    """Sampling randomness; the scale is the provider's."""
     stop_sequences: list[str] | None = None
     """Texts after which the model is to stop."""
     metadata: JSONObject | None = None
     """Passed on to the model's provider, in the form that this one knows."""
     tools: list[Tool] | None = None
-    """What the model may call; only if the client has `sampling.tools`."""
+    """Functions that the model may call; only if the client has `sampling.tools`."""
     tool_choice: ToolChoice | None = None
-    """Whether the model may or must call tools; absent means that it may."""
+    """Tool use: the model may or must call tools; absent means that it may."""
 
 
 class ToolChoice(Wire, kw_only=True):
-    """Whether the model may, must or must not call tools.
+    """Controls tool use: the model may, must or must not call tools.
 
     Deprecated: Call a model provider's API from the server.
 
@@ -1624,14 +1627,17 @@ class ToolChoice(Wire, kw_only=True):
 
 
 class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
-    """Deprecated: Call a model provider's API from the server."""
+    """Deprecated.
+
+    Call a model provider's API from the server.
+    """
 
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
     params: CreateMessageRequestParams
 
 
 class CreateMessageResult(Wire, InputResponseArm, kw_only=True):
-    """What the client's model said.
+    """The reply of the client's model.
 
     Deprecated: Call a model provider's API from the server.
 
@@ -1639,14 +1645,14 @@ class CreateMessageResult(Wire, InputResponseArm, kw_only=True):
     """
 
     role: Role
-    """Who said it: `assistant`, as a rule."""
+    """The speaker: `assistant`, as a rule."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    """What was said: one block, from 2025-11-25 also a list of them."""
+    """The message: one block, from 2025-11-25 also a list of them."""
     model: str
-    """Which one the client chose, by the provider's name for it."""
+    """The model that the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
     stop_reason: str | None = None
-    """Why it ends there, such as `endTurn` or `maxTokens`; absent if unknown."""
+    """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(Wire, kw_only=True):
@@ -1658,9 +1664,9 @@ class SamplingMessage(Wire, kw_only=True):
     """
 
     role: Role
-    """Who said it."""
+    """The speaker of the message."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    """What was said: one block, from 2025-11-25 also a list of them."""
+    """The message: one block, from 2025-11-25 also a list of them."""
     meta: dict[str, Any] | None = None
 
 
@@ -1674,16 +1680,16 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
 
     type: ClassVar[Literal["tool_use"]] = "tool_use"
     id: str
-    """What the answer to this call refers to it by."""
+    """Identifies this call; the tool result refers to it."""
     name: str
-    """Which one to call, of those that the request offered."""
+    """The tool to call, from those that the request offered."""
     input: dict[str, Any]
     """The arguments, as the tool's input schema wants them."""
     meta: dict[str, Any] | None = None
 
 
 class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True):
-    """What a tool returned, handed back to the model that called it.
+    """The output of a tool, returned to the model that called it.
 
     Deprecated: Call a model provider's API from the server.
 
@@ -1703,7 +1709,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True)
 
 
 class ModelPreferences(Wire, kw_only=True):
-    """What matters to the server in a model; the client has the choice.
+    """The server's priorities for a model; the client makes the choice.
 
     Deprecated: Call a model provider's API from the server.
 
@@ -1713,11 +1719,11 @@ class ModelPreferences(Wire, kw_only=True):
     hints: list[ModelHint] | None = None
     """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: int | float | None = None
-    """How much a low price matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of a low price, from 0 (not at all) to 1 (most of all)."""
     speed_priority: int | float | None = None
-    """How much a quick answer matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of a quick answer, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: int | float | None = None
-    """How much ability matters, from 0 (not at all) to 1 (most of all)."""
+    """Weight of ability, from 0 (not at all) to 1 (most of all)."""
 
 
 class ModelHint(Wire, kw_only=True):
@@ -1736,8 +1742,9 @@ class ModelHint(Wire, kw_only=True):
 
 
 class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
-    """Deprecated: Take directories and files as tool arguments, resource URIs or server
-    settings.
+    """Deprecated.
+
+    Take directories and files as tool arguments, resource URIs or server settings.
     """
 
     method: ClassVar[Literal["roots/list"]] = "roots/list"
@@ -1774,9 +1781,9 @@ class Root(Wire, kw_only=True):
     """
 
     uri: str
-    """Where it is; always begins with `file://`."""
+    """Location of the directory or file; always begins with `file://`."""
     name: str | None = None
-    """What people see for it."""
+    """Display name for people."""
     meta: dict[str, Any] | None = None
 
 
@@ -1791,7 +1798,7 @@ class ElicitRequestFormParams(Wire, ElicitRequestParamsArm, kw_only=True):
     """
 
     message: str
-    """What is asked and why, for the user."""
+    """The question and its reason, for the user."""
     requested_schema: ElicitationSchema
     """The fields of the form."""
     mode: Literal["form"] | None = None
@@ -1825,7 +1832,7 @@ class ElicitRequestURLParams(Wire, ElicitRequestParamsArm, kw_only=True):
     mode: Literal["url"] = const("url")
     """Always `url`."""
     message: str
-    """Why the user should go there."""
+    """Reason for the visit, for the user."""
     url: str
     """The page to open, once the user has seen the address and agreed."""
 
@@ -1846,13 +1853,13 @@ class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     min_length: int | None = None
     """The fewest characters allowed; absent means no limit."""
     max_length: int | None = None
     """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
-    """What the text must be, such as an email address; absent means anything."""
+    """Required kind of text, such as an email address; absent means anything."""
     default: str | None = None
     """The text to begin with; absent means none."""
 
@@ -1868,7 +1875,7 @@ class NumberSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     minimum: int | float | None = None
     """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
@@ -1888,7 +1895,7 @@ class BooleanSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     default: bool | None = None
     """The answer to begin with; absent means neither."""
 
@@ -1907,7 +1914,7 @@ class UntitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     default: str | None = None
     """The value chosen to begin with; absent means none."""
 
@@ -1926,7 +1933,7 @@ class TitledSingleSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=T
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     default: str | None = None
     """The value chosen to begin with; absent means none."""
 
@@ -1945,11 +1952,11 @@ class UntitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     min_items: int | None = None
-    """How many must be chosen; absent means no limit."""
+    """Minimum number of choices; absent means no limit."""
     max_items: int | None = None
-    """How many may be chosen; absent means no limit."""
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
     """The values chosen to begin with; absent means none."""
 
@@ -1981,11 +1988,11 @@ class TitledMultiSelectEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=Tr
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     min_items: int | None = None
-    """How many must be chosen; absent means no limit."""
+    """Minimum number of choices; absent means no limit."""
     max_items: int | None = None
-    """How many may be chosen; absent means no limit."""
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
     """The values chosen to begin with; absent means none."""
 
@@ -2011,7 +2018,7 @@ class EnumOption(Wire, kw_only=True):
     const: str
     """The value that is sent back."""
     title: str
-    """What the user sees for it."""
+    """Label that the user sees."""
 
 
 class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
@@ -2030,15 +2037,15 @@ class LegacyTitledEnumSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
     title: str | None = None
     """The field's label."""
     description: str | None = None
-    """What the field is about, for the user."""
+    """Explanation of the form field, for the user."""
     enum_names: list[str] | None = None
-    """What the user sees for each value, in the order of `enum`."""
+    """Labels that the user sees, in the order of `enum`."""
     default: str | None = None
     """The value chosen to begin with; absent means none."""
 
 
 class ElicitResult(Wire, InputResponseArm, kw_only=True):
-    """What the user answered, or that they did not.
+    """The user's answer, or that they declined or dismissed the request.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitresult
     """
@@ -2053,23 +2060,23 @@ class ElicitResult(Wire, InputResponseArm, kw_only=True):
 
 
 class SubscriptionFilter(Wire, kw_only=True):
-    """The changes that a client wants to hear of; what is absent is not sent.
+    """The notifications that a client requests; absent kinds are not sent.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionfilter
     """
 
     tools_list_changed: bool | None = None
-    """True to hear when there are other tools than before."""
+    """True to be notified when the list of tools changes."""
     prompts_list_changed: bool | None = None
-    """True to hear when there are other prompts than before."""
+    """True to be notified when the list of prompts changes."""
     resources_list_changed: bool | None = None
-    """True to hear when there are other resources than before."""
+    """True to be notified when the list of resources changes."""
     resource_subscriptions: list[str] | None = None
-    """URIs of the resources to hear about when they change."""
+    """URIs of the resources to be notified of updates of."""
 
 
 class SubscriptionsListenRequestParams(Wire, kw_only=True):
-    """What a client wants to be kept informed of.
+    """Selects the notifications that a client subscribes to.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
@@ -2077,7 +2084,7 @@ class SubscriptionsListenRequestParams(Wire, kw_only=True):
 
     meta: dict[str, Any]
     notifications: SubscriptionFilter
-    """What to send; other kinds will not come."""
+    """The requested filter; other kinds are not sent."""
 
 
 class SubscriptionsListenRequest(
@@ -2129,7 +2136,7 @@ class SubscriptionsAcknowledgedNotificationParams(Wire, kw_only=True):
     """
 
     notifications: SubscriptionFilter
-    """What will be sent: of the wanted kinds, those that the server has."""
+    """The granted filter: the requested kinds that the server supports."""
     meta: dict[str, Any] | None = None
 
 
@@ -2151,7 +2158,7 @@ if TYPE_CHECKING:
     )
     JSONRPCResponse: TypeAlias = JSONRPCResultResponse | JSONRPCErrorResponse
     EmptyResult: TypeAlias = Result
-    """A result that says nothing but that the request was carried out."""
+    """A result without data: the request succeeded."""
     ContentBlock: TypeAlias = (
         TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | UnknownContent
     )
@@ -2240,15 +2247,15 @@ if TYPE_CHECKING:
         | CompleteResult
     )
     AnyCallToolResult: TypeAlias = InputRequiredResult | CallToolResult
-    """What `tools/call` answers: the tool's result, or questions to settle first."""
+    """The result of `tools/call`: the tool's result, or input requests."""
     AnyGetPromptResult: TypeAlias = InputRequiredResult | GetPromptResult
-    """What `prompts/get` answers: the filled-in prompt, or questions to settle first."""
+    """The result of `prompts/get`: the rendered prompt, or input requests."""
     AnyReadResourceResult: TypeAlias = InputRequiredResult | ReadResourceResult
-    """What `resources/read` answers: the contents, or questions to settle first."""
+    """The result of `resources/read`: the contents, or input requests."""
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
-    """What reading a resource gives: text, or bytes in base64."""
+    """The contents of a resource: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceTemplateReference
-    """Where an argument belongs: to a prompt or to a resource template."""
+    """The prompt or resource template that an argument belongs to."""
 else:
     JSONRPCMessage = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
@@ -2322,7 +2329,7 @@ KEEPS_UNKNOWN = (
     ContentBlock,
     SamplingMessageContentBlock,
 )
-"""Unions in which blocks of a kind not listed here are kept as UnknownContent."""
+"""Unions that keep blocks of unknown kinds as UnknownContent."""
 
 NOT_DECODED = (
     "JSONRPCMessage",
@@ -2333,4 +2340,4 @@ NOT_DECODED = (
     "ClientResult",
     "ServerResult",
 )
-"""Unions for type checkers: something else than their shape chooses what is decoded."""
+"""Unions for type checkers only: the context, not the shape, selects the decoded type."""

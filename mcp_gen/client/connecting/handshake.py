@@ -76,9 +76,9 @@ class Opener:
         self._link.agree(spoken, routes, self._identity.offer.extensions)
 
     async def _say_ready(self, spoken: Profile, session: ClientSession) -> None:
-        if spoken.ready:
+        if spoken.initialized:
             telling = Asking(self._link, spoken, self._link.hooks.outbound, session)
-            await telling.notify(spoken.ready, spoken.ready.params())
+            await telling.notify(spoken.initialized, spoken.initialized.params())
             # Requests go other ways over HTTP: none may arrive before it.
             await self._link.drain()
 

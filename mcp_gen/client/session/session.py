@@ -381,7 +381,7 @@ class ClientSession(ToolCalls):
         found = self.profile.discover
         if found is not None:
             self.cache.forget(found.name)
-        ask = ServerCaller.ping if self.profile.alive else ServerCaller.discover
+        ask = ServerCaller.ping if self.profile.ping else ServerCaller.discover
         await self._called(ask.__name__, {}, None, timeout_s, None)
 
     async def begun_again(self, opening: Any) -> None:

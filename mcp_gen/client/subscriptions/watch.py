@@ -150,7 +150,7 @@ class Watch:
             if news == "cancelled" and params.request_id == self._id and self._id is not None:
                 self._finish(None)
             return
-        if news == "acknowledged":
+        if news == "subscription_acknowledged":
             self.honoured = params.notifications
             if self._acknowledged is not None and not self._acknowledged.done():
                 self._acknowledged.set_result(None)

@@ -250,7 +250,7 @@ def _with_kind(base: type[Struct], name: str, kind: Any) -> type[Struct]:
 
 def _listening(profile: Profile, wanted: list[Extension]) -> dict[str, Method[Any, Any]]:
     """What opens a listening request, with what extensions add to its filter."""
-    listen, acknowledged = profile.listen, profile.acknowledged
+    listen, acknowledged = profile.listen, profile.subscription_acknowledged
     if not wanted or listen is None or acknowledged is None:
         return {}
     rows = ((listen, [one.wanted for one in wanted]), (acknowledged, [o.agreed for o in wanted]))

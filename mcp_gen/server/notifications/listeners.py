@@ -119,9 +119,13 @@ class Listeners:
         topics = [topic for one in also for topic in one.topics]
         listener = _Listener(ctx, (*_topics(granted), *topics))
         profile, outlet = ctx.profile, ctx.caller.outlet
-        if profile.acknowledged:
-            first = profile.acknowledged.params(notifications=granted, meta=listener.meta)
-            await asking(profile, outlet, self._kernel, ctx).notify(profile.acknowledged, first)
+        if profile.subscription_acknowledged:
+            first = profile.subscription_acknowledged.params(
+                notifications=granted, meta=listener.meta
+            )
+            await asking(profile, outlet, self._kernel, ctx).notify(
+                profile.subscription_acknowledged, first
+            )
             del first
         self._add(listener, outlet)
         try:
@@ -166,7 +170,7 @@ class Listeners:
         }
         for one in also:
             fields |= one.fields
-        acknowledged = ctx.profile.acknowledged
+        acknowledged = ctx.profile.subscription_acknowledged
         rows = self._kernel.extensions.rows(ctx.profile)
         row = rows.get(acknowledged.name) if acknowledged else None
         return type(wanted)(**fields) if row is None else filter_of(row)(**fields)

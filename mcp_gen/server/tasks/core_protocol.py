@@ -80,7 +80,7 @@ class CoreTasks:
         await self._box.make(task)
         task.start(work_in(context_in(ctx, task, outlet), params))
         made = self._types.Task(**self._fields(task.record))
-        key = self._profile.meanwhile_key
+        key = self._profile.model_immediate_response_key
         said = {key: tool.meanwhile} if key and tool.meanwhile else None
         return self._types.CreateTaskResult(task=made, meta=said)
 

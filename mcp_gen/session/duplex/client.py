@@ -52,7 +52,7 @@ _NEWS = (
     "prompts_changed",
     "resources_changed",
     "resource_updated",
-    "acknowledged",
+    "subscription_acknowledged",
     "elicitation_complete",
     "log",
     "task_status",

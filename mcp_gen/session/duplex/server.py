@@ -145,7 +145,7 @@ class ServerSession(Link, Session, Generic[C]):
 
     def _keep_alive(self) -> None:
         limits, profile = self.kernel.limits, self.profile
-        if limits.keep_alive_s is not None and profile is not None and profile.alive is not None:
+        if limits.keep_alive_s is not None and profile is not None and profile.ping is not None:
             asks = keep_alive(
                 self, every_s=limits.keep_alive_s, timeout_s=limits.keep_alive_timeout_s
             )
@@ -276,7 +276,7 @@ class ServerSession(Link, Session, Generic[C]):
     def _make_room(self, event: Requested, profile: Profile) -> None:
         if self._most == 0:
             raise InvalidRequest("this server is about to end, and takes no more requests")
-        if profile.alive is None or event.method != profile.alive.name:
+        if profile.ping is None or event.method != profile.ping.name:
             self.kernel.limits.make_room(len(self._connection.in_flight))
 
     def _caller(self, profile: Profile) -> Caller:

@@ -148,7 +148,7 @@ class HttpSession(Link, Session):
         caller.headers = None
         self._opened(self)
         limits = self.kernel.limits
-        if limits.keep_alive_s is not None and profile.alive is not None:
+        if limits.keep_alive_s is not None and profile.ping is not None:
             # On the stream that the client keeps open for that: without one nobody could answer.
             asks = keep_alive(
                 self,
@@ -252,8 +252,8 @@ class HttpSession(Link, Session):
             caller.outlet = post
         caller.headers = post.headers
         caller.principal = self.principal
-        limits, alive = self.kernel.limits, caller.profile.alive
-        if limits.max_concurrent_requests and (alive is None or event.method != alive.name):
+        limits, ping = self.kernel.limits, caller.profile.ping
+        if limits.max_concurrent_requests and (ping is None or event.method != ping.name):
             limits.make_room(len(self._connection.in_flight))
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 

@@ -73,7 +73,7 @@ class StatelessExchange(Generic[C]):
             return Answer(202)
         try:
             call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, caller)
-            counted = None if call.route.method is binding.profile.alive else self._open
+            counted = None if call.route.method is binding.profile.ping else self._open
             if counted is not None:
                 counted.enter(reply.principal)
         except (McpError, ProtocolError) as error:

@@ -43,7 +43,7 @@ class HandshakeLifecycle:
     """What the client is was said in the handshake: until 2025-11-25."""
 
     def __init__(self, profile: Profile) -> None:
-        early = (profile.handshake, profile.alive)
+        early = (profile.handshake, profile.ping)
         self._early = frozenset(method.name for method in early if method)
         self._handshake = profile.handshake.name if profile.handshake else ""
 

@@ -83,7 +83,7 @@ class Session(ABC):
 
     def heed(self, profile: Profile, method: str) -> None:
         """Take what the client tells about itself: that it is ready, that its roots are others."""
-        if profile.ready and method == profile.ready.name:
+        if profile.initialized and method == profile.initialized.name:
             self.begin()
         elif profile.roots_changed and method == profile.roots_changed.name:
             self.forget_roots()

@@ -160,7 +160,7 @@ async def test_a_server_that_is_silent_is_given_up(revision: str) -> None:
 @every_revision
 async def test_a_server_that_answers_is_asked_again(revision: str) -> None:
     profile = mcp_wire.profile(revision)
-    method = "ping" if profile.alive else "server/discover"
+    method = "ping" if profile.ping else "server/discover"
     answers = opening(revision)
     asked = asyncio.Event()
     times: list[None] = []

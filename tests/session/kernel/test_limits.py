@@ -429,7 +429,7 @@ async def test_only_a_client_whose_revision_has_pings_is_asked_and_only_if_wante
     held = Held(keep_alive_s=every_s)
     async with talking(held.server, revision) as client:
         await client.ask(client.speaker.call(1, "quick"))
-        wanted = every_s is not None and client.speaker.profile.alive is not None
+        wanted = every_s is not None and client.speaker.profile.ping is not None
         assert len(asking_tasks()) == int(wanted)
     assert asking_tasks() == []
 

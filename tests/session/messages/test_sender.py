@@ -411,7 +411,7 @@ async def test_what_comes_right_behind_the_answer_to_the_opening_is_heard(revisi
         await asyncio.wait_for(told.wait(), WAIT_S)
         await session.list_tools()
     assert heard == [(session, "early")]
-    pinged = [{"jsonrpc": "2.0", "id": "early", "result": {}}] if scripted.profile.alive else []
+    pinged = [{"jsonrpc": "2.0", "id": "early", "result": {}}] if scripted.profile.ping else []
     assert scripted.answers == pinged
 
 
@@ -459,7 +459,7 @@ class Scripted:
         if self._behind_opening and frame["method"] in ("initialize", "server/discover"):
             params = {"level": "info", "data": "early"}
             self._send({"method": "notifications/message", "params": params})
-            if self.profile.alive:
+            if self.profile.ping:
                 self._send({"id": "early", "method": "ping"})
 
     def _report(self, token: Any) -> None:

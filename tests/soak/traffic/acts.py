@@ -237,7 +237,7 @@ ACTS = (
     Act(progress, 4),
     Act(look_around),
     Act(fail),
-    Act(ping, 1, lambda profile: profile.alive),
+    Act(ping, 1, lambda profile: profile.ping),
     Act(be_asked, 4),
     Act(listen, 3),
     Act(change),

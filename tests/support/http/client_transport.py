@@ -79,7 +79,7 @@ class _Posts:
         if "id" in frame and method:
             self._open[id] = opened
         self.tasks.begin(self._read(opened, id))
-        if profile.ready and method == profile.ready.name and profile.get_stream:
+        if profile.initialized and method == profile.initialized.name and profile.get_stream:
             headers = {**self._session, "accept": EVENTS}
             self._open[b"GET"] = open_request(self._app, b"", headers, method="GET")
             self.tasks.begin(self._listen(self._open[b"GET"]))

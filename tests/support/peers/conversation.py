@@ -207,7 +207,7 @@ class Conversation:
 
     async def settled(self) -> None:
         """Wait until the server has dealt with everything that was sent before."""
-        method = self.profile.alive or self.profile.discover
+        method = self.profile.ping or self.profile.discover
         assert method is not None
         await self.request(method.name)
 

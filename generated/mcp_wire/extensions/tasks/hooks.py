@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 
 class ToServerHooks:
-    """Around what the extension lets a client ask a server and tell it.
+    """Hooks around the extension's messages from client to server.
 
     `hooks` are those of the server or the client, or their `outbound`.
     """
@@ -98,44 +98,44 @@ class ToServerHooks:
         )
 
     def before_cancel_task(self, hook: _BeforeCancelTask) -> _BeforeCancelTask:
-        """Before tasks/cancel: `hook(ctx, params)` may return other params."""
+        """Run `hook(ctx, params)` before tasks/cancel. It may return other params."""
         return self.cancel_task.add(self.cancel_task.before, hook)
 
     def after_cancel_task(self, hook: _AfterCancelTask) -> _AfterCancelTask:
-        """After tasks/cancel: `hook(ctx, params, result)` may return another result."""
+        """Run `hook(ctx, params, result)` after tasks/cancel. It may return another result."""
         return self.cancel_task.add(self.cancel_task.after, hook)
 
     def error_cancel_task(self, hook: _ErrorCancelTask) -> _ErrorCancelTask:
-        """When tasks/cancel fails or is cancelled: `hook(ctx, params, error)`."""
+        """Run `hook(ctx, params, error)` when tasks/cancel fails or is cancelled."""
         return self.cancel_task.add(self.cancel_task.error, hook)
 
     def before_get_task(self, hook: _BeforeGetTask) -> _BeforeGetTask:
-        """Before tasks/get: `hook(ctx, params)` may return other params."""
+        """Run `hook(ctx, params)` before tasks/get. It may return other params."""
         return self.get_task.add(self.get_task.before, hook)
 
     def after_get_task(self, hook: _AfterGetTask) -> _AfterGetTask:
-        """After tasks/get: `hook(ctx, params, result)` may return another result."""
+        """Run `hook(ctx, params, result)` after tasks/get. It may return another result."""
         return self.get_task.add(self.get_task.after, hook)
 
     def error_get_task(self, hook: _ErrorGetTask) -> _ErrorGetTask:
-        """When tasks/get fails or is cancelled: `hook(ctx, params, error)`."""
+        """Run `hook(ctx, params, error)` when tasks/get fails or is cancelled."""
         return self.get_task.add(self.get_task.error, hook)
 
     def before_update_task(self, hook: _BeforeUpdateTask) -> _BeforeUpdateTask:
-        """Before tasks/update: `hook(ctx, params)` may return other params."""
+        """Run `hook(ctx, params)` before tasks/update. It may return other params."""
         return self.update_task.add(self.update_task.before, hook)
 
     def after_update_task(self, hook: _AfterUpdateTask) -> _AfterUpdateTask:
-        """After tasks/update: `hook(ctx, params, result)` may return another result."""
+        """Run `hook(ctx, params, result)` after tasks/update. It may return another result."""
         return self.update_task.add(self.update_task.after, hook)
 
     def error_update_task(self, hook: _ErrorUpdateTask) -> _ErrorUpdateTask:
-        """When tasks/update fails or is cancelled: `hook(ctx, params, error)`."""
+        """Run `hook(ctx, params, error)` when tasks/update fails or is cancelled."""
         return self.update_task.add(self.update_task.error, hook)
 
 
 class ToClientHooks:
-    """Around what the extension lets a server ask a client and tell it.
+    """Hooks around the extension's messages from server to client.
 
     `hooks` are those of the server or the client, or their `outbound`.
     """
@@ -146,5 +146,5 @@ class ToClientHooks:
         )
 
     def on_task_status(self, hook: _OnTaskStatus) -> _OnTaskStatus:
-        """On notifications/tasks: `hook(ctx, params)`."""
+        """Run `hook(ctx, params)` on notifications/tasks."""
         return self.task_status_notice.add(hook)

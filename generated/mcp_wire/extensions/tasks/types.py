@@ -63,16 +63,16 @@ __all__ = [
 # --- Scalars and maps ---
 
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""Where a task stands; `completed`, `failed` and `cancelled` are final."""
+"""State of a task; `completed`, `failed` and `cancelled` are final."""
 TasksExtensionCapability: TypeAlias = dict[str, Any]
-"""What both sides declare; there is nothing to settle, so it is empty."""
+"""Settings that both sides declare; there are none, so it is empty."""
 
 
 # --- Tasks ---
 
 
 class Task(Wire, kw_only=True):
-    """What is known of a task, whatever it stands at.
+    """Metadata of a task in any state.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#tasks
@@ -81,17 +81,17 @@ class Task(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     status: TaskStatus
-    """Where it stands; `completed`, `failed` and `cancelled` are final."""
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class WorkingTask(Wire, tag_field="status", tag="working", kw_only=True):
@@ -105,15 +105,15 @@ class WorkingTask(Wire, tag_field="status", tag="working", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class InputRequiredTask(Wire, tag_field="status", tag="input_required", kw_only=True):
@@ -127,17 +127,17 @@ class InputRequiredTask(Wire, tag_field="status", tag="input_required", kw_only=
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     input_requests: InputRequests
     """The questions that are open, by keys that are never used again."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CompletedTask(Wire, tag_field="status", tag="completed", kw_only=True):
@@ -151,17 +151,17 @@ class CompletedTask(Wire, tag_field="status", tag="completed", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     result: dict[str, Any]
-    """What the request would have been answered with."""
+    """The result that the request would have been answered with."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class FailedTask(Wire, tag_field="status", tag="failed", kw_only=True):
@@ -175,17 +175,17 @@ class FailedTask(Wire, tag_field="status", tag="failed", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CancelledTask(Wire, tag_field="status", tag="cancelled", kw_only=True):
@@ -199,22 +199,22 @@ class CancelledTask(Wire, tag_field="status", tag="cancelled", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 # --- Creation ---
 
 
 class CreateTaskResult(Wire, tag_field="resultType", tag="task", kw_only=True):
-    """Answers a request that goes on as a task; `tasks/get` tells what becomes of it.
+    """Answers a request that continues as a task; `tasks/get` returns its state.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-creation
@@ -224,25 +224,25 @@ class CreateTaskResult(Wire, tag_field="resultType", tag="task", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     status: TaskStatus
-    """Where it stands; `completed`, `failed` and `cancelled` are final."""
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 # --- Polling ---
 
 
 class GetTaskRequestParams(Wire, kw_only=True):
-    """Which task to look up.
+    """Names the task to look up.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
@@ -273,16 +273,16 @@ class WorkingTaskResult(Wire, tag_field="status", tag="working", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class InputRequiredTaskResult(Wire, tag_field="status", tag="input_required", kw_only=True):
@@ -298,18 +298,18 @@ class InputRequiredTaskResult(Wire, tag_field="status", tag="input_required", kw
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     input_requests: InputRequests
     """The questions that are open, by keys that are never used again."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CompletedTaskResult(Wire, tag_field="status", tag="completed", kw_only=True):
@@ -325,18 +325,18 @@ class CompletedTaskResult(Wire, tag_field="status", tag="completed", kw_only=Tru
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     result: dict[str, Any]
-    """What the request would have been answered with."""
+    """The result that the request would have been answered with."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class FailedTaskResult(Wire, tag_field="status", tag="failed", kw_only=True):
@@ -352,18 +352,18 @@ class FailedTaskResult(Wire, tag_field="status", tag="failed", kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CancelledTaskResult(Wire, tag_field="status", tag="cancelled", kw_only=True):
@@ -379,16 +379,16 @@ class CancelledTaskResult(Wire, tag_field="status", tag="cancelled", kw_only=Tru
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 # --- Input ---
@@ -416,7 +416,7 @@ class UpdateTaskRequest(Wire, tag_field="method", tag="tasks/update", kw_only=Tr
 
 
 class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """The answers were taken; whether the task goes on, `tasks/get` tells.
+    """Confirms the answers; `tasks/get` returns the task's state.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-update-requests
@@ -430,7 +430,7 @@ class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
 
 
 class CancelTaskRequestParams(Wire, kw_only=True):
-    """Which task to stop.
+    """Names the task to cancel.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
@@ -449,7 +449,7 @@ class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=Tr
 
 
 class CancelTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
-    """The wish was heard; whether the task stops, `tasks/get` tells.
+    """Confirms the request to stop; `tasks/get` returns the outcome.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
@@ -473,16 +473,16 @@ class WorkingTaskNotificationParams(Wire, tag_field="status", tag="working", kw_
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class InputRequiredTaskNotificationParams(
@@ -498,18 +498,18 @@ class InputRequiredTaskNotificationParams(
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     input_requests: InputRequests
     """The questions that are open, by keys that are never used again."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CompletedTaskNotificationParams(Wire, tag_field="status", tag="completed", kw_only=True):
@@ -523,18 +523,18 @@ class CompletedTaskNotificationParams(Wire, tag_field="status", tag="completed",
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     result: dict[str, Any]
-    """What the request would have been answered with."""
+    """The result that the request would have been answered with."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class FailedTaskNotificationParams(Wire, tag_field="status", tag="failed", kw_only=True):
@@ -548,18 +548,18 @@ class FailedTaskNotificationParams(Wire, tag_field="status", tag="failed", kw_on
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CancelledTaskNotificationParams(Wire, tag_field="status", tag="cancelled", kw_only=True):
@@ -573,16 +573,16 @@ class CancelledTaskNotificationParams(Wire, tag_field="status", tag="cancelled",
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
-    """When the task was made, in ISO 8601."""
+    """Time the task was created, in ISO 8601."""
     last_updated_at: str
-    """When the task last changed, in ISO 8601."""
+    """Time of the task's last change, in ISO 8601."""
     ttl_ms: int | None = always(0)
-    """How long it is kept after it was made, in milliseconds; None means without limit."""
+    """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
     status_message: str | None = None
-    """More about where the task stands, for people: why it failed, for example."""
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
-    """How long to wait before asking again, in milliseconds."""
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks", kw_only=True):
@@ -592,25 +592,25 @@ class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks"
 
 
 class TaskSubscriptionNotifications(Wire, kw_only=True):
-    """What `subscriptions/listen` may also ask for.
+    """Additional filter of `subscriptions/listen`: the tasks to report.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     task_ids: list[str] | None = None
-    """The tasks to hear of."""
+    """The tasks to report."""
 
 
 class TaskSubscriptionAcknowledgedNotifications(Wire, kw_only=True):
-    """What a server agrees to report of tasks.
+    """The granted filter: the tasks that a server reports.
 
     Source:
     https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
     """
 
     task_ids: list[str] | None = None
-    """The tasks to hear of."""
+    """The tasks to report."""
 
 
 # --- Unions ---
@@ -627,7 +627,7 @@ if TYPE_CHECKING:
         | FailedTaskResult
         | CancelledTaskResult
     )
-    """The task as it stands now, with its questions, result or error."""
+    """The current task, with its input requests, result or error."""
     TaskStatusNotificationParams: TypeAlias = (
         WorkingTaskNotificationParams
         | InputRequiredTaskNotificationParams
@@ -635,7 +635,7 @@ if TYPE_CHECKING:
         | FailedTaskNotificationParams
         | CancelledTaskNotificationParams
     )
-    """The task as it stands after a change, without having been asked for."""
+    """The task after a change of its state."""
 else:
     DetailedTask = WorkingTask | InputRequiredTask | CompletedTask | FailedTask | CancelledTask
     GetTaskResult = (
@@ -654,7 +654,7 @@ else:
     )
 
 KEEPS_UNKNOWN = ()
-"""Unions in which blocks of a kind not listed here are kept as UnknownContent."""
+"""Unions that keep blocks of unknown kinds as UnknownContent."""
 
 NOT_DECODED = ()
-"""Unions for type checkers: something else than their shape chooses what is decoded."""
+"""Unions for type checkers only: the context, not the shape, selects the decoded type."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ToServerHooks:
-    """Around what the extension lets a client ask a server and tell it.
+    """Hooks around the extension's messages from client to server.
 
     `hooks` are those of the server or the client, or their `outbound`.
     """
@@ -30,7 +30,7 @@ class ToServerHooks:
 
 
 class ToClientHooks:
-    """Around what the extension lets a server ask a client and tell it.
+    """Hooks around the extension's messages from server to client.
 
     `hooks` are those of the server or the client, or their `outbound`.
     """

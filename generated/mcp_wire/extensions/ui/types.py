@@ -26,14 +26,14 @@ __all__ = [
 # --- Scalars and maps ---
 
 McpUiToolVisibility: TypeAlias = Literal["model", "app"]
-"""Who may call a tool: the model, the app, or both."""
+"""Callers of a tool: the model, the app, or both."""
 
 
 # --- Negotiation ---
 
 
 class McpUiClientCapabilities(Wire, kw_only=True):
-    """What both sides declare: the kinds of apps that they can show, or have.
+    """Settings that both sides declare: the media types of apps.
 
     Source:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#client-host-capabilities
@@ -47,7 +47,7 @@ class McpUiClientCapabilities(Wire, kw_only=True):
 
 
 class McpUiToolMeta(Wire, kw_only=True):
-    """What a tool says of its app, under `ui` in its `_meta`.
+    """The app of a tool, under `ui` in its `_meta`.
 
     Source:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#resource-discovery
@@ -56,27 +56,27 @@ class McpUiToolMeta(Wire, kw_only=True):
     resource_uri: str | None = None
     """The app that shows the results of the tool."""
     visibility: list[McpUiToolVisibility] | None = None
-    """Who may call the tool; both, where it does not say."""
+    """Callers of the tool; absent means both."""
 
 
 # --- Resources ---
 
 
 class McpUiResourceMeta(Wire, kw_only=True):
-    """How an app wants to be shown, under `ui` in the `_meta` of its resource.
+    """Display settings of an app, under `ui` in the `_meta` of its resource.
 
     Source:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#ui-resource-format
     """
 
     csp: McpUiResourceCsp | None = None
-    """The origins that it needs; none, where it does not say."""
+    """The origins that it needs; absent means none."""
     permissions: McpUiResourcePermissions | None = None
-    """What it asks the browser for."""
+    """Browser features that it requests."""
     domain: str | None = None
     """The origin that it wants to run under, in the form that the host expects."""
     prefers_border: bool | None = None
-    """Whether the host is to draw a border and a background around it."""
+    """True to ask the host for a border and a background."""
 
 
 class McpUiResourceCsp(Wire, kw_only=True):
@@ -97,7 +97,7 @@ class McpUiResourceCsp(Wire, kw_only=True):
 
 
 class McpUiResourcePermissions(Wire, kw_only=True):
-    """What an app asks the browser for; hosts may refuse.
+    """Browser permissions that an app requests; hosts may refuse.
 
     Source:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#ui-resource-format
@@ -106,9 +106,9 @@ class McpUiResourcePermissions(Wire, kw_only=True):
     camera: dict[str, Any] | None = None
     """Pictures of the user or the room."""
     microphone: dict[str, Any] | None = None
-    """What can be heard around the user."""
+    """Sound around the user."""
     geolocation: dict[str, Any] | None = None
-    """Where the user is."""
+    """Location of the user."""
     clipboard_write: dict[str, Any] | None = None
     """Writing to the clipboard."""
 
@@ -117,7 +117,7 @@ class McpUiResourcePermissions(Wire, kw_only=True):
 
 
 KEEPS_UNKNOWN = ()
-"""Unions in which blocks of a kind not listed here are kept as UnknownContent."""
+"""Unions that keep blocks of unknown kinds as UnknownContent."""
 
 NOT_DECODED = ()
-"""Unions for type checkers: something else than their shape chooses what is decoded."""
+"""Unions for type checkers only: the context, not the shape, selects the decoded type."""

@@ -1,0 +1,104 @@
+"""Checks the first line of every docstring in the folders that follow the rule."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+CHECKED = ("codegen", "generated/mcp_wire", "bench", "examples", "noxfile.py")
+"""Folders and files whose docstrings are checked."""
+
+NOT_YET_CHECKED = ("mcp_gen", "tests")
+"""Folders with docstrings that still break the rule; move one up once it has none."""
+
+MAX_CHARACTERS = 100
+
+FORBIDDEN = frozenset({"What", "Whether", "How", "Who", "Where", "Those"})
+"""Words that a first line must not begin with."""
+
+
+@pytest.mark.parametrize("place", CHECKED)
+def test_first_lines_of_docstrings_follow_the_rule(place: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {problem}: {first}"
+        for path in _sources(place)
+        for line, first in _first_lines(path.read_text("utf-8"))
+        for problem in _problems(first)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("place", CHECKED)
+def test_every_checked_place_has_docstrings(place: str) -> None:
+    assert any(list(_first_lines(path.read_text("utf-8"))) for path in _sources(place))
+
+
+@pytest.mark.parametrize("place", NOT_YET_CHECKED)
+def test_a_folder_that_follows_the_rule_is_checked(place: str) -> None:
+    lines = (one for path in _sources(place) for one in _first_lines(path.read_text("utf-8")))
+    assert any(_problems(first) for _, first in lines), f"{place} is clean: move it to CHECKED"
+
+
+@pytest.mark.parametrize(
+    ("first", "problems"),
+    [
+        ("Return the newest revision.", []),
+        ("Usage, in two lines:", []),
+        ("Whatever JSON can hold.", []),
+        ("Return the newest revision", ["no period"]),
+        ("Is it the newest?", ["no period"]),
+        ("Whether it is the newest.", ["begins with Whether"]),
+        ("What, when and why.", ["begins with What"]),
+        (f"Return {'x' * 94}.", ["102 characters"]),
+        ("", ["no period"]),
+    ],
+)
+def test_the_check_finds_each_kind_of_problem(first: str, problems: list[str]) -> None:
+    assert list(_problems(first)) == problems
+
+
+def test_the_check_reads_docstrings_of_modules_classes_and_functions() -> None:
+    text = '''
+"""One.
+
+More.
+"""
+class A:
+    """Two."""
+    def f(self):
+        """Three
+        over two lines."""
+    async def g(self):
+        """
+        Four.
+        """
+        "Not a docstring."
+'''
+    found = [first for _, first in _first_lines(text)]
+    assert sorted(found) == ["Four.", "One.", "Three", "Two."]
+
+
+def _problems(first: str) -> Iterator[str]:
+    if len(first) > MAX_CHARACTERS:
+        yield f"{len(first)} characters"
+    if not first.endswith((".", ":")):
+        yield "no period"
+    word = first.split(maxsplit=1)[0].rstrip(",:") if first else ""
+    if word in FORBIDDEN:
+        yield f"begins with {word}"
+
+
+def _sources(place: str) -> list[Path]:
+    path = ROOT / place
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _first_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the first line of each docstring."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, kinds) and (found := ast.get_docstring(node)) is not None:
+            yield node.body[0].lineno, found.partition("\n")[0].rstrip()
