@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
 from mcp_gen.session.messages.sender import AtRevision, is_plain
@@ -20,9 +20,22 @@ if TYPE_CHECKING:
     from mcp_wire import common, latest
     from mcp_wire.callers import OnProgress
 
-__all__ = ["ToolCalls"]
+__all__ = ["CallOptions", "ToolCalls"]
 
 T = TypeVar("T")
+
+
+class CallOptions(TypedDict, total=False):
+    """Options of `call_tool` that do not change the type of its result."""
+
+    meta: dict[str, Any] | None
+    """More keys for the `_meta` of the request."""
+    timeout_s: float | None
+    """Seconds that the answer may take; None: the default of the session."""
+    progress: OnProgress | None
+    """Called with each progress report."""
+    retry: bool
+    """Call again if the server went away and the tool says that it is idempotent."""
 
 
 class ToolCalls(AtRevision, ServerCaller):
@@ -46,11 +59,8 @@ class ToolCalls(AtRevision, ServerCaller):
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
         *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
         returns: None = None,
-        retry: bool = False,
+        **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
 
     @overload
@@ -62,11 +72,8 @@ class ToolCalls(AtRevision, ServerCaller):
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
         *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
         returns: type[T],
-        retry: bool = False,
+        **options: Unpack[CallOptions],
     ) -> T: ...
 
     async def call_tool(
