@@ -69,6 +69,7 @@ class Identity:
         """Make the handlers of a server's requests at a revision; `run` is for background work."""
         if profile.related_task_key is None:
             return Answers(self.offer, profile)
+        # Loaded at revisions where clients have tasks.
         from mcp_gen.client.callbacks.task_answers import TaskAnswers
 
         return TaskAnswers(self.offer, profile, run)

@@ -82,6 +82,7 @@ class ClientAsking(Asking):
         self.unasked = spoken.tasks == "extension" and options.declares_tasks
         """Whether a server may begin one of its own accord."""
         if self.unasked:
+            # Loaded only where the extension is declared.
             from mcp_wire.extensions.tasks import CreateTaskResult
 
             self.task_made = CreateTaskResult

@@ -47,6 +47,7 @@ class IncomingMessages:
         self._link, self._cache, self._sender = link, cache, sender
         link.on_news, link.on_lost = self._on_notification, self._on_disconnect
         if sender.unasked:
+            # Loaded only where the extension is declared.
             from mcp_wire.extensions.tasks.methods import NOTIFICATIONS_TASKS
 
             link.on_late = self._on_late_result

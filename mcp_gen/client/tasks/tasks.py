@@ -87,12 +87,14 @@ class Tasks:
     def _chosen(self) -> TaskWay:
         profile = self._calls.session.profile
         if profile.tasks == "core":
+            # Only the protocol that is spoken is loaded.
             from mcp_gen.client.tasks.core_protocol import CoreTasks
 
             return CoreTasks(self._calls, self._settings.max_pages)
         if profile.tasks == "extension":
             if not self._declared:
                 return NoTasks("make the client with `tasks=True`, so that servers may begin tasks")
+            # Only the protocol that is spoken is loaded.
             from mcp_gen.client.tasks.extension_protocol import ExtensionTasks
 
             return ExtensionTasks(self._calls)

@@ -81,6 +81,7 @@ class Returns:
             return data is not UNSET
         if data is UNSET:
             raise InvalidParams(f"{name}: the tool promised structured content, and gave none")
+        # The validator is loaded with the first output schema.
         from mcp_gen.client.tools.output_schema import Schema, SchemaError
 
         schema = self._schemas.get(name)
