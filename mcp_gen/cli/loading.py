@@ -60,6 +60,7 @@ def _is_file(place: str) -> bool:
 
 
 def _servers(module: ModuleType) -> dict[str, Server | PerConnection]:
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.server.server import Server
     from mcp_gen.server.serving.per_connection import PerConnection
 

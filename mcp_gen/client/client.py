@@ -96,6 +96,7 @@ class Client(Offers):
             tasks=tasks,
         )
         if relays:
+            # Most clients relay nothing, and need not load what does.
             from mcp_gen.client.connecting.relay import ask_callers
 
             ask_callers(offer)
@@ -219,6 +220,7 @@ class Client(Offers):
 
     def _link(self, transport: Duplex | Posts) -> ClientLink:
         if isinstance(transport, Posts):
+            # Loaded for HTTP only.
             from mcp_gen.session.http_client.connection import HttpLink
 
             return HttpLink(transport, self.hooks)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Asker", "Listener", "Relay", "RemoteSession"]
+__all__ = ["Asker", "Listener", "Relay", "RemoteSession", "relay_of"]
 
 
 class Asker(Protocol):
@@ -140,7 +140,11 @@ class Relay(Protocol):
 class RemoteSession(Protocol):
     """A session that a server can mount: what `Client.connect` gives is one."""
 
-    @property
-    def relay(self) -> Relay:
-        """The way through the session."""
+    def __mcp_relay__(self) -> Relay:
+        """Return the way through the session."""
         ...
+
+
+def relay_of(session: RemoteSession) -> Relay:
+    """Return the way through a session, the same each time."""
+    return session.__mcp_relay__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.manager.events import Events, ManagerEvent
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.session.tool_calls import CallOptions
     from mcp_gen.manager.catalog import What
     from mcp_gen.manager.managed_server import ManagedServer
     from mcp_gen.manager.model_formats import Api, ExportedTools
@@ -94,11 +95,8 @@ class Calls:
         name: str,
         arguments: dict[str, Any] | None = None,
         *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
         returns: None = None,
-        retry: bool = False,
+        **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
 
     @overload
@@ -107,11 +105,8 @@ class Calls:
         name: str,
         arguments: dict[str, Any] | None = None,
         *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
         returns: type[T],
-        retry: bool = False,
+        **options: Unpack[CallOptions],
     ) -> T: ...
 
     async def call_tool(

@@ -83,6 +83,7 @@ class ServerConfig:
         return self._by_sse(self.url, probe_timeout_s), {}
 
     def _by_command(self, words: list[str]) -> Reach:
+        # Loaded for commands only.
         from mcp_gen.transports.command import CommandTransport
 
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
@@ -93,6 +94,7 @@ class ServerConfig:
         )
 
     def _by_sse(self, url: str, endpoint_timeout_s: float) -> Reach:
+        # HTTP clients take long to load: only for URLs.
         from mcp_gen.transports.http_client.legacy_sse import SseTransport
 
         return Reach(
@@ -234,6 +236,7 @@ def _config(given: Any, env: Mapping[str, str], where: str) -> tuple[ServerConfi
 def _words(given: Any) -> list[str] | None:
     """The words of a command; None if it is none."""
     if isinstance(given, str):
+        # Loaded for command lines only.
         import shlex
 
         return shlex.split(given)

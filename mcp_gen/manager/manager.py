@@ -286,6 +286,7 @@ class ClientManager(Calls):
 
 
 def _client() -> Client:
+    # Loaded only where no client was given.
     from mcp_gen.client.client import Client
 
     return Client("mcp-gen")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcp_gen.cli.console.arguments import by_schema, pairs, whole
-from mcp_gen.cli.console.content import plain, show
+from mcp_gen.cli.console.content import plain
 from mcp_gen.cli.console.output import fail, print_json
+from mcp_gen.cli.console.server_command import ServerCommand
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
@@ -19,10 +20,8 @@ from mcp_gen.cli.console.server_options import (
     Revision,
     ServerName,
     Timeout,
-    ask_server,
-    options_of,
 )
-from mcp_gen.core.errors import McpGenError, UsageError
+from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -64,7 +63,15 @@ def call(
     * `mcp-gen call https://example.org/mcp search --args '{"tags": ["a", "b"]}'` gives JSON
     * `mcp-gen call "npx a-server" draw --arg size=9 --save pictures` writes what is no text
     """
-    options = options_of("call", server, config, revision, header, timeout)
+    command = ServerCommand.of(
+        "call",
+        server,
+        config=config,
+        revision=revision,
+        header=header,
+        timeout=timeout,
+        as_json=as_json,
+    )
     try:
         given, arguments = pairs(arg), whole(args)
     except UsageError as error:
@@ -72,28 +79,18 @@ def call(
 
     async def work(session: ClientSession, screen: Screen) -> Any:
         if given:
-            arguments.update(by_schema(given, await _schema(session, tool, options.again)))
+            arguments.update(by_schema(given, await _schema(session, tool, command.options.again)))
         screen.begin(tool)
         return await session.call_tool(tool, arguments, progress=screen.report)
 
-    result = ask_server("call", options, work, quiet=as_json)
-    try:
-        _print(result, save, as_json=as_json)
-    except McpGenError as error:
-        fail("call", error)
+    result = command.ask(work)
+    data = None if as_json or result.content else plain(result).get("structuredContent")
+    if data is not None:
+        print_json(data)
+    else:
+        command.print_result(result, save)
     if result.is_error:
         raise typer.Exit(1)
-
-
-def _print(result: Any, save: Path | None, *, as_json: bool) -> None:
-    if as_json:
-        print_json(plain(result))
-    elif result.content:
-        show(result, save)
-    else:
-        found = plain(result).get("structuredContent")
-        if found is not None:
-            print_json(found)
 
 
 async def _schema(session: ClientSession, name: str, server: str) -> dict[str, Any]:

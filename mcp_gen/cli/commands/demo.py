@@ -7,13 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
 import mcp_wire
 from mcp_gen.cli.console.output import fail
-from mcp_gen.core.errors import McpGenError
+from mcp_gen.core.errors import McpGenError, UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.demo import Row
@@ -54,8 +55,8 @@ def demo(
 
 
 async def _demo(server: Path | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.compat.demo import quickstart, run_demo
-    from mcp_gen.core.errors import UsageError
     from mcp_gen.core.revisions import select
 
     wanted = select(revisions or mcp_wire.REVISIONS)
@@ -93,6 +94,4 @@ def _print_rows(rows: list[Row]) -> None:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    import msgspec
-
     return {**msgspec.to_builtins(row), "good": row.good}

@@ -43,6 +43,7 @@ def diff(
     * `mcp-gen diff 2026-07-28 2024-11-05` shows what an old peer cannot be sent
     * `mcp-gen diff 2025-11-25 2026-07-28 --markdown > changes.md` writes a page
     """
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_wire.changes import changes
 
     if as_json and as_markdown:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+import mcp_wire
 from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def methods(
 
 
 def _rows(revision: str | None) -> list[_Row]:
-    import mcp_wire
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_wire.changes import METHODS, shapes
 
     wanted = mcp_wire.profile(revision).revision if revision else None
@@ -87,8 +88,6 @@ def _print(rows: list[_Row]) -> None:
 
 
 def _span(dates: list[str]) -> str:
-    import mcp_wire
-
     first, last = dates[0], dates[-1]
     if last == mcp_wire.LATEST:
         return f"since {first}"

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mcp_gen.cli.console.arguments import pairs
-from mcp_gen.cli.console.content import plain, show
-from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
-from mcp_gen.cli.console.progress import visible
+from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
     Header,
     Json,
-    Options,
     Revision,
     ServerName,
     Timeout,
-    ask_server,
-    options_of,
 )
-from mcp_gen.core.errors import McpGenError, UsageError
+from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -58,43 +55,31 @@ def prompt(
     * `mcp-gen prompt https://example.org/mcp review --arg code="a = 1"` fills one in
     * `mcp-gen prompt notes summarise --config servers.json --arg name=shopping --json`
     """
-    options = options_of("prompt", server, config, revision, header, timeout)
+    command = ServerCommand.of(
+        "prompt",
+        server,
+        config=config,
+        revision=revision,
+        header=header,
+        timeout=timeout,
+        as_json=as_json,
+    )
     try:
         arguments = dict(pairs(arg))
     except UsageError as error:
         fail("prompt", error)
     if name is None:
-        _list(options, as_json=as_json)
+        found = command.ask(partial(list_items, kind="prompts"))
+        command.print_items(found, ("prompt", "arguments", "description"), _row, "no prompts")
         return
 
     async def work(session: ClientSession, screen: Screen) -> Any:
         screen.begin(name)
         return await session.get_prompt(name, arguments or None, progress=screen.report)
 
-    result = ask_server("prompt", options, work, quiet=as_json)
-    if as_json:
-        print_json(plain(result))
-        return
-    try:
-        show(result, save)
-    except McpGenError as error:
-        fail("prompt", error)
+    command.print_result(command.ask(work), save)
 
 
-def _list(options: Options, *, as_json: bool) -> None:
-    async def work(session: ClientSession, screen: Screen) -> list[Any]:
-        if session.server_capabilities.prompts is None:
-            return []
-        screen.begin("listing the prompts")
-        return [one async for one in session.prompts()]
-
-    found = ask_server("prompt", options, work, quiet=as_json)
-    if as_json:
-        print_json([plain(one) for one in found])
-        return
-    table = plain_table("prompt", "arguments", "description")
-    for one in found:
-        named = (f"{a.name}{'' if a.required else '?'}" for a in one.arguments or ())
-        told = (", ".join(named), one.description or one.title or "")
-        table.add_row(shown(visible(one.name), "bold"), *(shown(visible(text)) for text in told))
-    console().print(table if found else "no prompts")
+def _row(prompt: Any) -> tuple[str, str, str]:
+    named = (f"{one.name}{'' if one.required else '?'}" for one in prompt.arguments or ())
+    return prompt.name, ", ".join(named), prompt.description or prompt.title or ""

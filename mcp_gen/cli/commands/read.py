@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_gen.cli.console.content import plain, show
-from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
-from mcp_gen.cli.console.progress import visible
+from mcp_gen.cli.console.content import plain
+from mcp_gen.cli.console.output import print_json
+from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
     Header,
     Json,
-    Options,
     Revision,
     ServerName,
     Timeout,
-    ask_server,
-    options_of,
 )
-from mcp_gen.core.errors import McpError, McpGenError
+from mcp_gen.core.errors import McpError
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -54,39 +51,39 @@ def read(
     * `mcp-gen read https://example.org/mcp notes://welcome` prints what is in one
     * `mcp-gen read files file:///logo.png --config servers.json --save pictures` writes it
     """
-    options = options_of("read", server, config, revision, header, timeout)
+    command = ServerCommand.of(
+        "read",
+        server,
+        config=config,
+        revision=revision,
+        header=header,
+        timeout=timeout,
+        as_json=as_json,
+    )
     if uri is None:
-        _list(options, as_json=as_json)
+        _list(command)
         return
 
     async def work(session: ClientSession, screen: Screen) -> Any:
         screen.begin(uri)
         return await session.read_resource(uri, progress=screen.report)
 
-    result = ask_server("read", options, work, quiet=as_json)
-    if as_json:
-        print_json(plain(result))
-        return
-    try:
-        show(result, save)
-    except McpGenError as error:
-        fail("read", error)
+    command.print_result(command.ask(work), save)
 
 
-def _list(options: Options, *, as_json: bool) -> None:
+def _list(command: ServerCommand) -> None:
     async def work(session: ClientSession, screen: Screen) -> tuple[list[Any], list[Any]]:
+        resources = await list_items(session, screen, "resources")
         if session.server_capabilities.resources is None:
-            return [], []
-        screen.begin("listing the resources")
-        resources = [one async for one in session.resources()]
+            return resources, []
         try:
             templates = [one async for one in session.resource_templates()]
         except McpError:
             templates = []  # servers with resources need have no templates
         return resources, templates
 
-    resources, templates = ask_server("read", options, work, quiet=as_json)
-    if as_json:
+    resources, templates = command.ask(work)
+    if command.as_json:
         print_json(
             {
                 "resources": [plain(one) for one in resources],
@@ -94,9 +91,11 @@ def _list(options: Options, *, as_json: bool) -> None:
             }
         )
         return
-    table = plain_table("resource", "name", "type", "description")
-    for one in (*resources, *templates):
-        uri: str = getattr(one, "uri", None) or one.uri_template
-        told = (one.title or one.name, one.mime_type or "", one.description or "")
-        table.add_row(shown(visible(uri), "bold"), *(shown(visible(text)) for text in told))
-    console().print(table if resources or templates else "no resources")
+    command.print_items(
+        (*resources, *templates), ("resource", "name", "type", "description"), _row, "no resources"
+    )
+
+
+def _row(one: Any) -> tuple[str, str, str, str]:
+    uri: str = getattr(one, "uri", None) or one.uri_template
+    return uri, one.title or one.name, one.mime_type or "", one.description or ""

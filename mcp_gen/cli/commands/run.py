@@ -66,6 +66,7 @@ def run(
 def _run_http(
     target: str, server: Server | PerConnection, host: str, port: int, reload: bool
 ) -> None:
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.server.serving.http import run_http, url_at
 
     def announce(url: str) -> None:
@@ -73,6 +74,7 @@ def _run_http(
         print(f"{name}: {url}", file=sys.stderr)
 
     if reload:
+        # Loaded when it is needed: `mcp-gen --help` is to be quick.
         from mcp_gen.cli.reloading import serve_reloaded
 
         announce(url_at(host, port, "/mcp"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from mcp_gen.cli.console.content import plain
-from mcp_gen.cli.console.output import console, plain_table, print_json, shown
 from mcp_gen.cli.console.progress import visible
+from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
@@ -15,13 +15,7 @@ from mcp_gen.cli.console.server_options import (
     Revision,
     ServerName,
     Timeout,
-    ask_server,
-    options_of,
 )
-
-if TYPE_CHECKING:
-    from mcp_gen.cli.console.progress import Screen
-    from mcp_gen.client.session.session import ClientSession
 
 __all__ = ["signature", "tools"]
 
@@ -45,23 +39,22 @@ def tools(
     * `mcp-gen tools "uvx mcp-server-time" --revision 2024-11-05` starts a command, and pins a date
     * `mcp-gen tools files --config servers.json --json` prints the schemas of one in a file
     """
-    options = options_of("tools", server, config, revision, header, timeout)
-
-    async def work(session: ClientSession, screen: Screen) -> list[Any]:
-        if session.server_capabilities.tools is None:
-            return []
-        screen.begin("listing the tools")
-        return [tool async for tool in session.tools()]
-
-    found = ask_server("tools", options, work, quiet=as_json)
-    if as_json:
-        print_json([plain(tool) for tool in found])
-        return
-    table = plain_table("tool", "arguments", "description")
-    for tool in found:
-        told = visible(tool.description or tool.title or "")
-        table.add_row(shown(visible(tool.name), "bold"), shown(signature(tool)), shown(told))
-    console().print(table if found else "no tools")
+    command = ServerCommand.of(
+        "tools",
+        server,
+        config=config,
+        revision=revision,
+        header=header,
+        timeout=timeout,
+        as_json=as_json,
+    )
+    found = command.ask(partial(list_items, kind="tools"))
+    command.print_items(
+        found,
+        ("tool", "arguments", "description"),
+        lambda tool: (tool.name, signature(tool), tool.description or tool.title or ""),
+        "no tools",
+    )
 
 
 def signature(tool: Any) -> str:

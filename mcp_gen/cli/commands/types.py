@@ -34,6 +34,7 @@ def types(
     * `mcp-gen types Tool.icons` shows one field, by its key on the wire
     * `mcp-gen types ContentBlock --json` prints the arms of a union for a script
     """
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_wire.changes import shapes
 
     try:

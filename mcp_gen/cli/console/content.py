@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from mcp_gen.cli.console.progress import visible
 from mcp_gen.client.tools.result_content import media_of
 from mcp_gen.core.errors import UsageError
+from mcp_wire import encode
 
 if TYPE_CHECKING:
     from mcp_gen.client.tools.result_content import Media
@@ -25,10 +28,6 @@ _ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "image/webp": ".webp"}
 
 def plain(value: Any) -> Any:
     """A value of the protocol as JSON."""
-    import json
-
-    from mcp_wire import encode
-
     return json.loads(encode(value))
 
 
@@ -67,8 +66,6 @@ def _lines(block: Any, folder: Path | None) -> Iterator[str]:
 
 
 def _media(part: Any) -> Media | None:
-    from types import SimpleNamespace
-
     alone: Any = SimpleNamespace(contents=[part])
     found = media_of(alone)
     return found[0] if found else None

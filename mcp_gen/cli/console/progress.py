@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,6 @@ class Screen:
     @property
     def can_ask(self) -> bool:
         """Whether there is somebody to ask: a terminal to show the question, and one to answer."""
-        import sys
-
         return self.console.is_terminal and sys.stdin.isatty()
 
     def begin(self, what: str) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
@@ -96,6 +97,7 @@ def options_of(
     timeout: float,
 ) -> Options:
     """What the command line says of the server; ends the command where that makes no sense."""
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.core.revisions import select
 
     try:
@@ -111,8 +113,7 @@ def options_of(
 
 
 def _named(server: str) -> ServerConfig:
-    from pathlib import Path
-
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.manager.config import config_of
 
     if server.endswith(".py") and Path(server).is_file():
@@ -126,6 +127,7 @@ def _named(server: str) -> ServerConfig:
 
 
 def _configured(path: str, name: str) -> ServerConfig:
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.manager.config import read_servers
 
     servers = read_servers(path)
@@ -173,6 +175,7 @@ def ask_server(
 async def _with_session(
     options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], *, quiet: bool
 ) -> T:
+    # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.cli.console.elicitation import Filling
     from mcp_gen.cli.console.progress import Screen
     from mcp_gen.client.client import Client

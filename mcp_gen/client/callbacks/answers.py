@@ -162,6 +162,7 @@ def _filled(schema: latest.ElicitationSchema, result: latest.ElicitResult) -> la
         if field.default is not None
     }
     content = {**defaults, **(result.content or {})}
+    # The validator is loaded with the first form.
     from mcp_gen.client.tools.output_schema import Schema, SchemaError
 
     try:

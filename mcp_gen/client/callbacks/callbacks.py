@@ -99,6 +99,7 @@ class Offer:
     def _with_tasks(self) -> bool:
         if not self.tasks and not self.extensions:
             return False
+        # Most clients have no extensions, and need not load their types.
         from mcp_wire.extensions.tasks import EXTENSION
 
         if self.tasks and EXTENSION not in self.extensions:
@@ -204,6 +205,7 @@ def as_root(root: RootLike) -> latest.Root:
     elif isinstance(root, str) and "://" in root:
         found = latest.Root(uri=root)
     else:
+        # Loaded for roots that are paths only.
         from pathlib import Path
 
         path = Path(root).absolute()

@@ -22,7 +22,7 @@ from mcp_gen.core.stores.tasks import NOTHING, MemoryTaskStore, StoredTask
 from mcp_gen.session.kernel.errors import error_told
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from mcp_gen.client.session.session import ClientSession
     from mcp_wire import common
@@ -46,8 +46,9 @@ class OwnTasks:
     They end with the connection: nobody else could ask for them.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         self._profile = profile
+        self._run_in_background = run
         self._types: Any = mcp_wire.types(profile.revision)
         self._store = MemoryTaskStore(max_tasks=MAX_TASKS)
         self._running: dict[str, asyncio.Task[Any] | None] = {}
@@ -75,7 +76,7 @@ class OwnTasks:
             raise McpError(ProtocolError.code, "too many tasks; wait until some end")
         self._running[task.id] = None
         self._ended[task.id] = asyncio.Event()
-        session.run(self._run(session, task, answer))
+        self._run_in_background(self._run(session, task, answer))
         return self._types.CreateTaskResult(task=self._types.Task(**self._fields(task)))
 
     async def _run(

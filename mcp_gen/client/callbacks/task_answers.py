@@ -14,7 +14,7 @@ from mcp_gen.client.callbacks.own_tasks import OwnTasks
 from mcp_gen.core.projection.project import project
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from mcp_gen.client.callbacks.callbacks import Offer
     from mcp_gen.client.session.session import ClientSession
@@ -30,10 +30,15 @@ class TaskAnswers(Answers):
     A client with `tasks` runs what a server asks for as a task of its own, if the server wants it.
     """
 
-    def __init__(self, offer: Offer, profile: Profile) -> None:
+    def __init__(
+        self,
+        offer: Offer,
+        profile: Profile,
+        run: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
         super().__init__(offer, profile)
         self._key = profile.related_task_key or ""
-        self._own = OwnTasks(profile) if offer.tasks else None
+        self._own = OwnTasks(profile, run) if offer.tasks else None
         self._about_tasks = {
             one.__name__
             for one in (self.get_task, self.get_task_payload, self.list_tasks, self.cancel_task)

@@ -71,7 +71,7 @@ class Opener:
 
     def _agree(self, spoken: Profile) -> None:
         dispatch = import_module(f"{spoken.module}.dispatch")
-        answers = self._identity.answers(spoken)
+        answers = self._identity.answers(spoken, self._link.run)
         routes = dispatch.ClientDispatcher(answers, self._link.hooks).routes
         self._link.agree(spoken, routes, self._identity.offer.extensions)
 
@@ -94,7 +94,7 @@ class Opener:
             )
         self._agree(spoken)
         await self._say_ready(spoken, session)
-        return lambda: session.begun_again(opening)
+        return lambda: self._identity.control.session_recreated(opening)
 
     async def _discover(
         self, profile: Profile, timeout_s: float

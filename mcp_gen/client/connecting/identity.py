@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.client.callbacks.answers import Answers
+from mcp_gen.client.requests.settings import SessionOptions
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.projection.project import project
 
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from mcp_gen.client.callbacks.callbacks import Offer
     from mcp_gen.client.callbacks.violations import Reports
     from mcp_gen.client.requests.settings import Settings
+    from mcp_gen.client.session.incoming import SessionRelays
+    from mcp_gen.client.session.recovery import SessionControl
     from mcp_gen.session.duplex.client import ClientLink
     from mcp_wire import latest
     from mcp_wire.profile import Profile
@@ -33,11 +38,17 @@ class Identity:
     ) -> None:
         self.info = info
         self.offer = offer
-        self.settings = settings
-        self.reports = reports
+        self._reports = reports
         self._results_at = results_at
-        self.session: ClientSession | None = None
-        """The session, once something was agreed on."""
+        self._options = SessionOptions(
+            settings=settings,
+            extensions=offer.extensions,
+            declares_tasks=offer.has_tasks,
+            has_roots=offer.has_roots,
+            answers=partial(Answers, offer),
+        )
+        self._session: ClientSession | None = None
+        self._control: SessionControl | None = None
         self.link: ClientLink | None = None
         """The connection that the session has."""
 
@@ -46,13 +57,22 @@ class Identity:
         profile = mcp_wire.profile(revision)
         return project(self.info, revision).value, self.offer.capabilities(profile)
 
-    def answers(self, profile: Profile) -> Answers:
-        """What answers the server's questions at a revision."""
+    @property
+    def control(self) -> SessionControl:
+        """The methods by which the session is connected, once something was agreed on."""
+        assert self._control is not None
+        return self._control
+
+    def answers(
+        self, profile: Profile, run: Callable[[Coroutine[Any, Any, None]], None]
+    ) -> Answers:
+        """Make the handlers of a server's requests at a revision; `run` is for background work."""
         if profile.related_task_key is None:
             return Answers(self.offer, profile)
+        # Loaded at revisions where clients have tasks.
         from mcp_gen.client.callbacks.task_answers import TaskAnswers
 
-        return TaskAnswers(self.offer, profile)
+        return TaskAnswers(self.offer, profile, run)
 
     def session_over(
         self,
@@ -68,15 +88,28 @@ class Identity:
         `results_at` is the revision of its results where the program has not asked for another.
         """
         results_at = self._results_at or results_at
-        if self.session is None:
-            self.session = ClientSession(
+        if self._session is None:
+            self._session = ClientSession(
                 link,
                 profile,
                 results_at=results_at,
                 meta=meta,
                 opening=opening,
-                identity=self,
+                options=self._options,
+                report=self._reports.tell,
+                make_relay=self._make_relay,
+                on_created=self._take_control,
             )
         else:
-            self.session.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
-        return self.session
+            self.control.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
+        return self._session
+
+    def _take_control(self, control: SessionControl) -> None:
+        self._control = control
+
+    def _make_relay(self, session: ClientSession) -> SessionRelays:
+        # Most clients relay nothing, and need not load what does.
+        from mcp_gen.client.connecting.relay import SessionRelay
+
+        # A session keeps to what there was when it began.
+        return SessionRelay(session, self._options, self.offer.relays, lambda: self.link)

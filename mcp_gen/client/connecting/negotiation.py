@@ -84,7 +84,7 @@ class Negotiation:
         """
         try:
             session = await self._open(revision)
-            await session.begin()
+            await self._identity.control.begin()
             assert self._link is not None
             return session, self._link
         except BaseException:

@@ -19,11 +19,14 @@ from mcp_gen.core.errors import (
     SessionLost,
     UrlElicitation,
 )
+from mcp_gen.core.relay import relay_of
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.client.callbacks.callbacks import Offer
-    from mcp_gen.client.connecting.identity import Identity
+    from mcp_gen.client.requests.settings import SessionOptions
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.subscriptions.watch import Watch
     from mcp_gen.core.relay import Asker, Listener
@@ -41,11 +44,17 @@ _asking: ContextVar[Asker | None] = ContextVar("asking", default=None)
 class SessionRelay:
     """The way through a session for calls of others; see `mcp_gen.core.relay.Relay`."""
 
-    def __init__(self, session: ClientSession, identity: Identity) -> None:
+    def __init__(
+        self,
+        session: ClientSession,
+        options: SessionOptions,
+        passed: frozenset[str],
+        link: Callable[[], ClientLink | None],
+    ) -> None:
         self._session = session
-        self._identity = identity
-        # A session keeps to what there was when it began.
-        self._passed = identity.offer.relays
+        self._options = options
+        self._passed = passed
+        self._current_link = link
         self._asking: RelayAsking | None = None
         self._open: dict[Asker, None] = {}
         """Those for whom something is being asked, in the order in which they came."""
@@ -116,7 +125,7 @@ class SessionRelay:
         params = self._with_meta(params, asker)
         if timeout_s is None:
             # Whoever made the call knows how long to wait, and calls it off.
-            timeout_s = self._identity.settings.max_timeout_s
+            timeout_s = self._options.settings.max_timeout_s
         asking = self._way()
         if asker is None:
             return await asking.raw(method, params, timeout_s, progress)
@@ -148,10 +157,12 @@ class SessionRelay:
         return msgspec.structs.replace(params, meta=meta or None)
 
     def _way(self) -> RelayAsking:
-        link = self._identity.link
+        link = self._current_link()
         assert link is not None
         if self._asking is None or self._asking.link is not link:
-            self._asking = RelayAsking.over(link, self._session, self._identity)
+            self._asking = RelayAsking.over(
+                link, self._session, self._options, passes_on=self.passes_on
+            )
         return self._asking
 
     # --- questions ---
@@ -173,7 +184,7 @@ class SessionRelay:
 
     def asker(self) -> Asker | None:
         """Whoever made the call that something which just came belongs to; None if unsure."""
-        link = self._identity.link
+        link = self._current_link()
         own = _asking.get() if link is not None and link.tells_calls_apart else None
         if own is not None and own in self._open:
             return own
@@ -241,10 +252,17 @@ class RelayAsking(ClientAsking):
     _passes_on = False
 
     @classmethod
-    def over(cls, link: ClientLink, session: ClientSession, identity: Identity) -> RelayAsking:
+    def over(
+        cls,
+        link: ClientLink,
+        session: ClientSession,
+        options: SessionOptions,
+        *,
+        passes_on: bool,
+    ) -> RelayAsking:
         """What sends over a connection of a session."""
-        made = cls(link, session.profile, mcp_wire.LATEST, session, identity, session.cache)
-        made._passes_on = bool(identity.offer.relays)
+        made = cls(link, session.profile, mcp_wire.LATEST, session, options, session.cache)
+        made._passes_on = passes_on
         return made
 
     @property
@@ -277,7 +295,7 @@ class RelayAsking(ClientAsking):
                 self._look_over(method, raw)
             return raw
 
-        times = self._identity.settings.max_rounds
+        times = self._options.settings.max_rounds
         for number in range(times + 1):
             if point:
                 raw = await self._hooked(method, params, send)
@@ -317,26 +335,34 @@ def ask_callers(offer: Offer) -> None:
         offer.list_roots = _list_roots
 
 
+def _relay_of(session: ClientSession) -> SessionRelay:
+    relay = relay_of(session)
+    assert isinstance(relay, SessionRelay)
+    return relay
+
+
 async def _elicit(
     session: ClientSession, params: latest.ElicitRequestFormParams
 ) -> latest.ElicitResult:
-    answer: latest.ElicitResult = await session.relay.ask("elicit", params)
+    answer: latest.ElicitResult = await _relay_of(session).ask("elicit", params)
     return answer
 
 
 async def _visit(session: ClientSession, page: UrlElicitation) -> latest.ElicitResult:
     params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
-    answer: latest.ElicitResult = await session.relay.ask("elicit", params, page.elicitation_id)
+    answer: latest.ElicitResult = await _relay_of(session).ask(
+        "elicit", params, page.elicitation_id
+    )
     return answer
 
 
 async def _sample(
     session: ClientSession, params: latest.CreateMessageRequestParams
 ) -> latest.CreateMessageResult:
-    said: latest.CreateMessageResult = await session.relay.ask("create_message", params)
+    said: latest.CreateMessageResult = await _relay_of(session).ask("create_message", params)
     return said
 
 
 async def _list_roots(session: ClientSession) -> list[latest.Root]:
-    roots: latest.ListRootsResult = await session.relay.ask("list_roots")
+    roots: latest.ListRootsResult = await _relay_of(session).ask("list_roots")
     return list(roots.roots)

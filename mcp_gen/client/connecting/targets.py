@@ -79,6 +79,7 @@ def reach(
 
 
 def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> Reach:
+    # HTTP clients take long to load: only for URLs.
     from mcp_gen.transports.http_client.legacy_sse import SseTransport
     from mcp_gen.transports.http_client.pool import origin_of
     from mcp_gen.transports.http_client.transport import HttpTransport
@@ -96,6 +97,7 @@ def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> R
 
 
 def _words(line: str) -> list[str]:
+    # Loaded for command lines only.
     import shlex
 
     return shlex.split(line)
@@ -104,12 +106,14 @@ def _words(line: str) -> list[str]:
 def _by_command(words: list[str]) -> Reach:
     if not words:
         raise UsageError("connect(): expected a URL or a command, got nothing")
+    # Loaded for commands only.
     from mcp_gen.transports.command import CommandTransport
 
     return Reach(lambda: CommandTransport(words), again=True, restarts=True, key=tuple(words))
 
 
 def _in_memory(server: Serves, background: Background) -> Duplex:
+    # Loaded for servers in this process only.
     from mcp_gen.transports.memory import memory_pair
 
     ours, theirs = memory_pair()

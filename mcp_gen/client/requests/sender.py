@@ -21,11 +21,10 @@ from mcp_gen.session.messages.gather import together
 from mcp_gen.session.messages.sender import Asking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp_gen.client.connecting.identity import Identity
     from mcp_gen.client.requests.cache import ResponseCache
-    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.requests.settings import SessionOptions
     from mcp_gen.session.duplex.client import ClientLink
     from mcp_gen.session.messages.channel import Outlet
     from mcp_wire.callers import OnProgress
@@ -46,7 +45,8 @@ class ClientAsking(Asking):
     """Sends a session's requests, until each has its answer.
 
     Results are of `results_at`: read with its types where it is as new as what is spoken, and
-    restated where it is older.
+    restated where it is older. `await_task_call` waits for the task that a call has become, with
+    the tool's name and a time limit; without it the task itself is the result.
     """
 
     def __init__(
@@ -54,22 +54,22 @@ class ClientAsking(Asking):
         link: ClientLink,
         spoken: Profile,
         results_at: str,
-        session: ClientSession,
-        identity: Identity,
+        session: Any,
+        options: SessionOptions,
         cache: ResponseCache,
         outlet: Outlet | None = None,
         *,
-        waits: bool = True,
+        await_task_call: Callable[[str, Any, float | None], Awaitable[Any]] | None = None,
     ) -> None:
         read_at = select([spoken.revision, results_at])[-1]
         reader = mcp_wire.profile(read_at)
-        rows = identity.offer.extensions.rows(spoken, reader)
+        rows = options.extensions.rows(spoken, reader)
         super().__init__(outlet or link, reader, link.hooks.outbound, session, rows=rows)
-        self._extensions = identity.offer.extensions
+        self._extensions = options.extensions
         self._link = link
         self._spoken = spoken
-        self._identity = identity
-        self._checks = identity.settings.checks
+        self._options = options
+        self._checks = options.settings.checks
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
         self._asks_back: Any = None
@@ -78,13 +78,14 @@ class ClientAsking(Asking):
             self._asks_back = mcp_wire.types(read_at).InputRequiredResult
         self.task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
         """The kind of result in which a server begins a task; None where there are none."""
-        self.unasked = spoken.tasks == "extension" and identity.offer.has_tasks
+        self.unasked = spoken.tasks == "extension" and options.declares_tasks
         """Whether a server may begin one of its own accord."""
         if self.unasked:
+            # Loaded only where the extension is declared.
             from mcp_wire.extensions.tasks import CreateTaskResult
 
             self.task_made = CreateTaskResult
-        self._waits = waits
+        self._await_task_call = await_task_call
 
     async def request(
         self,
@@ -109,7 +110,7 @@ class ClientAsking(Asking):
         """
         # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
         plain = not self._outbound.points.get(method.name) and not self._cache.keeps(method)
-        for number in range(self._identity.settings.max_rounds + 1):
+        for number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:
                     raw = await self._outlet.request(
@@ -130,7 +131,7 @@ class ClientAsking(Asking):
             if type(result) is not self._asks_back:
                 return result if self._restated is None else self._restate(method, result)
             params = await self._answered(method, params, result, number)
-        times = self._identity.settings.max_rounds
+        times = self._options.settings.max_rounds
         raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
 
     async def _exchange(
@@ -188,8 +189,8 @@ class ClientAsking(Asking):
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
         call: Any = params
-        if self.unasked and self._waits:
-            outcome: R = await self.context.finish_call(call.name, result, timeout_s)
+        if self.unasked and self._await_task_call is not None:
+            outcome: R = await self._await_task_call(call.name, result, timeout_s)
             return outcome
         if not self.unasked and call.task is None:
             super()._other_kind(method, result)
@@ -293,7 +294,7 @@ class ClientAsking(Asking):
         if required is None:
             raise error
         required.code, required.data = error.code, error.data
-        answers = self._identity.answers(self._spoken)
+        answers = self._options.answers(self._spoken)
         for page in required.elicitations:
             if (await answers.visited(self.context, page)).action != "accept":
                 raise required from error

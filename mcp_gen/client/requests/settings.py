@@ -1,14 +1,20 @@
-"""The limits and habits of a client, the same for all of its sessions."""
+"""The limits and habits of a client, and what one session is made with."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from mcp_wire import latest
 
-__all__ = ["Checks", "Settings"]
+if TYPE_CHECKING:
+    from mcp_gen.client.requests.session_calls import UrlElicitationHandler
+    from mcp_gen.core.extensions.extensions import Extensions
+    from mcp_wire.profile import Profile
+
+__all__ = ["Checks", "SessionOptions", "Settings"]
 
 Checks: TypeAlias = Literal["strict", "lenient", "report"]
 """What becomes of what a server may not send: it is an error, passed over, or told of."""
@@ -26,3 +32,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     log_level: latest.LoggingLevel | None = None
     keep_alive_s: float | None = None
     keep_alive_timeout_s: float = 10.0
+
+
+class SessionOptions(NamedTuple):
+    """Facts about a client that one of its sessions keeps to from its beginning."""
+
+    settings: Settings
+    extensions: Extensions
+    """The extensions that the client declares."""
+    declares_tasks: bool
+    """True if servers may answer calls with tasks of their own accord."""
+    has_roots: bool
+    """True if servers may ask for roots."""
+    answers: Callable[[Profile], UrlElicitationHandler]
+    """Makes what sends the user to pages at a revision."""

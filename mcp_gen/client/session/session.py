@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -13,28 +12,31 @@ import msgspec
 import mcp_wire
 from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.client.requests.pages import walked
-from mcp_gen.client.requests.sender import ClientAsking
+from mcp_gen.client.session.incoming import IncomingMessages
+from mcp_gen.client.session.internal_calls import InternalCalls
+from mcp_gen.client.session.recovery import READS, Recovery, SessionControl
 from mcp_gen.client.session.tool_calls import ToolCalls
 from mcp_gen.client.subscriptions.elicitation_completions import Visits
-from mcp_gen.client.subscriptions.watch import Subscriptions, Watch
+from mcp_gen.client.subscriptions.watch import Subscriptions, Watch, check_extension_filters
 from mcp_gen.client.tasks.tasks import Tasks
 from mcp_gen.client.tools.typed_results import Returns
-from mcp_gen.core.errors import McpError, McpGenError, SessionLost, UsageError
+from mcp_gen.core.errors import McpError, SessionLost, UsageError
 from mcp_gen.core.extensions.extensions import SERVER, carries, declared, owner_of
-from mcp_gen.core.projection.project import project
 from mcp_gen.session.messages.sender import AtRevision
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 
-    from msgspec import Raw, Struct
+    from msgspec import Struct
 
-    from mcp_gen.client.connecting.identity import Identity
-    from mcp_gen.client.connecting.relay import SessionRelay
+    from mcp_gen.client.requests.settings import SessionOptions
+    from mcp_gen.client.session.incoming import SessionRelays
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import UrlElicitation
+    from mcp_gen.core.projection.closed import Violation
+    from mcp_gen.core.relay import Relay
     from mcp_gen.session.duplex.client import ClientLink
     from mcp_wire.callers import OnProgress
     from mcp_wire.extension import Extension
@@ -47,22 +49,6 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _log = logging.getLogger("mcp_gen.client")
-
-_READS = frozenset(
-    call.__name__
-    for call in (
-        ServerCaller.complete,
-        ServerCaller.discover,
-        ServerCaller.get_prompt,
-        ServerCaller.list_prompts,
-        ServerCaller.list_resource_templates,
-        ServerCaller.list_resources,
-        ServerCaller.list_tools,
-        ServerCaller.ping,
-        ServerCaller.read_resource,
-    )
-)
-"""The requests that change nothing: they may be made again, whatever became of the first."""
 
 
 class ClientSession(ToolCalls):
@@ -82,22 +68,34 @@ class ClientSession(ToolCalls):
         results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
-        identity: Identity,
+        options: SessionOptions,
+        report: Callable[[ClientSession, ClientLink, str, Violation], None],
+        make_relay: Callable[[ClientSession], SessionRelays],
+        on_created: Callable[[SessionControl], None],
     ) -> None:
-        self._identity = identity
-        self.default_timeout_s = identity.settings.timeout_s
-        self.restart = None
-        self._restarting = asyncio.Lock()
-        self._closed = False
-        self.watches: set[Watch] = set()
-        """The watches that are open."""
-        self._log_level: str | None = identity.settings.log_level
+        settings = options.settings
+        self._options = options
+        self._report = report
+        self._make_relay = make_relay
+        self._log_level: str | None = settings.log_level
         self._visits = Visits()
-        self._relay: SessionRelay | None = None
-        self._tasks = Tasks(self, identity.settings, declared=identity.offer.has_tasks)
-        self.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
+        self._recovery = Recovery()
+        self._internal = InternalCalls(self, options, self._recovery)
+        self._returns = Returns(self)
+        self._tasks = Tasks(
+            self._internal, settings, self._returns, declared=options.declares_tasks
+        )
+        self.subscriptions = Subscriptions(self)
+        """The resources that are watched, where each is subscribed to by a request."""
+        self.watches = self.subscriptions.watches
+        """The watches that are open."""
+        self._incoming = IncomingMessages(
+            self._tasks, self._returns, self._visits, self.subscriptions
+        )
+        self._bind(link, profile, results_at=results_at, meta=meta, opening=opening)
+        on_created(SessionControl(self._bind, self._begin, self._session_recreated))
 
-    def bind(
+    def _bind(
         self,
         link: ClientLink,
         profile: Profile,
@@ -107,33 +105,30 @@ class ClientSession(ToolCalls):
         opening: Any,
     ) -> None:
         """Use this connection from now on, on which something has just been agreed."""
-        settings = self._identity.settings
-        self._link = link
+        settings = self._options.settings
+        self._link = self._recovery.link = link
         link.max_wait_s = settings.max_timeout_s
-        link.on_news, link.on_lost = self._hear, self._lose
         if settings.checks != "lenient":
-            link.on_odd = partial(self._identity.reports.tell, self, link)
+            link.on_odd = partial(self._report, self, link)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
             profile, settings.max_cached, clock=clock, principal=lambda: link.principal
         )
         """What the server said that still holds good; `cache.clear()` forgets it."""
-        self._returns = Returns(self)
-        self.subscriptions = Subscriptions(self)
-        """The resources that are watched, where each is subscribed to by a request."""
-        self._results_at = results_at
-        self._asking = ClientAsking(link, profile, results_at, self, self._identity, self.cache)
-        self._requests: Any = import_module(f"{profile.module}.requests").ToServer
-        AtRevision.__init__(self, profile, self._requests(self._asking), meta)
-        self._as_spoken = self._beginning = None
-        if self._asking.unasked:
-            self._take_tasks(link)
+        self._returns.forget()
+        self.subscriptions.forget()
+        sender, calls = self._internal.attach(
+            link, profile, results_at, self.cache, self._tasks.await_task_call
+        )
+        self._sender = sender
+        AtRevision.__init__(self, profile, calls, meta)
+        self._incoming.attach(link, self.cache, sender)
         self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
-        if self._relay is not None:
-            self._relay.begun_again()
+        if self._incoming.relay is not None:
+            self._incoming.relay.begun_again()
 
     # --- what was agreed ---
 
@@ -168,14 +163,11 @@ class ClientSession(ToolCalls):
         """Whom the session speaks for now; None where its transport does not tell."""
         return self._link.principal
 
-    @property
-    def relay(self) -> SessionRelay:
-        """The way through the session for calls that others make: see `Server.mount`."""
-        if self._relay is None:
-            from mcp_gen.client.connecting.relay import SessionRelay
-
-            self._relay = SessionRelay(self, self._identity)
-        return self._relay
+    def __mcp_relay__(self) -> Relay:
+        """Return the relay for calls that others make: see `Server.mount`."""
+        if self._incoming.relay is None:
+            self._incoming.relay = self._make_relay(self)
+        return self._incoming.relay
 
     # --- extensions ---
 
@@ -203,9 +195,9 @@ class ClientSession(ToolCalls):
         self._check_carried(method)
         link = self._link
         if link.is_lost:
-            await self._restart(link)
+            await self._recovery.restart(link)
             self._check_carried(method)
-        return await self._asking.request(
+        return await self._sender.request(
             method,
             self._with_meta(params),
             timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
@@ -215,10 +207,10 @@ class ClientSession(ToolCalls):
     async def notify(self, method: Method[P, None], params: P) -> None:
         """Send a notification of an extension; see `request`."""
         self._check_carried(method)
-        await self._asking.notify(method, params)
+        await self._sender.notify(method, params)
 
     def _check_carried(self, method: Method[Any, Any]) -> None:
-        if not carries(owner_of(self._identity.offer.extensions, method), self.profile):
+        if not carries(owner_of(self._options.extensions, method), self.profile):
             raise UsageError(f"{self.revision} has no {method.name}")
 
     def _with_meta(self, params: P) -> P:
@@ -236,17 +228,17 @@ class ClientSession(ToolCalls):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
         """
-        most = self._identity.settings.max_pages
+        most = self._options.settings.max_pages
         return walked("tools", self.list_tools, lambda page: page.tools, most)
 
     def resources(self) -> AsyncIterator[latest.Resource]:
         """All of the server's resources, page after page."""
-        most = self._identity.settings.max_pages
+        most = self._options.settings.max_pages
         return walked("resources", self.list_resources, lambda page: page.resources, most)
 
     def resource_templates(self) -> AsyncIterator[latest.ResourceTemplate]:
         """All of the server's resource templates, page after page."""
-        most = self._identity.settings.max_pages
+        most = self._options.settings.max_pages
         return walked(
             "resource templates",
             self.list_resource_templates,
@@ -256,7 +248,7 @@ class ClientSession(ToolCalls):
 
     def prompts(self) -> AsyncIterator[latest.Prompt]:
         """All of the server's prompts, page after page."""
-        most = self._identity.settings.max_pages
+        most = self._options.settings.max_pages
         return walked("prompts", self.list_prompts, lambda page: page.prompts, most)
 
     # --- changes ---
@@ -283,7 +275,7 @@ class ClientSession(ToolCalls):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
         """
-        self._check_wanted(also)
+        check_extension_filters(also, self._options.extensions, self.profile)
         if not (uris or tools or prompts or resources or also):
             raise UsageError("watch: name the URIs of resources, or give `tools=True` or the like")
         wanted = latest.SubscriptionFilter(
@@ -292,17 +284,7 @@ class ClientSession(ToolCalls):
             resources_list_changed=resources or None,
             resource_subscriptions=list(dict.fromkeys(uris)) or None,
         )
-        return Watch(self, wanted, also)
-
-    def _check_wanted(self, also: Sequence[Struct]) -> None:
-        offered = self._identity.offer.extensions.at(self.profile)
-        if also and self.profile.listen is None:
-            raise UsageError(f"{self.revision} has no request to listen with")
-        for one in also:
-            if not any(extension.wanted is type(one) for extension in offered):
-                raise UsageError(
-                    f"watch: {type(one).__name__} is of no extension that this client declares here"
-                )
+        return Watch(self, self.subscriptions, wanted, also)
 
     async def listen(
         self,
@@ -311,21 +293,7 @@ class ClientSession(ToolCalls):
         also: Sequence[Struct] = (),
     ) -> None:
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
-        if self._link.is_lost:
-            await self._restart(self._link)
-        asking = self._new_asking(self._results_at, outlet=self._link.listening(opened))
-        once = AtRevision(self.profile, self._requests(asking), self._meta)
-        notifications: Any = wanted
-        if also:
-            plain = [project(wanted, self.revision).value, *also]
-            notifications = {k: v for one in plain for k, v in msgspec.to_builtins(one).items()}
-        await once._ask(
-            ServerCaller.subscriptions_listen.__name__,
-            {"notifications": notifications},
-            meta=None,
-            timeout_s=None,
-            progress=None,
-        )
+        await self._internal.listen(wanted, opened, also)
 
     async def set_log_level(self, level: latest.LoggingLevel) -> None:
         """Say how severe log messages must be to be sent; hooks `on_logging_message` get them.
@@ -367,16 +335,14 @@ class ClientSession(ToolCalls):
 
     # --- beginning, ending, beginning again ---
 
-    async def begin(self) -> None:
-        """What is done when a connection has just been opened. For `Client.connect`."""
-        settings = self._identity.settings
+    async def _begin(self) -> None:
+        """Do what is done on a connection that has just been opened."""
+        settings = self._options.settings
         await self._repeat_log_level()
         if settings.keep_alive_s is not None:
-            self._link.keep_alive(
-                self._still_there, settings.keep_alive_s, settings.keep_alive_timeout_s
-            )
+            self._link.keep_alive(self._ping, settings.keep_alive_s, settings.keep_alive_timeout_s)
 
-    async def _still_there(self, *, timeout_s: float) -> None:
+    async def _ping(self, *, timeout_s: float) -> None:
         """Ask the server for any answer, without starting it anew."""
         found = self.profile.discover
         if found is not None:
@@ -384,28 +350,24 @@ class ClientSession(ToolCalls):
         ask = ServerCaller.ping if self.profile.ping else ServerCaller.discover
         await self._called(ask.__name__, {}, None, timeout_s, None)
 
-    async def begun_again(self, opening: Any) -> None:
-        """What is done when the server has a new session of this client, on the same connection."""
+    async def _session_recreated(self, opening: Any) -> None:
+        """Go on where the server has a new session of this client, on the same connection."""
         self.opening = opening
-        self.cache.clear()
-        self._returns.forget()
-        self._tasks.forget()
-        if self._relay is not None:
-            self._relay.begun_again()
+        self._incoming.session_recreated()
         # Of what was said before it knows nothing.
         await self._repeat_log_level()
         await self.subscriptions.renew()
 
     async def tell_roots_changed(self) -> None:
         """Tell the server that the roots are others, where it was told of roots and can be told."""
-        if self.profile.roots_changed is None or not self._identity.offer.has_roots:
+        if self.profile.roots_changed is None or not self._options.has_roots:
             return
         if not self._link.is_lost:
             await self.notify_roots_list_changed()
 
     async def close(self) -> None:
         """End the session."""
-        self._closed = True
+        self._recovery.closed = True
         await self._link.close()
 
     async def _ask(
@@ -419,15 +381,16 @@ class ClientSession(ToolCalls):
     ) -> Any:
         link = self._link
         if link.is_lost:
-            await self._restart(link)  # nothing has been sent: any request may go to a new server
+            # Nothing has been sent: any request may go to a new server.
+            await self._recovery.restart(link)
             link = self._link
         try:
             return await self._called(name, fields, meta, timeout_s, progress)
         except SessionLost:
-            if name not in _READS:
+            if name not in READS:
                 raise
             if link.is_lost:
-                await self._restart(link)
+                await self._recovery.restart(link)
         return await self._called(name, fields, meta, timeout_s, progress)
 
     async def reconnect(self) -> None:
@@ -436,62 +399,13 @@ class ClientSession(ToolCalls):
         Raises:
             SessionLost: it cannot be.
         """
-        if self._link.is_lost:
-            await self._restart(self._link)
+        await self._recovery.reconnect()
 
-    def _new_asking(self, results_at: str, **options: Any) -> ClientAsking:
-        return ClientAsking(
-            self._link, self.profile, results_at, self, self._identity, self.cache, **options
-        )
+    @property
+    def restart(self) -> Callable[[], Awaitable[Any]] | None:
+        """What starts the server anew and leads this session to it; None if nothing can."""
+        return self._recovery.connect_again
 
-    async def _restart(self, lost: ClientLink) -> None:
-        """Go on with a server that was started anew; whoever comes first starts it.
-
-        Raises:
-            SessionLost: it cannot be.
-        """
-        async with self._restarting:
-            if self._link is not lost:
-                return
-            if self.restart is None or self._closed or lost.is_closed:
-                raise lost.lost_error()
-            try:
-                await self.restart()
-            except McpGenError as error:
-                why = lost.lost_error()
-                raise SessionLost(f"{why}; starting it anew failed: {error}") from error
-
-    # --- what came ---
-
-    def _hear(self, news: str, params: Any) -> None:
-        """A notification came; `news` is its place on a Profile."""
-        self.cache.hear(news, getattr(params, "uri", None))
-        if news == "tools_changed":
-            self._returns.forget()
-            self._tasks.forget()
-        elif news == "elicitation_complete":
-            self._visits.done(params.elicitation_id)
-        elif news == "task_status":
-            self._tasks.hear(params)
-        for watch in list(self.watches):
-            watch.hear(news, params)
-        if self._relay is not None:
-            self._relay.hear(news, params)
-
-    def _take_tasks(self, link: ClientLink) -> None:
-        """Servers may begin tasks on this connection."""
-        from mcp_wire.extensions.tasks.methods import NOTIFICATIONS_TASKS
-
-        link.on_late = self._late
-        link.act_on(NOTIFICATIONS_TASKS, self._tasks.hear)
-
-    def _late(self, method: Method[Any, Any], result: Raw) -> None:
-        """An answer came when nobody waited for it any more: it may have begun something."""
-        begun = self._asking.task_in(result)
-        if begun is not None and not self._link.is_lost:
-            self._tasks.leave(begun)
-
-    def _lose(self, error: SessionLost) -> None:
-        self._tasks.lost()
-        for watch in list(self.watches):
-            watch.lost(error)
+    @restart.setter
+    def restart(self, restart: Callable[[], Awaitable[Any]] | None) -> None:
+        self._recovery.connect_again = restart

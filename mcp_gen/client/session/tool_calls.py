@@ -4,57 +4,51 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
 from mcp_gen.session.messages.sender import AtRevision, is_plain
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from mcp_gen.client.requests.sender import ClientAsking
     from mcp_gen.client.tasks.tasks import Tasks
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.typed_results import Returns
     from mcp_gen.session.duplex.client import ClientLink
     from mcp_wire import common, latest
     from mcp_wire.callers import OnProgress
-    from mcp_wire.method import Method
 
-__all__ = ["ToolCalls"]
+__all__ = ["CallOptions", "ToolCalls"]
 
 T = TypeVar("T")
+
+
+class CallOptions(TypedDict, total=False):
+    """Options of `call_tool` that do not change the type of its result."""
+
+    meta: dict[str, Any] | None
+    """More keys for the `_meta` of the request."""
+    timeout_s: float | None
+    """Seconds that the answer may take; None: the default of the session."""
+    progress: OnProgress | None
+    """Called with each progress report."""
+    retry: bool
+    """Call again if the server went away and the tool says that it is idempotent."""
 
 
 class ToolCalls(AtRevision, ServerCaller):
     """The part of a session that calls tools."""
 
-    restart: Callable[[], Awaitable[Any]] | None
-    """What starts the server anew and leads this session to it; None if nothing can."""
     _link: ClientLink
     _returns: Returns
-    _results_at: str
     _tasks: Tasks
-    _asking: ClientAsking
-    _requests: Any
-    """The generated calls of the revision that is spoken."""
-    _as_spoken: Any
-    """The same, for results of its own types; None until they are needed."""
-    _beginning: ClientAsking | None
-    """What sends calls that may become tasks; None until it is needed."""
 
+    @property
     @abstractmethod
-    async def _restart(self, lost: ClientLink) -> None:
-        """Go on with a server that was started anew.
-
-        Raises:
-            SessionLost: it cannot be.
-        """
-
-    @abstractmethod
-    def _new_asking(self, results_at: str, **options: Any) -> ClientAsking:
-        """What sends requests whose results are of a revision."""
+    def restart(self) -> Callable[[], Awaitable[Any]] | None:
+        """What starts the server anew and leads this session to it; None if nothing can."""
 
     @overload
     async def call_tool(
@@ -65,11 +59,8 @@ class ToolCalls(AtRevision, ServerCaller):
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
         *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
         returns: None = None,
-        retry: bool = False,
+        **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
 
     @overload
@@ -81,11 +72,8 @@ class ToolCalls(AtRevision, ServerCaller):
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
         *,
-        meta: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
         returns: type[T],
-        retry: bool = False,
+        **options: Unpack[CallOptions],
     ) -> T: ...
 
     async def call_tool(
@@ -238,74 +226,3 @@ class ToolCalls(AtRevision, ServerCaller):
             McpError: the server has none.
         """
         return self._tasks.all()
-
-    async def begin_call(
-        self,
-        fields: dict[str, Any],
-        *,
-        meta: dict[str, Any] | None,
-        timeout_s: float | None,
-        progress: OnProgress | None,
-    ) -> tuple[Any, bool]:
-        """What a tool call is answered with, and whether that is a task that was begun."""
-        if self._link.is_lost:
-            await self._restart(self._link)
-        asking = self._beginning
-        if asking is None:
-            asking = self._beginning = self._new_asking(self._results_at, waits=False)
-        once = AtRevision(self.profile, self._requests(asking), self._meta)
-        once.default_timeout_s = self.default_timeout_s
-        name = ServerCaller.call_tool.__name__
-        result = await once._ask(name, fields, meta=meta, timeout_s=timeout_s, progress=progress)
-        return result, type(result) is asking.task_made
-
-    async def read(self, call: Callable[[Any], Awaitable[T]]) -> T:
-        """Make a request that only reads, again if the server went away and can be started anew.
-
-        `call` gets the generated calls of the revision that is spoken, with its own types.
-        """
-        link = self._link
-        try:
-            return await self.change(call)
-        except SessionLost:
-            if self._link is link and link.is_lost:
-                await self._restart(link)
-        return await self.change(call)
-
-    async def change(self, call: Callable[[Any], Awaitable[T]]) -> T:
-        """Make a request, once; see `read`."""
-        if self._link.is_lost:
-            await self._restart(self._link)
-        if self._as_spoken is None:
-            self._as_spoken = self._requests(self._new_asking(self.revision))
-        return await call(self._as_spoken)
-
-    async def finish_call(self, tool: str, begun: Any, timeout_s: float | None) -> Any:
-        """What comes of the task that a call was answered with."""
-        return await self._tasks.finished(self._tasks.begun(begun, tool, timeout_s), timeout_s)
-
-    async def visit_first(self, error: McpError) -> None:
-        """Send the user to the pages that an error is about; any other error is raised."""
-        await self._asking.visit_first(error)
-
-    async def answers(self, questions: Mapping[str, Any]) -> dict[str, Any]:
-        """What the program answers to what a task asks, by key."""
-        return await self._asking.answers(self._calls_tool, questions)
-
-    def tool_result(self, plain: Any) -> Any:
-        """What a tool returned, from plain JSON: with the types of this session's results."""
-        return self._asking.result_in(self._calls_tool, plain)
-
-    @property
-    def _calls_tool(self) -> Method[Any, Any]:
-        method = self.profile.call_tool
-        assert method is not None
-        return method
-
-    def run(self, what: Coroutine[Any, Any, None]) -> None:
-        """Let something run that nobody waits for, until the connection ends."""
-        self._link.run(what)
-
-    async def as_returned(self, tool: str, result: Any, returns: type[T]) -> T:
-        """What a tool returned, as a value of that type; see `call_tool`."""
-        return await self._returns.read(tool, result, returns)

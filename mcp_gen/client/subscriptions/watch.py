@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.requests.session_calls import SessionView
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.extensions.extensions import Extensions
     from mcp_wire.extension import Extension
+    from mcp_wire.profile import Profile
 
-__all__ = ["Change", "Watch"]
+__all__ = ["Change", "Subscriptions", "Watch", "check_extension_filters"]
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
 
@@ -62,11 +64,13 @@ class Watch:
 
     def __init__(
         self,
-        session: ClientSession,
+        session: SessionView,
+        subscriptions: Subscriptions,
         wanted: latest.SubscriptionFilter,
         also: Sequence[Struct] = (),
     ) -> None:
         self._session = session
+        self._subscriptions = subscriptions
         self._wanted = wanted
         self._also = also
         self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
@@ -93,7 +97,7 @@ class Watch:
             raise UsageError("watch: used before; call `session.watch` again")
         self._begun = True
         self._loop = asyncio.get_running_loop()
-        self._session.watches.add(self)
+        self._subscriptions.watches.add(self)
         try:
             if self._session.profile.listen:
                 await self._listen()
@@ -234,7 +238,7 @@ class Watch:
         if resources is None or not resources.subscribe:
             uris = ()
         for uri in uris:
-            await self._session.subscriptions.hold(uri)
+            await self._subscriptions.hold(uri)
             self._held.append(uri)
         self.honoured = latest.SubscriptionFilter(
             tools_list_changed=_both(wanted.tools_list_changed, declared.tools),
@@ -244,7 +248,7 @@ class Watch:
         )
 
     async def _end(self) -> None:
-        self._session.watches.discard(self)
+        self._subscriptions.watches.discard(self)
         self._finish(None)
         if self._listening is not None:
             self._listening.cancel()
@@ -253,15 +257,21 @@ class Watch:
         for uri in held:
             # The session may be gone, and its subscriptions with it.
             with contextlib.suppress(McpGenError):
-                await self._session.subscriptions.release(uri)
+                await self._subscriptions.release(uri)
 
 
 class Subscriptions:
-    """The resources that a session is subscribed to, each once however many watch it."""
+    """Open watches, and the resources they subscribe to, each once however many watch it."""
 
-    def __init__(self, session: ClientSession) -> None:
+    def __init__(self, session: SessionView) -> None:
         self._session = session
+        self.watches: set[Watch] = set()
+        """The watches that are open."""
         self._holders: dict[str, int] = {}
+
+    def forget(self) -> None:
+        """Start over: a new connection has no subscriptions."""
+        self._holders.clear()
 
     async def hold(self, uri: str) -> None:
         """Subscribe, unless somebody has."""
@@ -290,6 +300,24 @@ class Subscriptions:
             self._holders[uri] = left
             return False
         return self._holders.pop(uri, None) is not None
+
+
+def check_extension_filters(
+    filters: Sequence[Struct], extensions: Extensions, profile: Profile
+) -> None:
+    """Check what a program wants extensions to add to a subscription.
+
+    Raises:
+        UsageError: the revision has no request for it, or no declared extension has such a filter.
+    """
+    if filters and profile.listen is None:
+        raise UsageError(f"{profile.revision} has no request to listen with")
+    offered = extensions.at(profile)
+    for one in filters:
+        if not any(extension.wanted is type(one) for extension in offered):
+            raise UsageError(
+                f"watch: {type(one).__name__} is of no extension that this client declares here"
+            )
 
 
 def _both(wanted: bool | None, declared: Any) -> bool | None:

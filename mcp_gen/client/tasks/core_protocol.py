@@ -18,9 +18,9 @@ from mcp_wire.callers import ServerCaller
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
-    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.requests.session_calls import SessionCalls
+    from mcp_gen.client.tasks.protocol import InputAnswers
     from mcp_gen.client.tasks.state import Seen
-    from mcp_gen.client.tasks.tool_task import ToolTask
 
 __all__ = ["CoreTasks"]
 
@@ -28,10 +28,10 @@ __all__ = ["CoreTasks"]
 class CoreTasks(TaskWay):
     """The client asks for a task where the tool allows it, or needs it."""
 
-    def __init__(self, session: ClientSession, max_pages: int) -> None:
-        self._session = session
+    def __init__(self, calls: SessionCalls, max_pages: int) -> None:
+        self._calls = calls
         self._max_pages = max_pages
-        self._metadata: Any = mcp_wire.types(session.revision).TaskMetadata
+        self._metadata: Any = mcp_wire.types(calls.session.revision).TaskMetadata
         self._support: dict[str, str | None] | None = None
         """What each tool says of tasks, once the tools were listed."""
 
@@ -65,10 +65,12 @@ class CoreTasks(TaskWay):
 
     async def get(self, id: str, timeout_s: float | None) -> Seen:
         """Ask where a task stands."""
-        asking = self._session.read(lambda calls: calls.get_task(task_id=id, timeout_s=timeout_s))
+        asking = self._calls.send_with_retry(
+            lambda calls: calls.get_task(task_id=id, timeout_s=timeout_s)
+        )
         return seen(await known(id, asking))
 
-    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
         """Ask for what comes of it before it is over: the server asks live meanwhile.
 
         Source:
@@ -90,14 +92,14 @@ class CoreTasks(TaskWay):
         return await self._payload(seen.state.id, timeout_s)
 
     async def _payload(self, id: str, timeout_s: float | None) -> Any:
-        result = await self._session.read(
+        result = await self._calls.send_with_retry(
             lambda calls: calls.get_task_payload(task_id=id, timeout_s=timeout_s)
         )
-        return self._session.tool_result(result)
+        return self._calls.tool_result(result)
 
     async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
         """Call it off."""
-        asking = self._session.change(
+        asking = self._calls.send_once(
             lambda calls: calls.cancel_task(task_id=id, timeout_s=timeout_s)
         )
         return seen(await asking)
@@ -105,7 +107,7 @@ class CoreTasks(TaskWay):
     @property
     def cancels(self) -> bool:
         """Whether the server has declared it."""
-        tasks = self._session.server_capabilities.tasks
+        tasks = self._calls.session.server_capabilities.tasks
         return tasks is not None and tasks.cancel is not None
 
     async def listed(self) -> AsyncIterator[Seen]:
@@ -116,7 +118,7 @@ class CoreTasks(TaskWay):
 
     @property
     def _declared(self) -> bool:
-        found: Any = self._session.server_capabilities
+        found: Any = self._calls.session.server_capabilities
         for step in ("tasks", "requests", "tools", "call"):
             found = getattr(found, step, None)
         return found is not None
@@ -132,7 +134,7 @@ class CoreTasks(TaskWay):
         return self._support.get(name)
 
     async def _page(self, lists: str, cursor: str | None) -> Any:
-        timeout_s = self._session.default_timeout_s
-        return await self._session.read(
+        timeout_s = self._calls.session.default_timeout_s
+        return await self._calls.send_with_retry(
             lambda calls: getattr(calls, lists)(cursor=cursor, timeout_s=timeout_s)
         )

@@ -17,9 +17,9 @@ from mcp_wire.extensions.tasks.requests import ToServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Mapping
 
-    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.requests.session_calls import SessionCalls
+    from mcp_gen.client.tasks.protocol import InputAnswers
     from mcp_gen.client.tasks.state import Seen
-    from mcp_gen.client.tasks.tool_task import ToolTask
 
 __all__ = ["ExtensionTasks"]
 
@@ -27,9 +27,9 @@ __all__ = ["ExtensionTasks"]
 class ExtensionTasks(TaskWay):
     """The server answers a call with a task where it sees fit."""
 
-    def __init__(self, session: ClientSession) -> None:
-        self._session = session
-        self._calls = ToServer(session)
+    def __init__(self, calls: SessionCalls) -> None:
+        self._calls = calls
+        self._to_server = ToServer(calls.session)
 
     async def wanted(self, tool: str, asked_for: Any) -> Any:
         """Nothing: the server alone decides."""
@@ -44,21 +44,23 @@ class ExtensionTasks(TaskWay):
 
     async def get(self, id: str, timeout_s: float | None) -> Seen:
         """Ask where a task stands, and for what comes with that."""
-        asking = self._session.read(lambda _: self._calls.get_task(id, timeout_s=timeout_s))
+        asking = self._calls.send_with_retry(
+            lambda _: self._to_server.get_task(id, timeout_s=timeout_s)
+        )
         return seen(await known(id, asking))
 
-    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
         """Answer what the server asks and has not been told yet."""
         asked = {key: one for key, one in seen.questions.items() if key not in task.told}
         return self._answer(task, seen.state.id, asked) if asked else None
 
-    async def _answer(self, task: ToolTask, id: str, asked: Mapping[str, Any]) -> None:
+    async def _answer(self, task: InputAnswers, id: str, asked: Mapping[str, Any]) -> None:
         unasked = {key: one for key, one in asked.items() if key not in task.answers}
-        task.answers |= await self._session.answers(unasked)
+        task.answers |= await self._calls.answer_requests(unasked)
         answers = {key: task.answers[key] for key in asked}
         try:
             # What it has been told already a server passes over, so it may be told again.
-            await self._session.read(lambda _: self._calls.update_task(id, answers))
+            await self._calls.send_with_retry(lambda _: self._to_server.update_task(id, answers))
         except McpError:
             if not (await self.get(id, None)).state.over:
                 raise
@@ -72,11 +74,13 @@ class ExtensionTasks(TaskWay):
         if seen.error is not None:
             data = None if seen.error.data is UNSET else seen.error.data
             raise McpError(seen.error.code, seen.error.message, data)
-        return self._session.tool_result(seen.result)
+        return self._calls.tool_result(seen.result)
 
     async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
         """Call it off; the server only says that it has heard."""
-        asking = self._session.change(lambda _: self._calls.cancel_task(id, timeout_s=timeout_s))
+        asking = self._calls.send_once(
+            lambda _: self._to_server.cancel_task(id, timeout_s=timeout_s)
+        )
         await known(id, asking)
         return None
 
@@ -87,4 +91,4 @@ class ExtensionTasks(TaskWay):
 
     def listed(self) -> AsyncIterator[Seen]:
         """There is no list."""
-        raise UsageError(f"{self._session.revision} has no list of tasks: keep their ids")
+        raise UsageError(f"{self._calls.session.revision} has no list of tasks: keep their ids")

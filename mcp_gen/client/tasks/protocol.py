@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidParams, McpError, TaskGone, UsageError
 
@@ -11,9 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Coroutine
 
     from mcp_gen.client.tasks.state import Seen
-    from mcp_gen.client.tasks.tool_task import ToolTask
 
-__all__ = ["NoTasks", "TaskWay", "known"]
+__all__ = ["InputAnswers", "NoTasks", "TaskWay", "known"]
+
+
+class InputAnswers(Protocol):
+    """Answers to the input requests of one task."""
+
+    answers: dict[str, Any]
+    """What was answered, by key."""
+    told: set[str]
+    """The keys whose answers the server has."""
 
 
 class TaskWay(ABC):
@@ -43,7 +51,7 @@ class TaskWay(ABC):
         """
 
     @abstractmethod
-    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
         """See to what the server asks for; gives what comes of the task, where it says so.
 
         None where nothing is to be done.
@@ -100,7 +108,7 @@ class NoTasks(TaskWay):
         """There is no task."""
         raise self._none()
 
-    def attend(self, task: ToolTask, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
         """There is no task."""
         raise self._none()
 

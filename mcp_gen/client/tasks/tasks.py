@@ -29,9 +29,10 @@ from mcp_gen.session.duplex.progress import Lasting
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
+    from mcp_gen.client.requests.session_calls import SessionCalls
     from mcp_gen.client.requests.settings import Settings
-    from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.tasks.state import Seen
+    from mcp_gen.client.tools.typed_results import Returns
     from mcp_wire.callers import OnProgress
 
 __all__ = ["Tasks"]
@@ -48,8 +49,11 @@ _log = logging.getLogger("mcp_gen.client")
 class Tasks:
     """Begins tasks, and waits for them. One for each session, whatever connections it has."""
 
-    def __init__(self, session: ClientSession, settings: Settings, *, declared: bool) -> None:
-        self._session = session
+    def __init__(
+        self, calls: SessionCalls, settings: Settings, returns: Returns, *, declared: bool
+    ) -> None:
+        self._calls = calls
+        self._returns = returns
         self._declared = declared
         self._settings = settings
         self._way: TaskWay | None = None
@@ -81,17 +85,19 @@ class Tasks:
         return self._way
 
     def _chosen(self) -> TaskWay:
-        profile = self._session.profile
+        profile = self._calls.session.profile
         if profile.tasks == "core":
+            # Only the protocol that is spoken is loaded.
             from mcp_gen.client.tasks.core_protocol import CoreTasks
 
-            return CoreTasks(self._session, self._settings.max_pages)
+            return CoreTasks(self._calls, self._settings.max_pages)
         if profile.tasks == "extension":
             if not self._declared:
                 return NoTasks("make the client with `tasks=True`, so that servers may begin tasks")
+            # Only the protocol that is spoken is loaded.
             from mcp_gen.client.tasks.extension_protocol import ExtensionTasks
 
-            return ExtensionTasks(self._session)
+            return ExtensionTasks(self._calls)
         return NoTasks(f"{profile.revision} has no tasks")
 
     # --- beginning ---
@@ -112,7 +118,7 @@ class Tasks:
         if task is not None and progress is not None:
             progress = reports = Lasting(progress)
         call = partial(
-            self._session.begin_call, {**fields, "task": task}, meta=meta, progress=progress
+            self._calls.start_call, {**fields, "task": task}, meta=meta, progress=progress
         )
         begun: ToolTask | None = None
         self._starting += 1
@@ -143,7 +149,7 @@ class Tasks:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation#behavior-requirements
         """
         if timeout_s is None:
-            timeout_s = self._session.default_timeout_s
+            timeout_s = self._calls.session.default_timeout_s
         loop = asyncio.get_running_loop()
         limit_s = max(self._settings.max_timeout_s, timeout_s)
         ends = loop.time() + limit_s
@@ -173,7 +179,7 @@ class Tasks:
         """Call off a task that began when nobody waited for it any more."""
         task = self.begun(begun, "", None)
         if not task.done and self.way.cancels:
-            self._session.run(self._call_off(task))
+            self._calls.run(self._call_off(task))
 
     def begun(
         self, result: Any, tool: str, timeout_s: float | None, reports: Lasting | None = None
@@ -182,18 +188,18 @@ class Tasks:
         state = seen(getattr(result, "task", result))
         state = self._early.pop(state.state.id, state)
         if timeout_s is None:
-            timeout_s = self._session.default_timeout_s
+            timeout_s = self._calls.session.default_timeout_s
         return ToolTask(
             self, state.state.id, tool=tool, seen=state, timeout_s=timeout_s, reports=reports
         )
 
     def task(self, id: str, tool: str | None) -> ToolTask:
         """A task that was begun elsewhere."""
-        return ToolTask(self, id, tool=tool, timeout_s=self._session.default_timeout_s)
+        return ToolTask(self, id, tool=tool, timeout_s=self._calls.session.default_timeout_s)
 
     async def all(self) -> AsyncIterator[ToolTask]:
         """What the server lists."""
-        timeout_s = self._session.default_timeout_s
+        timeout_s = self._calls.session.default_timeout_s
         async for state in self.way.listed():
             yield ToolTask(self, state.state.id, seen=state, timeout_s=timeout_s)
 
@@ -233,9 +239,13 @@ class Tasks:
             try:
                 return await self.finished(task, timeout_s)
             except McpError as error:
-                await self._session.visit_first(error)
+                await self._calls.complete_url_elicitation(error)
         times = self._settings.max_rounds
         raise ProtocolError(f"{fields['name']}: the user was sent to pages {times} times")
+
+    async def await_task_call(self, tool: str, begun: Any, timeout_s: float | None) -> Any:
+        """Wait for what comes of the task that a call was answered with."""
+        return await self.finished(self.begun(begun, tool, timeout_s), timeout_s)
 
     async def finished(self, task: ToolTask, timeout_s: float | None = None) -> Any:
         """What comes of a task that nobody else knows of: it is called off if nobody waits.
@@ -254,23 +264,23 @@ class Tasks:
     async def _leave(self, task: ToolTask) -> None:
         """Call a task off; the answer is not waited for: the caller wants to be rid of it."""
         if task.id is not None and not task.done and self.way.cancels:
-            self._session.run(self._call_off(task))
+            self._calls.run(self._call_off(task))
             await asyncio.sleep(0)  # in which it is sent
 
     async def _call_off(self, task: ToolTask) -> None:
         try:
-            await self.way.cancel(task.id or "", self._session.default_timeout_s)
+            await self.way.cancel(task.id or "", self._calls.session.default_timeout_s)
         except McpGenError as error:
             _log.debug("calling off the task %s: %s", task.id, error)
 
     @property
     def is_lost(self) -> bool:
         """Whether the connection has ended: what is asked next finds out, or begins another."""
-        return self._session.is_lost
+        return self._calls.session.is_lost
 
     async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
         """What a tool returned, as a value of that type."""
-        return await self._session.as_returned(tool, result, returns)
+        return await self._returns.read(tool, result, returns)
 
     # --- hearing ---
 

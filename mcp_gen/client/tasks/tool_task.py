@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from mcp_gen.core.errors import McpError, McpGenError, RequestTimeout, TaskCancelled, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
 
+    from mcp_gen.client.tasks.protocol import TaskWay
     from mcp_gen.client.tasks.state import Seen, TaskState, TaskStatus
-    from mcp_gen.client.tasks.tasks import Tasks
     from mcp_gen.session.duplex.progress import Lasting
     from mcp_wire import latest
 
@@ -32,6 +32,32 @@ JITTER = 0.1
 """Which part of a wait is added at most, so that many tasks do not poll at one moment."""
 
 
+class TaskOwner(Protocol):
+    """Interface of the session part that a task belongs to."""
+
+    @property
+    def way(self) -> TaskWay:
+        """The requests of the server's task protocol."""
+        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the connection has ended; the next request opens another."""
+        ...
+
+    async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
+        """Return a tool's result as a value of a type."""
+        ...
+
+    def follow(self, task: ToolTask) -> None:
+        """Pass status notifications on to this task."""
+        ...
+
+    def unfollow(self, task: ToolTask) -> None:
+        """Stop passing on what `follow` began."""
+        ...
+
+
 class ToolTask:
     """A tool call that may go on as a task: made by `ClientSession.start_tool`, `task`, `tasks`.
 
@@ -43,7 +69,7 @@ class ToolTask:
 
     def __init__(
         self,
-        tasks: Tasks,
+        tasks: TaskOwner,
         id: str | None,
         *,
         tool: str | None = None,

@@ -12,7 +12,7 @@ from mcp_gen.client.tools.result_content import text_of
 from mcp_gen.core.errors import InvalidParams, ProtocolError, ToolError, UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.client.requests.session_calls import SessionView
     from mcp_gen.client.tools.output_schema import Schema
     from mcp_wire import common
 
@@ -27,7 +27,7 @@ _WRAPPED = "result"
 class Returns:
     """The output schemas of one server's tools, and results read by them."""
 
-    def __init__(self, session: ClientSession) -> None:
+    def __init__(self, session: SessionView) -> None:
         self._session = session
         self._tools: dict[str, Any] | None = None
         """The tools by name, once the list was read; None when there are others now."""
@@ -55,9 +55,6 @@ class Returns:
         if not hasattr(result, "is_error"):
             kind_of_result = type(result).__name__
             raise ProtocolError(f"{name}: answered with {kind_of_result}; call without `returns`")
-        if not hasattr(result, "is_error"):
-            other = type(result).__name__
-            raise InvalidParams(f"{name}: expected what a tool returned, got {other}")
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
         data: Any = getattr(result, "structured_content", UNSET)
@@ -84,6 +81,7 @@ class Returns:
             return data is not UNSET
         if data is UNSET:
             raise InvalidParams(f"{name}: the tool promised structured content, and gave none")
+        # The validator is loaded with the first output schema.
         from mcp_gen.client.tools.output_schema import Schema, SchemaError
 
         schema = self._schemas.get(name)

@@ -33,7 +33,7 @@ def mounted(server: OffersMounts, prefix: str | None, other: Any, separator: str
                 "a server can only be mounted in one that is not inside of it"
             )
         mount: Mount = LocalMount(outer, prefix, separator, other)
-    elif hasattr(other, "relay"):
+    elif hasattr(other, "__mcp_relay__"):
         from mcp_gen.server.mounting.remote_mount import RemoteMount
 
         session: RemoteSession = other

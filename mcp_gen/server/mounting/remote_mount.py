@@ -23,6 +23,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.projection.project import project
+from mcp_gen.core.relay import relay_of
 from mcp_gen.server.input_requests.rounds import in_rounds
 from mcp_gen.server.mounting.caller_relay import Caller, can_be_asked
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
@@ -57,7 +58,7 @@ class RemoteMount(Mount):
     ) -> None:
         super().__init__(outer, prefix, separator)
         self._session = session
-        self.relay = session.relay
+        self.relay = relay_of(session)
         self.lists = {
             kind: RemoteList(kind, self.relay, self.title, self.dressed, self.warn)
             for kind in KINDS

@@ -1,0 +1,140 @@
+"""Protocols of what the parts of a session need of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+
+    from msgspec import Struct
+
+    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.errors import McpError, UrlElicitation
+    from mcp_wire import latest
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["SessionCalls", "SessionView", "UrlElicitationHandler"]
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class UrlElicitationHandler(Protocol):
+    """Sends the user to the pages that a server names."""
+
+    async def visited(self, session: Any, page: UrlElicitation) -> latest.ElicitResult:
+        """Return the user's answer; `cancel` where the client has no handler for pages."""
+        ...
+
+
+class SessionView(Protocol):
+    """The public calls and facts of a session that its parts use."""
+
+    default_timeout_s: float
+    profile: Profile
+
+    @property
+    def revision(self) -> str:
+        """The revision that is spoken."""
+        ...
+
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """Keys of `_meta` in every request."""
+        ...
+
+    @property
+    def server_capabilities(self) -> Any:
+        """ServerCapabilities of the revision that is spoken."""
+        ...
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the connection has ended and was not opened anew."""
+        ...
+
+    def tools(self) -> AsyncIterator[latest.Tool]:
+        """All tools of the server."""
+        ...
+
+    async def subscribe(self, uri: str) -> Any:
+        """Send resources/subscribe."""
+        ...
+
+    async def unsubscribe(self, uri: str) -> Any:
+        """Send resources/unsubscribe."""
+        ...
+
+    async def listen(
+        self,
+        wanted: latest.SubscriptionFilter,
+        opened: Callable[[RequestId], None],
+        also: Sequence[Struct] = (),
+    ) -> None:
+        """Send subscriptions/listen and wait for its end; `opened` gets the request id."""
+        ...
+
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> R:
+        """Send a request of an extension."""
+        ...
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send a notification of an extension."""
+        ...
+
+
+class SessionCalls(Protocol):
+    """Requests that the parts of a session send, and that its users do not see."""
+
+    @property
+    def session(self) -> SessionView:
+        """The session itself."""
+        ...
+
+    async def send_once(self, call: Callable[[Any], Awaitable[R]]) -> R:
+        """Make a request that changes something; see `send_with_retry`."""
+        ...
+
+    async def send_with_retry(self, call: Callable[[Any], Awaitable[R]]) -> R:
+        """Make a request that only reads, again if the server went away and can be reached anew.
+
+        `call` gets the generated calls of the revision that is spoken, with its own types.
+        """
+        ...
+
+    async def start_call(
+        self,
+        fields: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> tuple[Any, bool]:
+        """Call a tool; return the first answer, and True if that is a task."""
+        ...
+
+    async def complete_url_elicitation(self, error: McpError) -> None:
+        """Send the user to the pages that an error is about; any other error is raised."""
+        ...
+
+    async def answer_requests(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the program's answers to the input requests of a task, by key."""
+        ...
+
+    def tool_result(self, plain: Any) -> Any:
+        """Return a tool result in the types of the session, from plain JSON."""
+        ...
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that nobody waits for, until the connection ends."""
+        ...

@@ -1,0 +1,174 @@
+"""Requests that the parts of a session send through it, at the revision that is spoken."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from mcp_gen.client.requests.sender import ClientAsking
+from mcp_gen.core.errors import SessionLost
+from mcp_gen.core.projection.project import project
+from mcp_gen.session.messages.sender import AtRevision
+from mcp_wire.callers import ServerCaller
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+
+    from msgspec import Struct
+
+    from mcp_gen.client.requests.cache import ResponseCache
+    from mcp_gen.client.requests.session_calls import SessionView
+    from mcp_gen.client.requests.settings import SessionOptions
+    from mcp_gen.client.session.recovery import Recovery
+    from mcp_gen.core.envelope import RequestId
+    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.messages.channel import Outlet
+    from mcp_wire import latest
+    from mcp_wire.callers import OnProgress
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["InternalCalls"]
+
+R = TypeVar("R")
+
+
+class _Calls(AtRevision, ServerCaller):
+    """The calls over all revisions, through one sender."""
+
+
+class InternalCalls:
+    """Implements `SessionCalls`; kept off `ClientSession` so that programs do not see it."""
+
+    _link: ClientLink
+    _profile: Profile
+    _results_at: str
+    _cache: ResponseCache
+    _await_task_call: Callable[[str, Any, float | None], Awaitable[Any]]
+    _requests: Any
+    """The generated calls of the revision that is spoken."""
+    _sender: ClientAsking
+    _as_spoken: Any
+    """The generated calls with results of their own types; None until they are needed."""
+    _call_starter: ClientAsking | None
+    """Sends calls that may become tasks; None until it is needed."""
+
+    def __init__(self, session: SessionView, options: SessionOptions, recovery: Recovery) -> None:
+        self.session = session
+        self._options = options
+        self._recovery = recovery
+
+    def attach(
+        self,
+        link: ClientLink,
+        profile: Profile,
+        results_at: str,
+        cache: ResponseCache,
+        await_task_call: Callable[[str, Any, float | None], Awaitable[Any]],
+    ) -> tuple[ClientAsking, Any]:
+        """Use this connection from now on; return the session's sender and its generated calls."""
+        self._link, self._profile, self._results_at = link, profile, results_at
+        self._cache, self._await_task_call = cache, await_task_call
+        self._requests = import_module(f"{profile.module}.requests").ToServer
+        self._as_spoken = self._call_starter = None
+        self._sender = self._new_sender(results_at)
+        return self._sender, self._requests(self._sender)
+
+    def _new_sender(
+        self, results_at: str, outlet: Outlet | None = None, *, waits: bool = True
+    ) -> ClientAsking:
+        """Make a sender; one that does not wait gives the tasks that calls become."""
+        return ClientAsking(
+            self._link,
+            self._profile,
+            results_at,
+            self.session,
+            self._options,
+            self._cache,
+            outlet,
+            await_task_call=self._await_task_call if waits else None,
+        )
+
+    def _calls_through(self, sender: ClientAsking) -> _Calls:
+        calls = _Calls(self._profile, self._requests(sender), self.session.meta)
+        calls.default_timeout_s = self.session.default_timeout_s
+        return calls
+
+    # --- what parts send ---
+
+    async def send_once(self, call: Callable[[Any], Awaitable[R]]) -> R:
+        """Make a request that changes something; see `send_with_retry`."""
+        await self._recovery.reconnect()
+        if self._as_spoken is None:
+            self._as_spoken = self._requests(self._new_sender(self._profile.revision))
+        return await call(self._as_spoken)
+
+    async def send_with_retry(self, call: Callable[[Any], Awaitable[R]]) -> R:
+        """Make a request that only reads, again if the server went away and can be reached anew.
+
+        `call` gets the generated calls of the revision that is spoken, with its own types.
+        """
+        link = self._link
+        try:
+            return await self.send_once(call)
+        except SessionLost:
+            if self._link is link:
+                await self._recovery.reconnect()
+        return await self.send_once(call)
+
+    async def start_call(
+        self,
+        fields: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        timeout_s: float | None,
+        progress: OnProgress | None,
+    ) -> tuple[Any, bool]:
+        """Call a tool; return the first answer, and True if that is a task."""
+        await self._recovery.reconnect()
+        sender = self._call_starter
+        if sender is None:
+            sender = self._call_starter = self._new_sender(self._results_at, waits=False)
+        result: Any = await self._calls_through(sender).call_tool(
+            **fields, meta=meta, timeout_s=timeout_s, progress=progress
+        )
+        return result, type(result) is sender.task_made
+
+    async def listen(
+        self,
+        wanted: latest.SubscriptionFilter,
+        opened: Callable[[RequestId], None],
+        also: Sequence[Struct],
+    ) -> None:
+        """Send subscriptions/listen and wait for its end; see `ClientSession.watch`."""
+        await self._recovery.reconnect()
+        sender = self._new_sender(self._results_at, self._link.listening(opened))
+        notifications: Any = wanted
+        if also:
+            plain = [project(wanted, self._profile.revision).value, *also]
+            notifications = {k: v for one in plain for k, v in msgspec.to_builtins(one).items()}
+        await self._calls_through(sender).subscriptions_listen(notifications)
+
+    async def complete_url_elicitation(self, error: Any) -> None:
+        """Send the user to the pages that an error is about; any other error is raised."""
+        await self._sender.visit_first(error)
+
+    async def answer_requests(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the program's answers to the input requests of a task, by key."""
+        return await self._sender.answers(self._call_tool, requests)
+
+    def tool_result(self, plain: Any) -> Any:
+        """Return a tool result in the types of the session, from plain JSON."""
+        return self._sender.result_in(self._call_tool, plain)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that nobody waits for, until the connection ends."""
+        self._link.run(work)
+
+    @property
+    def _call_tool(self) -> Method[Any, Any]:
+        method = self._profile.call_tool
+        assert method is not None
+        return method
