@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_gen.core.envelope import RequestId
-    from mcp_gen.server.context.blocking import BlockingContext, Worker
+    from mcp_gen.server.context.answers import Answer, Messages
+    from mcp_gen.server.context.blocking import BlockingContext
     from mcp_gen.server.context.rate_limit import Allowance
-    from mcp_gen.server.input_requests.api import Answer, Messages
+    from mcp_gen.server.context.threads import Worker
     from mcp_gen.server.input_requests.rounds import Rounds
     from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.manager import TaskBox

@@ -211,9 +211,10 @@ class News:
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
         """
-        from mcp_gen.server.input_requests.api import tell_complete
-
-        await tell_complete(self._kernel, elicitation_id)
+        for session in list(self._kernel.sessions):
+            if elicitation_id in session.elicitations:
+                del session.elicitations[elicitation_id]
+                await session.client.notify_elicitation_complete(elicitation_id)
         for mount in list(self.above):
             await mount.elicitation_complete(elicitation_id)
 
