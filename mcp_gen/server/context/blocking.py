@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.input_requests.rounds import rounds_of
+from mcp_gen.server.input_requests.run import rounds_of
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
