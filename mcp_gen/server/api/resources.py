@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidRequest, UsageError
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.resources.registry import ResourceBox, not_found
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
 from mcp_wire import latest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.threads import Worker
-from mcp_gen.server.input_requests.rounds import rounds_of
+from mcp_gen.server.input_requests.run import rounds_of
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.answers import Answer, Messages

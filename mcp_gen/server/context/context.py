@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from msgspec import Struct
 
 from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
-from mcp_gen.server.input_requests.rounds import earlier_rounds, rounds_of
+from mcp_gen.server.input_requests.run import earlier_rounds, rounds_of
 from mcp_gen.session.messages.gather import together
 from mcp_gen.session.peer.session import client_at
 

@@ -9,7 +9,8 @@ from mcp_gen.core.errors import InvalidParams
 from mcp_gen.server.context.answers import Accepted, Answer, Cancelled, Declined
 from mcp_gen.server.input_requests.capabilities import require_for
 from mcp_gen.server.input_requests.forms import form_of
-from mcp_gen.server.input_requests.rounds import Question, rounds_of
+from mcp_gen.server.input_requests.rounds import Question, Role
+from mcp_gen.server.input_requests.run import rounds_of
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ async def elicit(
     def read(result: latest.ElicitResult) -> Answer[T]:
         return _answer(result, fields.read)
 
-    question = Question("elicit", params, as_task=task)
+    question = Question(Role.ELICIT, params, as_task=task)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -64,7 +65,7 @@ async def elicit_url(
     def read(result: latest.ElicitResult) -> Answer[None]:
         return _answer(result, lambda content: None)
 
-    question = Question("elicit", params, elicitation_id)
+    question = Question(Role.ELICIT, params, elicitation_id)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -87,7 +88,7 @@ async def sample(
     def read(result: latest.CreateMessageResult) -> latest.CreateMessageResult:
         return result
 
-    question = Question("create_message", asked, as_task=task)
+    question = Question(Role.CREATE_MESSAGE, asked, as_task=task)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -95,7 +96,7 @@ async def list_roots(
     ctx: Context, *, key: str | None, timeout_s: float | None
 ) -> Sequence[latest.Root]:
     """See `Context.list_roots`."""
-    question = Question("list_roots")
+    question = Question(Role.LIST_ROOTS)
     rounds_of(ctx)
     require_for(ctx, question)
     session = ctx.session

@@ -22,7 +22,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.mounting.caller_relay import Caller, can_be_asked, pages_of
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
 from mcp_gen.server.mounting.mount import Mount, Mounted, belongs

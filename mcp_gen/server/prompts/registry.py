@@ -14,7 +14,7 @@ from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_arguments import TextReader, missing_arguments
 from mcp_gen.server.functions.text_types import choices
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.prompts.messages import prompt_result
 from mcp_wire import Wire, latest

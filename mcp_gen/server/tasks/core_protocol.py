@@ -16,7 +16,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.notifications.topics import is_watched, send
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.related_channel import RelatedOutlet

@@ -13,7 +13,7 @@ from msgspec import UNSET
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.core_protocol import result_at
 from mcp_gen.server.tasks.input_requests import TaskQuestions

@@ -18,7 +18,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.core.text_encoding import holding_texts, with_written_texts
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.tasks.core_protocol import CoreTasks
 from mcp_gen.server.tasks.expiry import Expiry
 from mcp_gen.server.tasks.extension_protocol import ExtensionTasks

@@ -15,7 +15,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.server.api.transforms import TransformsTools
 from mcp_gen.server.content.results import failed
 from mcp_gen.server.functions.suggestions import one_of
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.tools.tool import BadArguments, OfferedTool, TaskSupport
