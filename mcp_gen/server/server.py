@@ -212,11 +212,17 @@ class Server(
         # Imported here: most servers have none.
         from mcp_gen.server.tasks.core_protocol import CAPABILITIES
         from mcp_gen.server.tasks.extension_protocol import ExtensionHandlers
-        from mcp_gen.server.tasks.manager import TaskBox
         from mcp_gen.server.tasks.options import Tasks
+        from mcp_gen.server.tasks.setup import create_task_manager
         from mcp_wire.extensions.tasks import EXTENSION
 
-        self.tasks = TaskBox(self, self._task_options or Tasks())
+        self.tasks = create_task_manager(
+            self.kernel,
+            self.tools,
+            self.notify.listeners,
+            self._listening,
+            self._task_options or Tasks(),
+        )
         self._declared |= CAPABILITIES
         self.add_extension(EXTENSION, ExtensionHandlers(self.tasks))
         self.declares_more()

@@ -37,6 +37,7 @@ class Handlers(
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self.task_manager = lambda: server.tasks
 
     async def initialize(
         self, ctx: Context, params: common.InitializeRequestParams

@@ -67,7 +67,7 @@ class LocalMount(Mount):
     def context(self, ctx: Context) -> Context:
         """The same request, as the mounted server sees it."""
         inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
-        inner.task_box = ctx.task_box or ctx.server.tasks
+        inner.task_box = ctx.task_box or self.outer.tasks
         return inner
 
     # --- what the mounted server tells ---

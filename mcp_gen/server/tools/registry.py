@@ -189,7 +189,7 @@ class ToolHandlers(ServerHandlers["Context"]):
         # Not async itself: one coroutine less for every call to go through.
         server = self.server
         if server.tasks is not None:
-            return (ctx.task_box or server.tasks).call(ctx, params)
+            return (ctx.task_box or server.tasks).call(ctx, params, server.tools)
         return in_rounds(ctx, params, server.tools.call)
 
 
