@@ -22,7 +22,7 @@ from mcp_gen.server.dispatch.handlers import Handlers
 from mcp_gen.server.dispatch.middleware import OffersMiddleware
 from mcp_gen.server.input_requests.request_state import Kept, States
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
-from mcp_gen.server.mounting.offering import OffersMounts
+from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import Logs
 from mcp_gen.server.notifications.notifier import News
 from mcp_gen.server.prompts.completion import Completions, OffersCompletions
@@ -39,9 +39,11 @@ from mcp_wire.hooks import ServerHooks
 from mcp_wire.profile import Profile
 
 if TYPE_CHECKING:
+    from mcp_gen.core.relay import RemoteSession
     from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.options import Tasks
+    from mcp_gen.server.tools.tool import OfferedTool
 
 __all__ = ["Feature", "Server"]
 
@@ -61,7 +63,6 @@ class Server(
     OffersApps,
     OffersExtensions,
     OffersMiddleware,
-    OffersMounts,
     Serves,
 ):
     """An MCP server.
@@ -146,7 +147,7 @@ class Server(
         self._apps = []
         self._needs = 0
         self._is_kept = False
-        self.mounts = ()
+        self.mounts = Mounts(self, self._mount_handlers, self.goes_on_to_declare)
         self.states = States(state_keys, state_ttl_s)
         self.kept = Kept(state_ttl_s)
         if max_rounds < 1:
@@ -250,6 +251,55 @@ class Server(
         client is shown may not depend on the connection.
         """
         return PerConnection(factory)
+
+    # --- composition ---
+
+    def mount(
+        self, prefix: str | None, other: Server | RemoteSession, *, separator: str = "_"
+    ) -> None:
+        """Offer what another server has: one of this process, or a client's session.
+
+            server.mount("weather", weather)                     # weather_forecast, ...
+            server.mount("remote", await client.connect(URL))
+
+        Its tools and prompts get the prefix and the separator in front of their names; without a
+        prefix they keep them. URIs of resources and templates stay as they are. Of two under one
+        name or URI the server's own is used, or else the one that was mounted first.
+
+        A server of this process stays as it is: what is added to it or removed is seen here, its
+        hooks, middleware, filters and lifespan are its own, and `ctx.server` is it. Session hooks
+        and `revisions` are of the outer one, whose clients these are. What a session's server asks
+        goes to whoever made the call, if its client was made with `Client(..., relays=True)`; what
+        it has is listed when a client first asks for a list.
+
+        Raises:
+            UsageError: a prefix that no name may begin with, a name or URI that is there already,
+                a server that would be mounted in itself, or something that cannot be mounted.
+        """
+        if isinstance(other, Server):
+            self.mounts.mount_server(prefix, other, separator)
+        else:
+            self.mounts.mount_session(prefix, other, separator)
+
+    def unmount(self, mounted: str | Server | RemoteSession) -> None:
+        """Offer it no longer: by its prefix, or what was mounted. Calls under way go on.
+
+        Raises:
+            UsageError: nothing of that kind is mounted.
+        """
+        self.mounts.unmount(mounted)
+
+    def _mounted_tool(self, name: str) -> OfferedTool | None:
+        return self.mounts.known_tool(name)
+
+    async def _find_mounted(self, name: str) -> OfferedTool | None:
+        return await self.mounts.find_tool(name)
+
+    def _mount_handlers(self) -> Handlers:
+        # Imported here: most servers mount nothing.
+        from mcp_gen.server.mounting.handlers import MountHandlers
+
+        return MountHandlers(self)
 
     @property
     def hooks(self) -> ServerHooks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Raw
 
@@ -18,15 +18,23 @@ from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, Protoco
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.input_requests.rounds import Question
-    from mcp_gen.server.mounting.caller_relay import Caller
 
-__all__ = ["HeldCall", "HeldCalls", "over"]
+__all__ = ["HeldCall", "HeldCalls", "SuspendedCaller", "over"]
 
 MAX_HELD = 1000
 """How many calls wait for their callers to come back, before the oldest is given up."""
 
 _TURNS = 3
 """How many turns of the loop the remote server has to ask something else in the same round."""
+
+
+class SuspendedCaller(Protocol):
+    """The caller of a suspended call, which comes back with another request."""
+
+    ctx: Context
+    """The request that it waits in."""
+    held: HeldCall | None
+    """Takes the questions of the remote server."""
 
 
 class _Open(NamedTuple):
@@ -42,7 +50,7 @@ def over() -> McpError:
 class HeldCall:
     """One call at a remote server, and what it has asked."""
 
-    def __init__(self, caller: Caller, call: Coroutine[Any, Any, Raw]) -> None:
+    def __init__(self, caller: SuspendedCaller, call: Coroutine[Any, Any, Raw]) -> None:
         self._loop = asyncio.get_running_loop()
         self._caller = caller
         self._open: dict[str, _Open] = {}

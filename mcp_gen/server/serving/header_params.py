@@ -55,7 +55,7 @@ class HeaderParamsOf:
         from mcp_gen.server.mounting.kinds import TOOLS
         from mcp_gen.server.mounting.lookup import peek
 
-        tool = peek(ctx.server, ctx, TOOLS, name)
+        tool = peek(ctx.server.mounts, ctx, TOOLS, name)
         if tool is None:
             return None
         known = self._known.get(name)

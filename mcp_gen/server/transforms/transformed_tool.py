@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from mcp_gen.server.content.results import is_result, stands_for_result
+from mcp_gen.server.content.results import is_result, newest, stands_for_result
 from mcp_gen.server.tools.tool import BadArguments, OfferedTool, check_icons
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.arguments import Translation
@@ -157,9 +157,7 @@ class TransformedTool(OfferedTool):
         if self.through and isinstance(made, Encoded | Passed | Wire):
             if isinstance(made, Wire) and not is_result(made):
                 return made  # a task, at a revision whose clients ask for one
-            from mcp_gen.server.mounting.mounted_tool import newest
-
-            made = newest("call_tool", made)
+            made = newest(made)
         if stands_for_result(made.__class__):
             return made
         changed = self._result(made)
