@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcp_gen.server.context.options import AnyArgument
     from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.server.tools.tool import OfferedTool
     from mcp_gen.server.transforms.argument import Argument
     from mcp_wire import latest
     from mcp_wire.extensions.ui import McpUiToolMeta
 
-__all__ = ["TransformsTools"]
+__all__ = ["ToolTransformsApi"]
 
 
-class TransformsTools:
+class ToolTransformsApi:
     """The part of a server that changes how its tools are offered."""
 
     tools: ToolBox
@@ -34,7 +35,7 @@ class TransformsTools:
         annotations: latest.ToolAnnotations | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
-        arguments: Mapping[str, Argument] | None = None,
+        arguments: Mapping[str, AnyArgument] | None = None,
         result: Callable[[Any], Any] | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None:
@@ -58,7 +59,8 @@ class TransformsTools:
             annotations=annotations,
             icons=icons,
             meta=meta,
-            arguments=arguments,
+            # There is no other subclass of AnyArgument.
+            arguments=cast("Mapping[str, Argument] | None", arguments),
             result=result,
             ui=ui,
         )
@@ -87,9 +89,7 @@ class TransformsTools:
         return None
 
     async def find_tool(self, name: str) -> OfferedTool:
-        """The tool that clients know by a name, mounted or not, as `transformed` takes it.
-
-        Servers far away are asked what they have, if that is not known yet.
+        """Return the tool that clients know by a name, as `transformed` takes it.
 
         Raises:
             UsageError: there is none.

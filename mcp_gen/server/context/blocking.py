@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.threads import Worker
-from mcp_gen.server.input_requests.run import rounds_of
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.answers import Answer, Messages
@@ -158,7 +157,7 @@ class BlockingContext:
         return made
 
     async def _values(self) -> dict[str, Any]:
-        return rounds_of(self._ctx).values
+        return self._ctx.server.runtime.services(self._ctx).rounds().values
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None

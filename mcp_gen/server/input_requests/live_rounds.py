@@ -88,7 +88,7 @@ class LiveRounds(Rounds):
         if question.as_task:
             sent = self._as_task(question, fields, timeout_s)
         else:
-            client = SessionClient(ctx.profile, asking, ctx.server.kernel.extensions)
+            client = SessionClient(ctx.profile, asking, ctx.server.runtime.kernel.extensions)
             call = getattr(client, question.role)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._sent.add(sent)

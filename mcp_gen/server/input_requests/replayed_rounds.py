@@ -76,12 +76,12 @@ class ReplayedRounds(Rounds):
             self._answers = came
             self.responses = responses
             return
-        server = self.ctx.server
-        state = server.states.open(sealed, self._bound_to)
+        runtime = self.ctx.server.runtime
+        state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
         self.user_state = state.state
         self._kept = state.kept
-        self.values = server.kept.get(state.kept)
+        self.values = runtime.once_store.get(state.kept)
         came = {key: came[key] for key in state.asked if key in came}
         if state.returned:
             self._answers = state.answers
@@ -232,18 +232,18 @@ class ReplayedRounds(Rounds):
 
     def _sealed(self, asked: list[str], **more: Any) -> str:
         self.count()
-        server = self.ctx.server
+        runtime = self.ctx.server.runtime
         if self.values:
-            self._kept = server.kept.put(self._kept, self.values)
+            self._kept = runtime.once_store.put(self._kept, self.values)
         state = State(
             round=self.number,
-            expires=server.states.expiry(),
+            expires=runtime.request_states.expiry(),
             asked=asked,
             answers=self._answers,
             kept=self._kept,
             **more,
         )
-        return server.states.seal(state, self._bound_to)
+        return runtime.request_states.seal(state, self._bound_to)
 
 
 def _binding(ctx: Context, params: Any) -> bytes:

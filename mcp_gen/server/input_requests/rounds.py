@@ -141,7 +141,7 @@ class Rounds(ABC):
         Raises:
             McpError: there have been too many; the client is not to be asked for ever.
         """
-        if self.number >= self.ctx.server.max_rounds:
+        if self.number >= self.ctx.server.runtime.max_rounds:
             raise McpError(
                 ProtocolError.code,
                 f"no end after {self.number} rounds of questions; a question that reads "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_gen.core.errors import UrlElicitationRequired, UsageError
 from mcp_wire.latest import InputRequiredResult
@@ -23,7 +23,8 @@ def rounds_of(ctx: Context) -> Rounds:
     Raises:
         UsageError: it is no tool, prompt or resource, or it has returned.
     """
-    rounds = ctx.rounds
+    # Nothing but this module sets them.
+    rounds = cast("Rounds | None", ctx.rounds)
     if ctx.asking is None and not (rounds and rounds.over):
         raise UsageError(
             "the client can be asked in tools, prompts and resources only, "
@@ -49,7 +50,7 @@ def earlier_rounds(ctx: Context) -> Rounds | None:
     """The rounds of a request, if this is not its first or if it has asked something."""
     if ctx.rounds is None and getattr(ctx.asking, "input_responses", None) is not None:
         return rounds_of(ctx)
-    return ctx.rounds
+    return cast("Rounds | None", ctx.rounds)
 
 
 async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
@@ -76,6 +77,6 @@ async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
         failure = error
     finally:
         ctx.asking = None
-    rounds = ctx.rounds = ctx.rounds or _rounds(ctx, params)
+    rounds = ctx.rounds = cast("Rounds | None", ctx.rounds) or _rounds(ctx, params)
     settled: R = await rounds.end(handler, result, failure)
     return settled

@@ -64,7 +64,7 @@ async def ask_as_task(
     `ask(client, more, timeout_s)` sends it with more fields. Raises RequestTimeout, and what the
     client answers.
     """
-    extensions = ctx.server.kernel.extensions
+    extensions = ctx.server.runtime.kernel.extensions
     client = SessionClient(ctx.profile, _Asking(ctx), extensions)
     limited = not math.isinf(timeout_s)
     types: Any = mcp_wire.types(ctx.revision)

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.dispatch.handlers import HandlerParts
     from mcp_gen.server.mounting.kinds import Kind, What
-    from mcp_gen.server.mounting.mount import Mount
+    from mcp_gen.server.mounting.mount import Mount, Mounting
     from mcp_gen.server.tools.registry import CallParams
     from mcp_wire import common
 
@@ -39,6 +40,10 @@ def _page(kind: Kind) -> Any:
 
 class MountHandlers(Handlers):
     """Everything a client may ask for, of the server and of what is mounted in it."""
+
+    def __init__(self, parts: HandlerParts, server: Mounting) -> None:
+        super().__init__(parts, server.tasks)
+        self.server = server
 
     # --- lists ---
 
@@ -193,4 +198,4 @@ class MountHandlers(Handlers):
 
     def is_watched(self, what: What) -> bool:
         """Whether hooks or middleware see the results: these are of the newest types."""
-        return bool(self.server.kernel.middleware or getattr(self.server.hooks, what))
+        return bool(self.server.kernel.middleware or getattr(self.server.kernel.hooks, what))

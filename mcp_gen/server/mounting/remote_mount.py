@@ -225,7 +225,7 @@ class RemoteMount(Mount):
                 raise
             if raw is not None:
                 return self._result(ctx, what, raw)
-            ttl_s = ctx.server.states.ttl_s
+            ttl_s = ctx.server.runtime.request_states.ttl_s
             return latest.InputRequiredResult(
                 input_requests=call.questions(), request_state=self._held.put(call, ttl_s)
             )

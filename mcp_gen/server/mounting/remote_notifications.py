@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidRequest, McpGenError, MethodNotFound
-from mcp_gen.server.api.resources import MAX_SUBSCRIPTIONS
 from mcp_gen.server.mounting.kinds import KINDS, Kind
 from mcp_gen.server.notifications.topics import LISTS, updated
+from mcp_gen.server.resources.handlers import MAX_SUBSCRIPTIONS
 from mcp_gen.session.peer.session import Session
 
 if TYPE_CHECKING:

@@ -33,7 +33,6 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.channel import Outlet
     from mcp_gen.session.peer.session import Session
@@ -268,7 +267,7 @@ def _running_loop() -> Loop | None:
 class NewsHandlers(ServerHandlers[Any]):
     """What a server answers to those who want to hear of changes."""
 
-    server: Server
+    notify: News
 
     def subscriptions_listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
@@ -277,4 +276,4 @@ class NewsHandlers(ServerHandlers[Any]):
         if isinstance(ctx.caller.outlet, AnswerOnly):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
         # Not awaited here: each open request would keep one more frame.
-        return self.server.notify.listen(ctx, params)
+        return self.notify.listen(ctx, params)

@@ -31,6 +31,6 @@ def work_in(inside: Context, params: Any, tools: ToolBox) -> Coroutine[Any, Any,
         return await in_rounds(ctx, params, tools.call)
 
     # What the program logs meanwhile is to find this context, not that of the request.
-    around = inside.server.kernel.around
+    around = inside.server.runtime.kernel.around
     work: Any = call(inside, params) if around is None else around(call)(inside, params)
     return cast("Coroutine[Any, Any, Any]", work)

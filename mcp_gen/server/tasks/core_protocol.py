@@ -87,7 +87,7 @@ class CoreTasks:
 
     def _declared(self, ctx: Context) -> bool:
         session = ctx.session
-        declared = ctx.server.kernel.offered() if session is None else session.declared
+        declared = ctx.server.runtime.kernel.offered() if session is None else session.declared
         return declared >= CAPABILITIES
 
     def _related(self, id: str) -> dict[str, Any]:
@@ -196,10 +196,12 @@ def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
     return replace(capabilities, tasks=tasks)
 
 
-def with_support(tool: Any, support: str, profile: Profile) -> Any:
-    """A tool of such a revision, saying how it runs."""
-    types: Any = mcp_wire.types(profile.revision)
-    return replace(tool, execution=types.ToolExecution(task_support=support))
+def with_support(tool: OfferedTool, described: Any, revision: str) -> Any:
+    """Add the task support of a tool to its description, at revisions that have a place for it."""
+    if tool.task is None or mcp_wire.profile(revision).tasks != "core":
+        return described
+    types: Any = mcp_wire.types(revision)
+    return replace(described, execution=types.ToolExecution(task_support=tool.task))
 
 
 def result_at(task: StoredTask, profile: Profile) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from mcp_gen.core.errors import MethodNotFound
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.tasks.core_protocol import CoreTasks
     from mcp_gen.server.tasks.manager import TaskBox
@@ -20,14 +18,13 @@ __all__ = ["TaskHandlers"]
 class TaskHandlers(ServerHandlers["Context"]):
     """The part of a server that answers for tasks; only reached where it has declared them."""
 
-    task_manager: Callable[[], TaskBox | None]
-    """Gives the tasks, once there are any."""
+    task_manager: TaskBox | None = None
+    """The tasks, once there are any."""
 
     def _tasks(self, ctx: Context) -> CoreTasks:
-        tasks = self.task_manager()
-        if tasks is None:
+        if self.task_manager is None:
             raise MethodNotFound("this server has no tasks")
-        found: CoreTasks = tasks.protocol(ctx.profile)
+        found: CoreTasks = self.task_manager.protocol(ctx.profile)
         return found
 
     async def get_task(self, ctx: Context, params: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_gen.server.tasks.core_protocol import CoreTasks
+from mcp_gen.server.tasks.core_protocol import CoreTasks, with_support
 from mcp_gen.server.tasks.extension_protocol import ExtensionTasks
 from mcp_gen.server.tasks.manager import TaskBox
 from mcp_gen.server.tasks.plain_protocol import PlainCalls
@@ -43,4 +43,5 @@ def create_task_manager(
     watched = WatchedTasks(box, listeners)
     listeners.also[EXTENSION] = watched.granted
     box.changed = watched.tell
+    tools.listing.finish = with_support
     return box
