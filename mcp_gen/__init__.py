@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from mcp_gen.manager.events import ManagerEvent, Reconnect
     from mcp_gen.manager.manager import ClientManager
     from mcp_gen.server.content.blocks import Structured
+    from mcp_gen.server.context.answers import Accepted, Cancelled, Declined
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.functions.dependencies import Depends
-    from mcp_gen.server.input_requests.api import Accepted, Cancelled, Declined
     from mcp_gen.server.listing.cache_hints import CacheHints
     from mcp_gen.server.prompts.messages import assistant, user
     from mcp_gen.server.resources.contents import Contents
@@ -119,17 +119,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Accepted": "mcp_gen.server.input_requests.api",
+    "Accepted": "mcp_gen.server.context.answers",
     "Argument": "mcp_gen.server.transforms.argument",
     "CacheHints": "mcp_gen.server.listing.cache_hints",
-    "Cancelled": "mcp_gen.server.input_requests.api",
+    "Cancelled": "mcp_gen.server.context.answers",
     "Change": "mcp_gen.client.subscriptions.watch",
     "Client": "mcp_gen.client.client",
     "ClientManager": "mcp_gen.manager.manager",
     "ClientSession": "mcp_gen.client.session.session",
     "Contents": "mcp_gen.server.resources.contents",
     "Context": "mcp_gen.server.context.context",
-    "Declined": "mcp_gen.server.input_requests.api",
+    "Declined": "mcp_gen.server.context.answers",
     "Depends": "mcp_gen.server.functions.dependencies",
     "FileResources": "mcp_gen.server.resources.files",
     "Loss": "mcp_gen.core.projection.project",

@@ -5,46 +5,54 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import mcp_wire
-from mcp_gen.core.errors import UsageError
-from mcp_gen.core.extensions.extensions import SERVER, Given
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.extensions.extensions import Given
 from mcp_gen.core.revisions import select
-from mcp_gen.server.api.lists import OffersLists
-from mcp_gen.server.api.resources import OffersResources, ResourceBox
-from mcp_gen.server.apps.offers_apps import OffersApps
+from mcp_gen.server.api.lists import ListsApi
+from mcp_gen.server.api.prompts import CompletionsApi, PromptsApi
+from mcp_gen.server.api.resources import ResourcesApi
+from mcp_gen.server.api.tools import ToolsApi
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.dispatch.custom_methods import OffersMethods
+from mcp_gen.server.dispatch.declarations import Declarations
 from mcp_gen.server.dispatch.extensions import OffersExtensions
-from mcp_gen.server.dispatch.handlers import Handlers
+from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.middleware import OffersMiddleware
-from mcp_gen.server.input_requests.request_state import Kept, States
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
-from mcp_gen.server.mounting.offering import OffersMounts
+from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import Logs
 from mcp_gen.server.notifications.notifier import News
-from mcp_gen.server.prompts.completion import Completions, OffersCompletions
-from mcp_gen.server.prompts.registry import OffersPrompts, PromptBox
+from mcp_gen.server.prompts.completion import Completions
+from mcp_gen.server.prompts.registry import PromptBox
+from mcp_gen.server.request_services import Runtime
+from mcp_gen.server.resources.registry import ResourceBox
 from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
 from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.runner import Serves
-from mcp_gen.server.tools.registry import OffersTools, ToolBox
+from mcp_gen.server.tools.registry import ToolBox
 from mcp_gen.session.duplex.server import ServerSession
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.session.kernel.limits import Limits
 from mcp_wire import latest
+from mcp_wire.handlers import ServerHandlers
 from mcp_wire.hooks import ServerHooks
 from mcp_wire.profile import Profile
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from mcp_gen.core.relay import RemoteSession
     from mcp_gen.server.apps.apps import Apps
+    from mcp_gen.server.apps.resource import AppSource, DescribedApp
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.options import Tasks
+    from mcp_gen.server.tools.tool import OfferedTool
 
 __all__ = ["Feature", "Server"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tasks", "tools"]
 
 
@@ -52,16 +60,14 @@ _LOGGING: tuple[Feature] = ("logging",)
 
 
 class Server(
-    OffersTools,
-    OffersResources,
-    OffersPrompts,
-    OffersCompletions,
-    OffersLists,
+    ToolsApi,
+    ResourcesApi,
+    PromptsApi,
+    CompletionsApi,
+    ListsApi,
     OffersMethods,
-    OffersApps,
     OffersExtensions,
     OffersMiddleware,
-    OffersMounts,
     Serves,
 ):
     """An MCP server.
@@ -140,21 +146,13 @@ class Server(
         self.hints = Hints(cache)
         self.experimental = experimental
         self.max_message_bytes = max_message_bytes
-        self.lifespan_value: Any = None
         self.lifespan = Lifespan(self, lifespan) if lifespan else None
         self._served: dict[ServerSession[Context], asyncio.Event] = {}
         self._apps = []
         self._needs = 0
         self._is_kept = False
-        self.mounts = ()
-        self.states = States(state_keys, state_ttl_s)
-        self.kept = Kept(state_ttl_s)
-        if max_rounds < 1:
-            raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
-        self.max_rounds = max_rounds
-        self._declared: set[str] = set(offers)
         self.kernel: Kernel[Context] = Kernel(
-            handlers=Handlers(self),
+            handlers=ServerHandlers[Context](),
             hooks=ServerHooks(self._rewrapped),
             revisions=select(revisions),
             context=partial(Context, self),
@@ -168,38 +166,68 @@ class Server(
                 max_reports_per_s=max_reports_per_s,
             ),
         )
+        self.runtime = Runtime(
+            self.kernel, state_keys=state_keys, state_ttl_s=state_ttl_s, max_rounds=max_rounds
+        )
         self.notify = News(self.kernel)
         self.logs = Logs(self.kernel)
+        self.declarations = Declarations(
+            self.kernel,
+            self.notify,
+            info=self.info,
+            instructions=instructions,
+            experimental=experimental,
+            hints=self.hints,
+            features=offers,
+            mounted=lambda: (mount.features() for mount in self.mounts),
+        )
+        self.mounts = Mounts(self, self._mount_handlers, self.declarations.keep)
         hints = self.hints
         self.tools = ToolBox(self._changes("tools", self.notify.tool_list_changed), hints)
         self.resources = ResourceBox(
             self._changes("resources", self.notify.resource_list_changed), hints
         )
         self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), hints)
-        self.tasks: TaskBox | None = None
-        """The tasks, once there is a tool that runs as one."""
-        self._task_options = tasks
         self.tools.takes_tasks = self.take_tasks
         self.apps: Apps | None = None
         """The apps, once there is one, or a tool that has one."""
         self.tools.takes_apps = lambda tool: self.use_apps().take(tool)
-        if "tasks" in offers:
-            self.take_tasks()
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
+        self.use_handlers(
+            Handlers(
+                HandlerParts(
+                    self.kernel,
+                    self.declarations,
+                    self.notify,
+                    self.tools,
+                    self.resources,
+                    self.prompts,
+                    self.completions,
+                )
+            )
+        )
+        self.tasks: TaskBox | None = None
+        """The tasks, once there is a tool that runs as one."""
+        self._task_options = tasks
+        if "tasks" in offers:
+            self.take_tasks()
         self._set_page_size(page_size)
         self.tools.arms = self.kernel.extensions.arms
         for given in extensions:
             one, settings = given if isinstance(given, tuple) else (given, None)
             self.add_extension(one, settings=settings)
 
+    def use_handlers(self, handlers: Handlers) -> None:
+        """Answer requests with these handlers."""
+        self.handlers = handlers
+        self.kernel.handlers = handlers
+
     def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
-        """What is called when something of a feature has been added or removed."""
+        """Return the callback for when items of a feature have been added or removed."""
 
         def changed() -> None:
-            if feature not in self._declared:
-                self._declared.add(feature)
-                self.declares_more()
+            self.declarations.add(feature)
             if tell:
                 tell()
 
@@ -212,14 +240,22 @@ class Server(
         # Imported here: most servers have none.
         from mcp_gen.server.tasks.core_protocol import CAPABILITIES
         from mcp_gen.server.tasks.extension_protocol import ExtensionHandlers
-        from mcp_gen.server.tasks.manager import TaskBox
         from mcp_gen.server.tasks.options import Tasks
+        from mcp_gen.server.tasks.setup import create_task_manager
         from mcp_wire.extensions.tasks import EXTENSION
 
-        self.tasks = TaskBox(self, self._task_options or Tasks())
-        self._declared |= CAPABILITIES
+        self.tasks = create_task_manager(
+            self.kernel,
+            self.tools,
+            self.notify.listeners,
+            self._listening,
+            self._task_options or Tasks(),
+        )
+        self.handlers.take_tasks(self.tasks)
+        self.declarations.keep(CAPABILITIES)
+        self.declarations.has_tasks = True
         self.add_extension(EXTENSION, ExtensionHandlers(self.tasks))
-        self.declares_more()
+        self.declarations.changed()
 
     def use_apps(self) -> Apps:
         """What the server keeps of its apps; with it, the extension is declared."""
@@ -227,7 +263,9 @@ class Server(
             # Imported here: most servers have none.
             from mcp_gen.server.apps.apps import Apps
 
-            self.apps = Apps(self)
+            self.apps = Apps(
+                self.kernel.extensions, self.add_extension, self.resources, self.filter_tools
+            )
         return self.apps
 
     def _rewrapped(self) -> None:
@@ -245,53 +283,113 @@ class Server(
         """
         return PerConnection(factory)
 
+    # --- composition ---
+
+    def mount(
+        self, prefix: str | None, other: Server | RemoteSession, *, separator: str = "_"
+    ) -> None:
+        """Offer what another server has: one of this process, or a client's session.
+
+            server.mount("weather", weather)                     # weather_forecast, ...
+            server.mount("remote", await client.connect(URL))
+
+        Its tools and prompts get the prefix and the separator in front of their names; without a
+        prefix they keep them. URIs of resources and templates stay as they are. Of two under one
+        name or URI the server's own is used, or else the one that was mounted first.
+
+        A server of this process stays as it is: what is added to it or removed is seen here, its
+        hooks, middleware, filters and lifespan are its own, and `ctx.server` is it. Session hooks
+        and `revisions` are of the outer one, whose clients these are. What a session's server asks
+        goes to whoever made the call, if its client was made with `Client(..., relays=True)`; what
+        it has is listed when a client first asks for a list.
+
+        Raises:
+            UsageError: a prefix that no name may begin with, a name or URI that is there already,
+                a server that would be mounted in itself, or something that cannot be mounted.
+        """
+        if isinstance(other, Server):
+            self.mounts.mount_server(prefix, other, separator)
+        else:
+            self.mounts.mount_session(prefix, other, separator)
+
+    def unmount(self, mounted: str | Server | RemoteSession) -> None:
+        """Offer it no longer: by its prefix, or what was mounted. Calls under way go on.
+
+        Raises:
+            UsageError: nothing of that kind is mounted.
+        """
+        self.mounts.unmount(mounted)
+
+    def _mounted_tool(self, name: str) -> OfferedTool | None:
+        return self.mounts.known_tool(name)
+
+    async def _find_mounted(self, name: str) -> OfferedTool | None:
+        return await self.mounts.find_tool(name)
+
+    def _mount_handlers(self) -> Handlers:
+        # Imported here: most servers mount nothing.
+        from mcp_gen.server.mounting.handlers import MountHandlers
+
+        self.handlers = MountHandlers(self.handlers.parts, self)
+        return self.handlers
+
     @property
     def hooks(self) -> ServerHooks:
         """Decorators that add hooks: `@server.hooks.before_call_tool`, and so on."""
         return self.kernel.hooks
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
-        """What the server declares; with a `profile` also of extensions, as its revision has it."""
-        on = self.features()
-        extensions, experimental = dict[str, Any](), dict(self.experimental or {})
-        if profile is not None and self.kernel.extensions:
-            extensions, more = self.kernel.extensions.capabilities(SERVER, profile)
-            experimental |= more
-        return latest.ServerCapabilities(
-            experimental=experimental or None,
-            extensions=extensions or None,
-            completions={} if "completions" in on else None,
-            logging={} if "logging" in on else None,
-            prompts=latest.PromptsCapability(list_changed=True) if "prompts" in on else None,
-            resources=latest.ResourcesCapability(subscribe=True, list_changed=True)
-            if "resources" in on
-            else None,
-            tools=latest.ToolsCapability(list_changed=True) if "tools" in on else None,
-        )
-
-    def capabilities_at(self, profile: Profile, *, known: bool = True) -> Any:
-        """What the server declares at a revision, in its types; `known` are clients it can tell."""
-        declared = project(self.capabilities(profile), profile.revision).value
-        if self.tasks is None or profile.tasks != "core":
-            return declared
-        from mcp_gen.server.tasks.core_protocol import with_capability
-
-        return with_capability(declared, profile, lists=known)
+        """Return the declared capabilities; with a `profile` those of extensions too."""
+        return self.declarations.capabilities(profile)
 
     def _offered(self) -> frozenset[str]:
-        on = self.features()
-        return on | {"resources.subscribe"} if "resources" in on else on
+        return self.declarations.offered()
 
     def features(self) -> frozenset[str]:
-        """The features that are declared: its own, and those of what is mounted."""
-        return frozenset(self._declared).union(*(mount.features() for mount in self.mounts))
-
-    def goes_on_to_declare(self, features: frozenset[str]) -> None:
-        """What clients were told stays true when what is mounted goes: its lists are empty."""
-        self._declared |= features
+        """Return the declared features, those of mounts included."""
+        return self.declarations.features()
 
     def declares_more(self) -> None:
         """More is declared than before, or less: what answers is routed anew."""
-        self.kernel.changed()
-        for mount in list(self.notify.above):
-            mount.declared()
+        self.declarations.changed()
+
+    # --- apps ---
+
+    def ui_resource(self, uri: str, /, **described: Unpack[DescribedApp]) -> Callable[[F], F]:
+        """Offer the HTML that a function returns as an app, for tools to show their results with.
+
+            @server.ui_resource("ui://clock/face", prefers_border=True)
+            def face() -> str:
+                return HTML
+
+            @server.tool(ui="ui://clock/face")
+            def time() -> Time: ...
+
+        It is a whole document, as text or as bytes. Where clients do not show apps, the tool is
+        one like any other: what it returns is for the model to read.
+
+        What the app may reach, and what it asks the browser for, stands on the list and beside what
+        is read; a function that returns `Contents` with a `meta` of its own says it anew.
+
+        Raises:
+            UsageError: a URI of another scheme or one that is there already, an origin or a
+                permission that is none.
+
+        Source:
+        https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#ui-resource-format
+        """
+
+        def add(function: F) -> F:
+            self.add_ui_resource(uri, function, **described)
+            return function
+
+        return add
+
+    def add_ui_resource(
+        self, uri: str, source: AppSource, /, **described: Unpack[DescribedApp]
+    ) -> None:
+        """Offer a function's HTML, a text, bytes or a file as an app; see `ui_resource`.
+
+        A file, given as a `Path`, is in UTF-8, and is read anew each time.
+        """
+        self.use_apps().add(uri, source, **described)

@@ -16,7 +16,7 @@ import uvicorn
 
 from mcp_gen import Context, Server, ToolError
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.server.input_requests.api import Accepted
+from mcp_gen.server.context.answers import Accepted
 from mcp_gen.server.serving.http import run_http
 from mcp_gen.server.tasks.options import Tasks
 from mcp_gen.transports.http_server.app import AsgiApp, Receive, Scope, Send

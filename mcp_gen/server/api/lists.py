@@ -8,21 +8,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.api.resources import OffersResources, ResourceBox
+from mcp_gen.server.api.prompts import PromptsApi
+from mcp_gen.server.api.resources import ResourcesApi
+from mcp_gen.server.api.tools import ToolsApi
 from mcp_gen.server.listing.listing import Listing, in_session, listings
 from mcp_gen.server.notifications.topics import PROMPTS, RESOURCES, TOOLS
-from mcp_gen.server.prompts.registry import OffersPrompts, PromptBox
-from mcp_gen.server.tools.registry import OffersTools, ToolBox
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.listing.cache_hints import CacheHints, Hints
     from mcp_gen.server.notifications.notifier import News
+    from mcp_gen.server.prompts.registry import PromptBox
+    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.server.tools.tool import OfferedTool
     from mcp_gen.session.peer.session import Session
     from mcp_wire import latest
 
-__all__ = ["OffersLists", "SessionOffers"]
+__all__ = ["ListsApi", "SessionFeatures"]
 
 F = TypeVar("F", bound="Callable[[Context, Any], bool]")
 ToolFilter: TypeAlias = "Callable[[Context, latest.Tool], bool]"
@@ -32,7 +35,7 @@ ResourceFilter: TypeAlias = "Callable[[Context, latest.Resource | latest.Resourc
 _TOPICS = {"tools": TOOLS, "resources": RESOURCES, "prompts": PROMPTS}
 
 
-class SessionOffers(OffersTools, OffersResources, OffersPrompts):
+class SessionFeatures(ToolsApi, ResourcesApi, PromptsApi):
     """What a server offers in one session alone: `server.for_session(ctx.session)`.
 
     Its decorators and its methods that add and remove are the server's own. What is added here is
@@ -40,7 +43,7 @@ class SessionOffers(OffersTools, OffersResources, OffersPrompts):
     that session is told, and what it has is gone when it ends.
     """
 
-    def __init__(self, server: OffersLists, session: Session) -> None:
+    def __init__(self, server: ListsApi, session: Session) -> None:
         self._server = server
         self._session = session
 
@@ -63,7 +66,7 @@ class SessionOffers(OffersTools, OffersResources, OffersPrompts):
         return self.tools.get(name) or self._server.tools[name]
 
 
-class OffersLists:
+class ListsApi:
     """The part of a server that says what its lists have in common."""
 
     tools: ToolBox
@@ -72,7 +75,7 @@ class OffersLists:
     notify: News
     hints: Hints
 
-    def for_session(self, session: Session | None) -> SessionOffers:
+    def for_session(self, session: Session | None) -> SessionFeatures:
         """What is offered in one session alone; takes `ctx.session`.
 
             @server.for_session(ctx.session).tool
@@ -87,7 +90,7 @@ class OffersLists:
                 "there is no session here: each request stands for itself. Add to the server, and "
                 "say with filter_tools, filter_resources or filter_prompts who sees it"
             )
-        return SessionOffers(self, session)
+        return SessionFeatures(self, session)
 
     # --- filters ---
 

@@ -1,114 +1,32 @@
-"""Resources and templates: how a server gets them, and what it answers where they are meant."""
+"""Decorators and methods that add and remove resources and templates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import mcp_wire
-from mcp_gen.core.errors import InvalidRequest, UsageError
-from mcp_gen.server.input_requests.rounds import in_rounds
-from mcp_gen.server.resources.registry import ResourceBox, not_found
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.resources.registry import ResourceBox
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
 from mcp_wire import latest
-from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from mcp_gen.server.context.context import Context
     from mcp_gen.server.resources.resource import (
         Described,
         DescribedResource,
         ResourceSource,
         Source,
     )
-    from mcp_gen.server.server import Server
-    from mcp_gen.session.peer.session import Session
-    from mcp_wire import common
 
-__all__ = ["OffersResources", "ResourceBox", "ResourceHandlers"]
+__all__ = ["ResourcesApi"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MAX_SUBSCRIPTIONS = 10_000
-"""How many resources one session may subscribe to: each is kept as long as the session is."""
 
-
-class ResourceHandlers(ServerHandlers["Context"]):
-    """What a server answers where resources are meant."""
-
-    server: Server
-
-    async def list_resources(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListResourcesResult:
-        """resources/list"""
-        kernel = self.server.kernel
-        as_bytes = not (kernel.hooks.list_resources or kernel.middleware)
-        page: common.ListResourcesResult = await self.server.resources.page(
-            ctx, params.cursor, as_bytes=as_bytes
-        )
-        return page
-
-    async def list_resource_templates(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListResourceTemplatesResult:
-        """resources/templates/list"""
-        kernel = self.server.kernel
-        as_bytes = not (kernel.hooks.list_resource_templates or kernel.middleware)
-        page: common.ListResourceTemplatesResult = self.server.resources.templates.page(
-            ctx, params.cursor, as_bytes=as_bytes
-        )
-        return page
-
-    async def read_resource(
-        self, ctx: Context, params: common.ReadResourceRequestParams
-    ) -> common.ReadResourceResult | common.InputRequiredResult:
-        """resources/read"""
-        return await in_rounds(ctx, params, self._read)
-
-    async def _read(
-        self, ctx: Context, params: common.ReadResourceRequestParams
-    ) -> common.ReadResourceResult | common.InputRequiredResult:
-        # Hooks see results of the newest types, at every revision.
-        revision = mcp_wire.LATEST if self.server.hooks.read_resource else ctx.revision
-        return await self.server.resources.read(ctx, params.uri, revision)
-
-    async def subscribe(
-        self, ctx: Context, params: common.SubscribeRequestParams
-    ) -> common.EmptyResult:
-        """resources/subscribe"""
-        subscribed = _session(ctx).subscribed
-        if not await self.server.resources.knows(ctx, params.uri):
-            raise not_found(ctx, params.uri)
-        if len(subscribed) >= MAX_SUBSCRIPTIONS and params.uri not in subscribed:
-            raise InvalidRequest(
-                f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
-            )
-        subscribed.add(params.uri)
-        _session(ctx).unsaved = True
-        return latest.EmptyResult()
-
-    async def unsubscribe(
-        self, ctx: Context, params: common.UnsubscribeRequestParams
-    ) -> common.EmptyResult:
-        """resources/unsubscribe"""
-        # What is gone by now, or was never subscribed to, is not subscribed to afterwards either.
-        session = _session(ctx)
-        session.subscribed.discard(params.uri)
-        session.unsaved = True
-        return latest.EmptyResult()
-
-
-def _session(ctx: Context) -> Session:
-    if ctx.session is None:
-        raise InvalidRequest("a subscription needs a session, and this request has none")
-    return ctx.session
-
-
-class OffersResources:
-    """The part of a server that takes resources."""
+class ResourcesApi:
+    """Methods that add and remove resources and templates."""
 
     resources: ResourceBox
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.server.mounting.mount import Mount
+    from mcp_gen.server.context.options import AnyArgument
     from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.server.tools.tool import OfferedTool
     from mcp_gen.server.transforms.argument import Argument
     from mcp_wire import latest
     from mcp_wire.extensions.ui import McpUiToolMeta
 
-__all__ = ["TransformsTools"]
+__all__ = ["ToolTransformsApi"]
 
 
-class TransformsTools:
+class ToolTransformsApi:
     """The part of a server that changes how its tools are offered."""
 
     tools: ToolBox
-    mounts: tuple[Mount, ...] = ()
 
     def transform_tool(
         self,
@@ -36,7 +35,7 @@ class TransformsTools:
         annotations: latest.ToolAnnotations | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
-        arguments: Mapping[str, Argument] | None = None,
+        arguments: Mapping[str, AnyArgument] | None = None,
         result: Callable[[Any], Any] | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None:
@@ -60,11 +59,12 @@ class TransformsTools:
             annotations=annotations,
             icons=icons,
             meta=meta,
-            arguments=arguments,
+            # There is no other subclass of AnyArgument.
+            arguments=cast("Mapping[str, Argument] | None", arguments),
             result=result,
             ui=ui,
         )
-        if tool not in self.tools and self.mounts and not keep and made.name != tool:
+        if not keep and made.name != tool and self._is_mounted(tool):
             raise UsageError(
                 f"tool {tool} is mounted, and stays there: keep its name, or offer the new one "
                 "beside it with keep=True"
@@ -75,29 +75,23 @@ class TransformsTools:
             self.tools.replace(tool, made)
 
     def _to_transform(self, name: str) -> OfferedTool:
-        found: OfferedTool | None = self.tools.get(name)
-        if found is None and self.mounts:
-            from mcp_gen.server.mounting.mounted_tool import known_tool
+        return self.tools.get(name) or self._mounted_tool(name) or self.tools[name]
 
-            found = known_tool(self.mounts, name)
-            if found is None and any(mount.has_unlisted for mount in self.mounts):
-                raise UsageError(
-                    f"there is no tool {name!r} that is known; if it is one of a server far away, "
-                    f"that is asked first: `await server.find_tool({name!r})`"
-                )
-        return found or self.tools[name]
+    def _is_mounted(self, name: str) -> bool:
+        return name not in self.tools and self._mounted_tool(name) is not None
+
+    def _mounted_tool(self, name: str) -> OfferedTool | None:
+        """Return the tool that is mounted under a name, as far as is known."""
+        return None
+
+    async def _find_mounted(self, name: str) -> OfferedTool | None:
+        """Return the tool that is mounted under a name; servers far away are asked."""
+        return None
 
     async def find_tool(self, name: str) -> OfferedTool:
-        """The tool that clients know by a name, mounted or not, as `transformed` takes it.
-
-        Servers far away are asked what they have, if that is not known yet.
+        """Return the tool that clients know by a name, as `transformed` takes it.
 
         Raises:
             UsageError: there is none.
         """
-        found: OfferedTool | None = self.tools.get(name)
-        if found is None and self.mounts:
-            from mcp_gen.server.mounting.mounted_tool import find_mounted
-
-            found = await find_mounted(self.mounts, name)
-        return found or self.tools[name]
+        return self.tools.get(name) or await self._find_mounted(name) or self.tools[name]

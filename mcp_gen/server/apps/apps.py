@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.ui import APPS, shows, visible_to
-from mcp_gen.server.apps.resource import AppResource, check_app_uri
+from mcp_gen.server.apps.resource import AppResource
 from mcp_gen.server.functions.suggestions import one_of
-from mcp_wire.extensions.ui import EXTENSION, McpUiToolMeta
+from mcp_wire.extensions.ui import EXTENSION
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from mcp_gen.core.extensions.extensions import Extensions
+    from mcp_gen.server.apps.resource import AppSource, DescribedApp
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
+    from mcp_gen.server.resources.registry import ResourceBox
     from mcp_gen.server.tools.tool import OfferedTool
     from mcp_wire import latest
 
-__all__ = ["Apps", "checked_ui", "seen_by", "shows_apps"]
+__all__ = ["Apps", "seen_by", "shows_apps"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,31 +47,27 @@ def seen_by(ctx: Context, tool: latest.Tool) -> bool:
     return visible_to(tool, "model") or shows_apps(ctx)
 
 
-def checked_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
-    """What `ui=` of a tool means.
-
-    Raises:
-        UsageError: no URI of an app, or nobody who may call the tool.
-    """
-    if isinstance(ui, str):
-        ui = McpUiToolMeta(resource_uri=ui)
-    if ui.resource_uri is not None:
-        check_app_uri(ui.resource_uri, f"tool {name}: ui")
-    if ui.visibility is not None and not ui.visibility:
-        raise UsageError(f"tool {name}: ui: visibility: nobody may call it; name `model` or `app`")
-    return ui
-
-
 class Apps:
     """What a server keeps of its apps, from the first on."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(
+        self,
+        extensions: Extensions,
+        add_extension: Callable[..., None],
+        resources: ResourceBox,
+        filter_tools: Callable[[Callable[[Context, latest.Tool], bool]], object],
+    ) -> None:
+        self._resources = resources
+        self._filter_tools = filter_tools
         self._unchecked: dict[str, str] | None = {}
         """The tool that shows its results with each app; None once they have been looked for."""
         self._filters = False
-        if EXTENSION not in server.kernel.extensions:
-            server.add_extension(*APPS[:1], settings=APPS[1])
+        if EXTENSION not in extensions:
+            add_extension(*APPS[:1], settings=APPS[1])
+
+    def add(self, uri: str, source: AppSource, /, **described: Unpack[DescribedApp]) -> None:
+        """Offer an app; see `Server.add_ui_resource`."""
+        self._resources.add(AppResource(uri, source, **described))
 
     def take(self, tool: OfferedTool) -> None:
         """A tool has an app, or is called by one."""
@@ -79,7 +79,7 @@ class Apps:
         if ui.visibility is not None and "model" not in ui.visibility and not self._filters:
             # Who does not know what `_meta` says of it would show it to the model.
             self._filters = True
-            self._server.filter_tools(seen_by)
+            self._filter_tools(seen_by)
 
     def check(self) -> None:
         """Before the first client is served: every app that a tool names is there.
@@ -87,7 +87,7 @@ class Apps:
         Raises:
             UsageError: one is not.
         """
-        there = self._server.resources.listing.items.entries
+        there = self._resources.listing.items.entries
         for uri, name in (self._unchecked or {}).items():
             if uri not in there:
                 apps = [one for one in there if isinstance(there[one].item, AppResource)]

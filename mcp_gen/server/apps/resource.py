@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 import msgspec
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.extensions.ui import MIME_TYPE, SCHEME, with_resource_ui
+from mcp_gen.core.extensions.ui import MIME_TYPE, with_resource_ui
 from mcp_gen.server.resources.contents import Contents
 from mcp_gen.server.resources.resource import FixedResource, Source
+from mcp_gen.server.tools.tool import check_app_uri
 from mcp_wire import latest
 from mcp_wire.extensions.ui import McpUiResourceCsp, McpUiResourceMeta, McpUiResourcePermissions
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
 
-__all__ = ["AppResource", "AppSource", "DescribedApp", "Permission", "check_app_uri"]
+__all__ = ["AppResource", "AppSource", "DescribedApp", "Permission"]
 
 AppSource: TypeAlias = "Source | Path"
 """A function, the HTML itself, or a file of it, which is read anew each time."""
@@ -93,16 +94,6 @@ class AppResource(FixedResource):
         raise UsageError(
             f"app {self.uri!r}: expected HTML as str or bytes, got {type(made).__name__}"
         )
-
-
-def check_app_uri(uri: str, what: str) -> None:
-    """Refuse what is no URI of an app.
-
-    Raises:
-        UsageError: it has another scheme, nothing behind it, or is a template.
-    """
-    if not uri.startswith(SCHEME) or uri == SCHEME or "{" in uri:
-        raise UsageError(f"{what}: expected a URI such as `{SCHEME}clock/face`, without variables")
 
 
 def _reading(uri: str, path: Path) -> Callable[[], str]:

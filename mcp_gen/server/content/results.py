@@ -10,11 +10,14 @@ import msgspec
 from msgspec import Raw
 
 import mcp_wire
+from mcp_gen.core.projection.project import project
+from mcp_gen.session.kernel.results import Encoded, Passed
 from mcp_wire import UnknownContent, Wire, latest
 from mcp_wire.base import DEFAULT_TAGS
 
 if TYPE_CHECKING:
     from mcp_wire import common
+    from mcp_wire.method import Method
 
 __all__ = [
     "as_block",
@@ -22,6 +25,7 @@ __all__ = [
     "failed",
     "is_block",
     "is_result",
+    "newest",
     "of_revision",
     "stands_for_result",
     "to_json",
@@ -35,6 +39,20 @@ _NUMBERS = frozenset({bool, float, int})
 def failed(message: str) -> common.CallToolResult:
     """The result of a call that has failed, for the model to read."""
     return latest.CallToolResult(content=[latest.TextContent(text=message)], is_error=True)
+
+
+def newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
+    """Return a result of any revision, encoded or relayed ones too, in the newest wire types.
+
+    Args:
+        method: The newest row of the method that was called; tools/call if there is none.
+    """
+    if isinstance(result, Encoded | Passed):
+        result = result.json
+    if isinstance(result, Raw):
+        row: Any = method or mcp_wire.profile(mcp_wire.LATEST).call_tool
+        return row.decode_result(result)
+    return project(result, mcp_wire.LATEST).value
 
 
 def is_block(value: Any) -> TypeGuard[latest.ContentBlock]:

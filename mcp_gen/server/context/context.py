@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from msgspec import Struct
 
 from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
-from mcp_gen.server.input_requests.rounds import earlier_rounds, rounds_of
 from mcp_gen.session.messages.gather import together
 from mcp_gen.session.peer.session import client_at
 
@@ -15,13 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_gen.core.envelope import RequestId
-    from mcp_gen.server.context.blocking import BlockingContext, Worker
+    from mcp_gen.server.context.answers import Answer, Messages
+    from mcp_gen.server.context.blocking import BlockingContext
     from mcp_gen.server.context.rate_limit import Allowance
-    from mcp_gen.server.input_requests.api import Answer, Messages
-    from mcp_gen.server.input_requests.rounds import Rounds
-    from mcp_gen.server.server import Server
-    from mcp_gen.server.tasks.manager import TaskBox
-    from mcp_gen.server.tasks.running import RunningTask
+    from mcp_gen.server.context.server_view import ServerView
+    from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
+    from mcp_gen.server.context.threads import Worker
     from mcp_gen.session.peer.session import Caller, Session, SessionClient
     from mcp_wire import latest
     from mcp_wire.extension import Extension
@@ -40,7 +38,7 @@ T5 = TypeVar("T5")
 class Context(Struct, eq=False):
     """One request being answered. Ask for it with a parameter annotated `Context`."""
 
-    server: Server
+    server: ServerView[Context]
     """The server that answers it."""
     request_id: RequestId | None
     """The id of the request; None in a hook of a notification, which has none."""
@@ -49,7 +47,7 @@ class Context(Struct, eq=False):
     """The request's `_meta`, as it came."""
     asking: Any = None
     """The params of a tool, prompt or resource while it runs: then it may ask the client."""
-    rounds: Rounds | None = None
+    rounds: RoundsView | None = None
     """The questions of this request, once there are any."""
     worker: Worker | None = None
     """The thread that a handler runs in, where it does."""
@@ -57,9 +55,9 @@ class Context(Struct, eq=False):
     """What was reported last: progress only goes up."""
     reports: Allowance | None = None
     """How many reports may still be sent, once there has been one."""
-    task: RunningTask | None = None
+    task: TaskHandle | None = None
     """The task that the handler runs as; None where the request is answered with its result."""
-    task_box: TaskBox | None = None
+    task_box: ToolTasks[Context] | None = None
     """Who keeps its tasks, where the server is mounted in another one."""
 
     # --- the request ---
@@ -105,12 +103,12 @@ class Context(Struct, eq=False):
             UsageError: from its calls, where the revision has no such message: prefer `elicit`,
                 `sample` and `list_roots`, which work at all of them.
         """
-        return client_at(self.profile, self.caller.outlet, self.server.kernel, self)
+        return client_at(self.profile, self.caller.outlet, self.server.runtime.kernel, self)
 
     @property
     def lifespan(self) -> Any:
         """What the server's lifespan gave; None without one."""
-        return self.server.lifespan_value
+        return self.server.runtime.lifespan_value
 
     # --- extensions ---
 
@@ -141,7 +139,7 @@ class Context(Struct, eq=False):
         Raises:
             MissingCapability: it is.
         """
-        arms = self.server.kernel.extensions.arms
+        arms = self.server.runtime.kernel.extensions.arms
         if arms and type(result) in arms:
             self.require(arms[type(result)])
         return result
@@ -158,9 +156,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress
         """
-        from mcp_gen.server.notifications.progress import report_progress
-
-        await report_progress(self, progress, total, message)
+        await self.server.runtime.services(self).report_progress(progress, total, message)
 
     async def log(
         self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
@@ -171,9 +167,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
         """
-        from mcp_gen.server.notifications.log_messages import log
-
-        await log(self, level, data, logger)
+        await self.server.runtime.services(self).log(level, data, logger)
 
     async def close_stream(self, retry_ms: int | None = None) -> None:
         """Hang up while this request is being answered: the client comes back for the answer.
@@ -227,9 +221,8 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
         """
-        from mcp_gen.server.input_requests.api import elicit
-
-        return await elicit(self, message, form, key=key, timeout_s=timeout_s, task=task)
+        services = self.server.runtime.services(self)
+        return await services.elicit(message, form, key=key, timeout_s=timeout_s, task=task)
 
     async def elicit_url(
         self,
@@ -249,9 +242,8 @@ class Context(Struct, eq=False):
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests
         """
-        from mcp_gen.server.input_requests.api import elicit_url
-
-        return await elicit_url(self, message, url, elicitation_id, key=key, timeout_s=timeout_s)
+        services = self.server.runtime.services(self)
+        return await services.elicit_url(message, url, elicitation_id, key=key, timeout_s=timeout_s)
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """Tell the client that its user is done at a URL, where the revision has a word for it.
@@ -261,9 +253,7 @@ class Context(Struct, eq=False):
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
         """
-        from mcp_gen.server.input_requests.api import elicitation_complete
-
-        await elicitation_complete(self, elicitation_id)
+        await self.server.runtime.services(self).elicitation_complete(elicitation_id)
 
     async def sample(
         self,
@@ -290,10 +280,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
         """
-        from mcp_gen.server.input_requests.api import sample
-
-        return await sample(
-            self,
+        return await self.server.runtime.services(self).sample(
             messages,
             max_tokens=max_tokens,
             key=key,
@@ -320,9 +307,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/roots
         """
-        from mcp_gen.server.input_requests.api import list_roots
-
-        return await list_roots(self, key=key, timeout_s=timeout_s)
+        return await self.server.runtime.services(self).list_roots(key=key, timeout_s=timeout_s)
 
     @overload
     async def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
@@ -374,12 +359,12 @@ class Context(Struct, eq=False):
         The value stays on this server while the rounds last. If an answer gets lost on its way, it
         may be made again: at least once, not at most.
         """
-        return await rounds_of(self).once(key, make)
+        return await self.server.runtime.services(self).rounds().once(key, make)
 
     @property
     def round(self) -> int:
         """How often the handler has been run for this request, this time included: 1 at first."""
-        rounds = earlier_rounds(self)
+        rounds = self.server.runtime.services(self).earlier_rounds()
         return rounds.number if rounds else 1
 
     @property
@@ -391,13 +376,13 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        rounds = earlier_rounds(self)
+        rounds = self.server.runtime.services(self).earlier_rounds()
         return rounds.responses if rounds else None
 
     @property
     def request_state(self) -> str | None:
         """The state of the InputRequiredResult that this handler returned last."""
-        rounds = earlier_rounds(self)
+        rounds = self.server.runtime.services(self).earlier_rounds()
         return rounds.user_state if rounds else None
 
     @property
@@ -407,6 +392,7 @@ class Context(Struct, eq=False):
         Raises:
             UsageError: from its calls, on the loop: await them there.
         """
+        # Imported here: a server whose handlers are all async has no use for it.
         from mcp_gen.server.context.blocking import BlockingContext
 
         return BlockingContext(self)

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import mcp_wire
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import listed
-from mcp_gen.server.api.resources import ResourceHandlers
 from mcp_gen.server.notifications.log_messages import LogHandlers
 from mcp_gen.server.notifications.notifier import NewsHandlers
-from mcp_gen.server.prompts.completion import CompletionHandlers
-from mcp_gen.server.prompts.registry import PromptHandlers
+from mcp_gen.server.prompts.handlers import CompletionHandlers, PromptHandlers
+from mcp_gen.server.resources.handlers import ResourceHandlers
 from mcp_gen.server.tasks.handlers import TaskHandlers
-from mcp_gen.server.tools.registry import ToolHandlers
+from mcp_gen.server.tools.handlers import ToolHandlers
 from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
+    from mcp_gen.server.dispatch.declarations import Declarations
+    from mcp_gen.server.notifications.notifier import News
+    from mcp_gen.server.prompts.completion import Completions
+    from mcp_gen.server.prompts.registry import PromptBox
+    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tools.registry import ToolBox
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
-__all__ = ["Handlers"]
+__all__ = ["HandlerParts", "Handlers"]
+
+
+class HandlerParts(NamedTuple):
+    """The parts of a server that its handlers answer from."""
+
+    kernel: Kernel[Context]
+    declarations: Declarations
+    notify: News
+    tools: ToolBox
+    resources: ResourceBox
+    prompts: PromptBox
+    completions: Completions
 
 
 class Handlers(
@@ -35,25 +53,37 @@ class Handlers(
 ):
     """Everything a client may ask for."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, parts: HandlerParts, tasks: TaskBox | None = None) -> None:
+        self.parts = parts
+        self.kernel = parts.kernel
+        self.declarations = parts.declarations
+        self.notify = parts.notify
+        self.tools = parts.tools
+        self.resources = parts.resources
+        self.prompts = parts.prompts
+        self.completions = parts.completions
+        self.take_tasks(tasks)
+
+    def take_tasks(self, tasks: TaskBox | None) -> None:
+        """Answer calls of tools as tasks from now on."""
+        self.task_manager = self.tool_tasks = tasks
 
     async def initialize(
         self, ctx: Context, params: common.InitializeRequestParams
     ) -> common.InitializeResult:
         """initialize"""
-        offered = self.server.kernel.handshakes
+        offered = self.kernel.handshakes
         profile = mcp_wire.profile(listed(params.protocol_version, offered) or offered[-1])
         ctx.caller.capabilities = params.capabilities
         ctx.caller.client_info = params.client_info
         ctx.caller.agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
-            capabilities=self.server.capabilities_at(
+            capabilities=self.declarations.capabilities_at(
                 profile, known=ctx.session is not None or ctx.caller.principal is not None
             ),
-            server_info=project(self.server.info, profile.revision).value,
-            instructions=self.server.instructions,
+            server_info=project(self.declarations.info, profile.revision).value,
+            instructions=self.declarations.instructions,
         )
         return result
 
@@ -64,8 +94,8 @@ class Handlers(
     async def discover(self, ctx: Context, params: common.RequestParams) -> common.DiscoverResult:
         """server/discover"""
         return latest.DiscoverResult(
-            supported_versions=list(self.server.kernel.per_request),
-            capabilities=self.server.capabilities(ctx.profile),
-            instructions=self.server.instructions,
-            **self.server.hints.of("discover").fields(),
+            supported_versions=list(self.kernel.per_request),
+            capabilities=self.declarations.capabilities(ctx.profile),
+            instructions=self.declarations.instructions,
+            **self.declarations.hints.of("discover").fields(),
         )

@@ -3,62 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import InvalidParams
+from mcp_gen.server.context.answers import Accepted, Answer, Cancelled, Declined
 from mcp_gen.server.input_requests.capabilities import require_for
 from mcp_gen.server.input_requests.forms import form_of
-from mcp_gen.server.input_requests.rounds import Question, rounds_of
+from mcp_gen.server.input_requests.rounds import Question, Role
+from mcp_gen.server.input_requests.run import rounds_of
 from mcp_wire import latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_gen.server.context.answers import Messages
     from mcp_gen.server.context.context import Context
-    from mcp_gen.session.kernel.kernel import Kernel
 
 __all__ = [
-    "Accepted",
-    "Answer",
-    "Cancelled",
-    "Declined",
-    "Messages",
     "elicit",
     "elicit_url",
     "elicitation_complete",
     "list_roots",
     "sample",
-    "tell_complete",
 ]
 
 T = TypeVar("T")
-
-Messages: TypeAlias = "str | Sequence[str | latest.SamplingMessage]"
-"""A conversation: what the user says, or turns of both sides, oldest first."""
-
-
-class Accepted(Struct, Generic[T], frozen=True):
-    """The user has agreed: `content` is the filled-in form, and None where a page was asked for."""
-
-    content: T
-    action: Literal["accept"] = "accept"
-
-
-class Declined(Struct, frozen=True):
-    """The user has said no."""
-
-    action: Literal["decline"] = "decline"
-
-
-class Cancelled(Struct, frozen=True):
-    """The user has made no choice: the question was dismissed."""
-
-    action: Literal["cancel"] = "cancel"
-
-
-Answer: TypeAlias = Accepted[T] | Declined | Cancelled
 
 
 async def elicit(
@@ -77,7 +46,7 @@ async def elicit(
     def read(result: latest.ElicitResult) -> Answer[T]:
         return _answer(result, fields.read)
 
-    question = Question("elicit", params, as_task=task)
+    question = Question(Role.ELICIT, params, as_task=task)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -96,7 +65,7 @@ async def elicit_url(
     def read(result: latest.ElicitResult) -> Answer[None]:
         return _answer(result, lambda content: None)
 
-    question = Question("elicit", params, elicitation_id)
+    question = Question(Role.ELICIT, params, elicitation_id)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -119,7 +88,7 @@ async def sample(
     def read(result: latest.CreateMessageResult) -> latest.CreateMessageResult:
         return result
 
-    question = Question("create_message", asked, as_task=task)
+    question = Question(Role.CREATE_MESSAGE, asked, as_task=task)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -127,7 +96,7 @@ async def list_roots(
     ctx: Context, *, key: str | None, timeout_s: float | None
 ) -> Sequence[latest.Root]:
     """See `Context.list_roots`."""
-    question = Question("list_roots")
+    question = Question(Role.LIST_ROOTS)
     rounds_of(ctx)
     require_for(ctx, question)
     session = ctx.session
@@ -148,14 +117,6 @@ async def elicitation_complete(ctx: Context, elicitation_id: str) -> None:
         await ctx.client.notify_elicitation_complete(elicitation_id)
         if ctx.session is not None:
             ctx.session.elicitations.pop(elicitation_id, None)
-
-
-async def tell_complete(kernel: Kernel[Any], elicitation_id: str) -> None:
-    """Tell the session whose user was sent to this page, and no other, that it is done there."""
-    for session in list(kernel.sessions):
-        if elicitation_id in session.elicitations:
-            del session.elicitations[elicitation_id]
-            await session.client.notify_elicitation_complete(elicitation_id)
 
 
 async def _ask(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from mcp_gen.core.errors import InvalidRequest, MissingCapability
+from mcp_gen.server.input_requests.rounds import Role
 from mcp_gen.server.input_requests.validation import check_question
 from mcp_wire.latest import ElicitRequestURLParams
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.input_requests.rounds import Question, Role
+    from mcp_gen.server.input_requests.rounds import Question
 
 __all__ = ["declared", "require_for", "require_url"]
 
@@ -77,9 +78,9 @@ def _roots(ctx: Context, params: Any) -> None:
 
 
 _CHECKS: Mapping[Role, Callable[[Any, Any], None]] = {
-    "elicit": _elicitation,
-    "create_message": _sampling,
-    "list_roots": _roots,
+    Role.ELICIT: _elicitation,
+    Role.CREATE_MESSAGE: _sampling,
+    Role.LIST_ROOTS: _roots,
 }
 
 

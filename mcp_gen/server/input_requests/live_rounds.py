@@ -14,7 +14,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.capabilities import require_for, require_url
-from mcp_gen.server.input_requests.rounds import Question, Rounds, questions_of
+from mcp_gen.server.input_requests.rounds import Question, Role, Rounds, questions_of
 from mcp_gen.server.input_requests.validation import check_page
 from mcp_gen.session.messages.gather import together
 from mcp_gen.session.messages.sender import Asking
@@ -61,7 +61,7 @@ class LiveRounds(Rounds):
             RequestTimeout, SessionLost, McpError: there is no answer.
         """
         # Roots may have changed since: the session knows for how long they are good.
-        fresh = key is None and question.role == "list_roots"
+        fresh = key is None and question.role is Role.LIST_ROOTS
         key = self.claim(question, key)
         if fresh or key not in self._answers:
             self._answers[key] = await self._send(question, timeout_s)
@@ -78,17 +78,17 @@ class LiveRounds(Rounds):
         if isinstance(params, ElicitRequestURLParams):
             page = UrlElicitation(params.message, params.url, question.elicitation_id)
             fields: dict[str, Any] = {"params": self._page(page)}
-        elif question.role == "elicit":
+        elif question.role is Role.ELICIT:
             fields = {"params": params}
         else:
             names: tuple[str, ...] = params.__struct_fields__ if params is not None else ()
             fields = {name: getattr(params, name) for name in names}
-        if timeout_s is None and question.role != "list_roots":
+        if timeout_s is None and question.role is not Role.LIST_ROOTS:
             timeout_s = ANSWER_TIMEOUT_S
         if question.as_task:
             sent = self._as_task(question, fields, timeout_s)
         else:
-            client = SessionClient(ctx.profile, asking, ctx.server.kernel.extensions)
+            client = SessionClient(ctx.profile, asking, ctx.server.runtime.kernel.extensions)
             call = getattr(client, question.role)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._sent.add(sent)

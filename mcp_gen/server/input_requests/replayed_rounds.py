@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.input_requests.rounds import Handler
 
-__all__ = ["CLEANUP_S", "REQUESTS", "ReplayedRounds", "result_of"]
+__all__ = ["CLEANUP_S", "ReplayedRounds", "result_of"]
 
 T = TypeVar("T")
 
@@ -42,13 +42,6 @@ _TURNS = 8
 """How many turns of the loop other tasks of the handler have to ask, or fail, in the same round."""
 _LATE = 8
 """How often a handler that will not end is let off at once, before it has to wait."""
-
-REQUESTS: Mapping[Role, Any] = {
-    "elicit": latest.ElicitRequest,
-    "create_message": latest.CreateMessageRequest,
-    "list_roots": latest.ListRootsRequest,
-}
-"""What stands for a question where it is no request of its own."""
 
 
 class ReplayedRounds(Rounds):
@@ -83,12 +76,12 @@ class ReplayedRounds(Rounds):
             self._answers = came
             self.responses = responses
             return
-        server = self.ctx.server
-        state = server.states.open(sealed, self._bound_to)
+        runtime = self.ctx.server.runtime
+        state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
         self.user_state = state.state
         self._kept = state.kept
-        self.values = server.kept.get(state.kept)
+        self.values = runtime.once_store.get(state.kept)
         came = {key: came[key] for key in state.asked if key in came}
         if state.returned:
             self._answers = state.answers
@@ -201,7 +194,7 @@ class ReplayedRounds(Rounds):
 
     def _required(self) -> latest.InputRequiredResult:
         asked = {
-            key: REQUESTS[question.role](params=question.params)
+            key: question.role.request_type(params=question.params)
             for key, question in self._open.items()
         }
         responses = None
@@ -229,7 +222,7 @@ class ReplayedRounds(Rounds):
         """
         for page in error.elicitations:
             params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
-            question = Question("elicit", params)
+            question = Question(Role.ELICIT, params)
             require_for(self.ctx, question)
             key = self.claim(question, None)
             given = self._answers.pop(key, None)
@@ -239,18 +232,18 @@ class ReplayedRounds(Rounds):
 
     def _sealed(self, asked: list[str], **more: Any) -> str:
         self.count()
-        server = self.ctx.server
+        runtime = self.ctx.server.runtime
         if self.values:
-            self._kept = server.kept.put(self._kept, self.values)
+            self._kept = runtime.once_store.put(self._kept, self.values)
         state = State(
             round=self.number,
-            expires=server.states.expiry(),
+            expires=runtime.request_states.expiry(),
             asked=asked,
             answers=self._answers,
             kept=self._kept,
             **more,
         )
-        return server.states.seal(state, self._bound_to)
+        return runtime.request_states.seal(state, self._bound_to)
 
 
 def _binding(ctx: Context, params: Any) -> bytes:
@@ -273,7 +266,7 @@ def result_of(role: Role, given: Raw) -> Any:
 
 def _refused(given: Raw) -> bool:
     try:
-        return bool(result_of("elicit", given).action != "accept")
+        return bool(result_of(Role.ELICIT, given).action != "accept")
     except msgspec.ValidationError:
         return False
 

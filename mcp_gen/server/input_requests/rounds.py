@@ -1,7 +1,7 @@
-"""A request that is answered in rounds: questions to the client, and the handler run with answers.
+"""Questions to the client and the base class of the rounds in which they are asked.
 
-Which way the questions go is a fact of the revision: as requests of their own (`live.py`), or in
-the result, after which the client makes the request again (`replay.py`).
+The revision decides between server requests (`live_rounds.py`) and `input_required` results that
+the client answers by making the request again (`replayed_rounds.py`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,11 @@ import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from mcp_gen.core.errors import McpError, ProtocolError, UrlElicitationRequired, UsageError
-from mcp_wire import encode
-from mcp_wire.latest import (
-    CreateMessageRequest,
-    ElicitRequest,
-    InputRequiredResult,
-    ListRootsRequest,
-)
+from mcp_gen.core.errors import McpError, ProtocolError, UsageError
+from mcp_wire import Wire, encode, latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -30,10 +25,7 @@ __all__ = [
     "Question",
     "Role",
     "Rounds",
-    "earlier_rounds",
-    "in_rounds",
     "questions_of",
-    "rounds_of",
 ]
 
 P = TypeVar("P")
@@ -41,8 +33,37 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 Handler: TypeAlias = "Callable[[Context, P], Coroutine[Any, Any, R]]"
-Role: TypeAlias = Literal["elicit", "create_message", "list_roots"]
-"""What is asked of the client; also the name of the method's place on a Profile."""
+
+
+class Role(StrEnum):
+    """Kind of a question to the client; the value is the name of its method on a Profile."""
+
+    ELICIT = "elicit"
+    CREATE_MESSAGE = "create_message"
+    LIST_ROOTS = "list_roots"
+
+    @property
+    def request_type(self) -> Any:
+        """The newest wire type of a question that is sent in a result."""
+        return _TYPES[self].request
+
+    @property
+    def result_type(self) -> type[Wire]:
+        """The newest wire type of an answer."""
+        return _TYPES[self].result
+
+
+class _Types(NamedTuple):
+    request: Any
+    result: type[Wire]
+
+
+_TYPES: Mapping[Role, _Types] = {
+    Role.ELICIT: _Types(latest.ElicitRequest, latest.ElicitResult),
+    Role.CREATE_MESSAGE: _Types(latest.CreateMessageRequest, latest.CreateMessageResult),
+    Role.LIST_ROOTS: _Types(latest.ListRootsRequest, latest.ListRootsResult),
+}
+_ROLES: Mapping[type, Role] = {role.request_type: role for role in Role}
 
 
 class Question(NamedTuple):
@@ -120,7 +141,7 @@ class Rounds(ABC):
         Raises:
             McpError: there have been too many; the client is not to be asked for ever.
         """
-        if self.number >= self.ctx.server.max_rounds:
+        if self.number >= self.ctx.server.runtime.max_rounds:
             raise McpError(
                 ProtocolError.code,
                 f"no end after {self.number} rounds of questions; a question that reads "
@@ -138,80 +159,10 @@ class Rounds(ABC):
             return self.values[key]
 
 
-def rounds_of(ctx: Context) -> Rounds:
-    """The rounds of a request whose handler is running.
-
-    Raises:
-        UsageError: it is no tool, prompt or resource, or it has returned.
-    """
-    rounds = ctx.rounds
-    if ctx.asking is None and not (rounds and rounds.over):
-        raise UsageError(
-            "the client can be asked in tools, prompts and resources only, "
-            "and only until they return: await what you ask"
-        )
-    if rounds is None:
-        rounds = ctx.rounds = _rounds(ctx, ctx.asking)
-    return rounds
-
-
-def _rounds(ctx: Context, params: Any) -> Rounds:
-    if ctx.profile.asks_client == "input_required":
-        from mcp_gen.server.input_requests.replayed_rounds import ReplayedRounds
-
-        return ReplayedRounds(ctx, params)
-    from mcp_gen.server.input_requests.live_rounds import LiveRounds
-
-    return LiveRounds(ctx, params)
-
-
-def earlier_rounds(ctx: Context) -> Rounds | None:
-    """The rounds of a request, if this is not its first or if it has asked something."""
-    if ctx.rounds is None and getattr(ctx.asking, "input_responses", None) is not None:
-        return rounds_of(ctx)
-    return ctx.rounds
-
-
-async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
-    """Run a handler that may ask the client, and answer with its questions while it has any.
-
-    A request that asks nothing pays for a few looks at its fields.
-    """
-    ctx.asking = params
-    if getattr(params, "request_state", None) is not None:
-        # Before anything is done for a client that may not have it from here.
-        rounds_of(ctx)
-    result: Any = None
-    failure: BaseException | None = None
-    try:
-        answer = await handler(ctx, params)
-        if ctx.rounds is None and type(answer) is not InputRequiredResult:
-            return answer
-        result = answer
-    except (GeneratorExit, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if ctx.rounds is None and not isinstance(error, UrlElicitationRequired):
-            raise
-        failure = error
-    finally:
-        ctx.asking = None
-    rounds = ctx.rounds = ctx.rounds or _rounds(ctx, params)
-    settled: R = await rounds.end(handler, result, failure)
-    return settled
-
-
-def questions_of(result: InputRequiredResult) -> dict[str, Question]:
+def questions_of(result: latest.InputRequiredResult) -> dict[str, Question]:
     """The questions that a handler returned, by its keys."""
     asked = result.input_requests or {}
     return {key: Question(_ROLES[type(one)], one.params) for key, one in asked.items()}
-
-
-_ROLES: Mapping[type, Role] = {
-    ElicitRequest: "elicit",
-    CreateMessageRequest: "create_message",
-    ListRootsRequest: "list_roots",
-}
 
 
 def _digest(data: bytes) -> str:

@@ -15,6 +15,7 @@ import msgspec
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, RequestTimeout
 from mcp_gen.server.input_requests.capabilities import declared
+from mcp_gen.server.input_requests.rounds import Role
 from mcp_gen.session.messages.sender import Asking
 from mcp_gen.session.peer.session import SessionClient
 from mcp_wire import encode
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.input_requests.rounds import Question, Role
+    from mcp_gen.server.input_requests.rounds import Question
     from mcp_wire.method import Method
 
 __all__ = ["ask_as_task", "takes_tasks"]
@@ -38,8 +39,8 @@ CANCEL_S = 5.0
 """How long a client has to say that it has heard that nobody waits any more."""
 
 _PATHS: dict[Role, tuple[str, str]] = {
-    "elicit": ("elicitation", "create"),
-    "create_message": ("sampling", "create_message"),
+    Role.ELICIT: ("elicitation", "create"),
+    Role.CREATE_MESSAGE: ("sampling", "create_message"),
 }
 _RUNS = frozenset({"working", "input_required"})
 
@@ -63,7 +64,7 @@ async def ask_as_task(
     `ask(client, more, timeout_s)` sends it with more fields. Raises RequestTimeout, and what the
     client answers.
     """
-    extensions = ctx.server.kernel.extensions
+    extensions = ctx.server.runtime.kernel.extensions
     client = SessionClient(ctx.profile, _Asking(ctx), extensions)
     limited = not math.isinf(timeout_s)
     types: Any = mcp_wire.types(ctx.revision)

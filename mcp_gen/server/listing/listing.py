@@ -66,7 +66,7 @@ class Listing(Generic[T]):
         """The newest wire type of an item."""
         self._own = object()
         """Under what a session keeps its own items of this list: another server has others."""
-        self._finish = finish
+        self.finish = finish
         self._changed = changed
         self.pages: dict[tuple[str, int], Encoded] = {}
         """Pages as they are sent, by revision and by how many items are before them."""
@@ -215,15 +215,15 @@ class Listing(Generic[T]):
         made = entry.forms.get(revision)
         if made is None:
             made = project(self.describe(entry.item), revision).value
-            if self._finish is not None:
-                made = self._finish(entry.item, made, revision)
+            if self.finish is not None:
+                made = self.finish(entry.item, made, revision)
             entry.forms[revision] = made
         return made
 
 
 def as_encoded(ctx: Context, page: Any) -> Encoded:
     """A page as it is sent, to be kept for others."""
-    binding = ctx.server.kernel.binding(ctx.revision)
+    binding = ctx.server.runtime.kernel.binding(ctx.revision)
     return Encoded(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 

@@ -17,7 +17,8 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.capabilities import declared, require_for
-from mcp_gen.server.input_requests.rounds import Question, rounds_of
+from mcp_gen.server.input_requests.rounds import Question, Role
+from mcp_gen.server.input_requests.run import rounds_of
 from mcp_gen.server.mounting.suspended_calls import over
 from mcp_wire import Wire, latest
 
@@ -139,7 +140,7 @@ class Caller:
         Raises:
             McpError: the client said no, did not answer, or has not declared that it can be asked.
         """
-        question = Question(role, params, elicitation_id)
+        question = Question(Role(role), params, elicitation_id)
         ctx = self.ctx
         require_for(ctx, question)
         if not self.is_ready:

@@ -2,63 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+import mcp_wire
 from mcp_gen.core.errors import McpError
+from mcp_gen.server.content.results import newest
 from mcp_gen.server.dispatch.handlers import Handlers
-from mcp_gen.server.mounting.kinds import PROMPTS, RESOURCES, TEMPLATES, TOOLS
+from mcp_gen.server.mounting.kinds import PROMPTS, RESOURCES, TEMPLATES, TOOLS, row
 from mcp_gen.server.mounting.lookup import find, reader_of, readers_of
 from mcp_gen.server.mounting.merged_lists import page_of
-from mcp_gen.server.mounting.mounted_tool import CALLED, newest
+from mcp_gen.server.mounting.mounted_tool import CALLED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.dispatch.handlers import HandlerParts
     from mcp_gen.server.mounting.kinds import Kind, What
-    from mcp_gen.server.mounting.mount import Mount
+    from mcp_gen.server.mounting.mount import Mount, Mounting
     from mcp_gen.server.tools.registry import CallParams
     from mcp_wire import common
 
 __all__ = ["MountHandlers"]
 
 
+def _page(kind: Kind) -> Any:
+    """The handler of a list, whose pages show what is mounted too."""
+
+    async def page(self: MountHandlers, ctx: Context, params: common.PaginatedRequestParams) -> Any:
+        as_bytes = not self.is_watched(kind.lists)
+        return await page_of(self.server, ctx, kind, params.cursor, as_bytes=as_bytes)
+
+    return page
+
+
 class MountHandlers(Handlers):
     """Everything a client may ask for, of the server and of what is mounted in it."""
 
+    def __init__(self, parts: HandlerParts, server: Mounting) -> None:
+        super().__init__(parts, server.tasks)
+        self.server = server
+
     # --- lists ---
 
-    async def list_tools(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListToolsResult:
-        """tools/list"""
-        return cast("common.ListToolsResult", await self._page(ctx, TOOLS, params.cursor))
-
-    async def list_prompts(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListPromptsResult:
-        """prompts/list"""
-        return cast("common.ListPromptsResult", await self._page(ctx, PROMPTS, params.cursor))
-
-    async def list_resources(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListResourcesResult:
-        """resources/list"""
-        return cast("common.ListResourcesResult", await self._page(ctx, RESOURCES, params.cursor))
-
-    async def list_resource_templates(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListResourceTemplatesResult:
-        """resources/templates/list"""
-        return cast(
-            "common.ListResourceTemplatesResult", await self._page(ctx, TEMPLATES, params.cursor)
-        )
-
-    async def _page(self, ctx: Context, kind: Kind, cursor: str | None) -> Any:
-        as_bytes = not self._is_watched(kind.lists)
-        return await page_of(self.server, ctx, kind, cursor, as_bytes=as_bytes)
+    # Any: each has the result type of its own list.
+    list_tools: Any = _page(TOOLS)
+    list_prompts: Any = _page(PROMPTS)
+    list_resources: Any = _page(RESOURCES)
+    list_resource_templates: Any = _page(TEMPLATES)
 
     # --- one of what is listed ---
 
@@ -81,7 +74,7 @@ class MountHandlers(Handlers):
             result: Any = await self.server.tools.call(ctx, params)
         finally:
             CALLED.reset(token)
-        return newest("call_tool", result) if self._is_watched("call_tool") else result
+        return newest(result) if self.is_watched("call_tool") else result
 
     async def _call_tool(self, ctx: Context, params: CallParams) -> Any:
         found = await find(self.server, ctx, TOOLS, params.name)
@@ -186,7 +179,7 @@ class MountHandlers(Handlers):
         params: common.SubscriptionsListenRequestParams,
         uris: Sequence[str],
     ) -> common.SubscriptionsListenResult:
-        mounts, holder = self.server.mounts, object()
+        mounts, holder = tuple(self.server.mounts), object()
         try:
             for uri in uris:
                 for mount in mounts:
@@ -201,8 +194,8 @@ class MountHandlers(Handlers):
 
     async def _pass(self, mount: Mount, ctx: Context, what: What, params: Any) -> Any:
         result = await mount.call(ctx, what, params)
-        return newest(what, result) if self._is_watched(what) else result
+        return newest(result, row(what, mcp_wire.LATEST)) if self.is_watched(what) else result
 
-    def _is_watched(self, what: What) -> bool:
+    def is_watched(self, what: What) -> bool:
         """Whether hooks or middleware see the results: these are of the newest types."""
-        return bool(self.server.kernel.middleware or getattr(self.server.hooks, what))
+        return bool(self.server.kernel.middleware or getattr(self.server.kernel.hooks, what))

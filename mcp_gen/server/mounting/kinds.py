@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import mcp_wire
 
 if TYPE_CHECKING:
     from mcp_gen.server.listing.listing import Listing
-    from mcp_gen.server.mounting.mount import Mounting
+    from mcp_gen.server.prompts.registry import PromptBox
+    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.server.tools.registry import ToolBox
     from mcp_wire.method import Method
 
-__all__ = ["KINDS", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "Kind", "What", "raw_call", "row"]
+__all__ = [
+    "KINDS",
+    "PROMPTS",
+    "RESOURCES",
+    "TEMPLATES",
+    "TOOLS",
+    "Kind",
+    "Registries",
+    "What",
+    "raw_call",
+    "row",
+]
 
 What: TypeAlias = Literal[
     "call_tool",
@@ -56,6 +69,14 @@ def raw_call(revision: str) -> Any:
     return mcp_wire.types(revision).RawCallToolRequestParams
 
 
+class Registries(Protocol):
+    """The registries of a server: what it offers by itself."""
+
+    tools: ToolBox
+    resources: ResourceBox
+    prompts: PromptBox
+
+
 class Kind(NamedTuple):
     """What there are lists of."""
 
@@ -69,7 +90,7 @@ class Kind(NamedTuple):
     prefixed: bool
     """Whether the key of what is mounted has the mount's prefix in front."""
 
-    def of(self, server: Mounting) -> Listing[Any]:
+    def of(self, server: Registries) -> Listing[Any]:
         """The list that a server has of its own."""
         found: Listing[Any] = getattr(getattr(server, self.feature), self.listing)
         return found

@@ -19,19 +19,20 @@ from mcp_wire import encode
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.kinds import What
-    from mcp_gen.server.mounting.mount import Mounting
+    from mcp_gen.server.mounting.mount import MountableServer, Mounting
     from mcp_gen.server.notifications.topics import Topic
-    from mcp_gen.server.server import Server
     from mcp_gen.session.peer.session import Session
     from mcp_wire import Wire
 
-__all__ = ["LocalMount"]
+__all__ = ["LocalMount", "is_inside"]
 
 
 class LocalMount(Mount):
     """A server inside of another one, for as long as it is mounted."""
 
-    def __init__(self, outer: Mounting, prefix: str | None, separator: str, server: Server) -> None:
+    def __init__(
+        self, outer: Mounting, prefix: str | None, separator: str, server: MountableServer
+    ) -> None:
         super().__init__(outer, prefix, separator)
         self.server = server
         self._entered_on: asyncio.AbstractEventLoop | None = None
@@ -51,7 +52,7 @@ class LocalMount(Mount):
         return repr(self.server.name if self.prefix is None else self.prefix)
 
     @property
-    def target(self) -> Server:
+    def target(self) -> MountableServer:
         """The mounted server."""
         return self.server
 
@@ -67,7 +68,7 @@ class LocalMount(Mount):
     def context(self, ctx: Context) -> Context:
         """The same request, as the mounted server sees it."""
         inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
-        inner.task_box = ctx.task_box or ctx.server.tasks
+        inner.task_box = ctx.task_box or self.outer.tasks
         return inner
 
     # --- what the mounted server tells ---
@@ -196,7 +197,7 @@ class LocalMount(Mount):
         found = listing.find(inner, name)
         if found is not None:
             return listing.describe(found)
-        return peek(self.server, inner, kind, name)
+        return peek(self.server.mounts, inner, kind, name)
 
     async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
         """Hear of changes of a resource for somebody: what is here tells anyway."""
@@ -272,6 +273,12 @@ class LocalMount(Mount):
             loop.call_soon_threadsafe(lambda: loop.create_task(self.leave()))
 
 
-def _is_watched(server: Server, what: What) -> bool:
+def is_inside(inner: object, server: Mounting) -> bool:
+    """Return True if a server is mounted in another one, or in what is mounted there."""
+    inside = (one.server for one in server.mounts if isinstance(one, LocalMount))
+    return any(one is inner or is_inside(inner, one) for one in inside)
+
+
+def _is_watched(server: MountableServer, what: What) -> bool:
     """Whether hooks or middleware of a server see such requests."""
     return bool(server.kernel.middleware or getattr(server.hooks, what))

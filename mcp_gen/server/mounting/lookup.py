@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcp_gen.server.mounting.kinds import RESOURCES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.kinds import Kind
     from mcp_gen.server.mounting.mount import Mount, Mounting
@@ -42,9 +43,9 @@ async def find(server: Mounting, ctx: Context, kind: Kind, name: str) -> tuple[M
     return await _allowed(server, ctx, kind, name, mount, inside)
 
 
-def peek(server: Mounting, ctx: Context, kind: Kind, name: str) -> Wire | None:
+def peek(mounts: Iterable[Mount], ctx: Context, kind: Kind, name: str) -> Wire | None:
     """What is known of a mounted item, without asking anybody."""
-    for mount in server.mounts:
+    for mount in mounts:
         inside = mount.inside(kind, name)
         found = mount.peek(ctx, kind, inside) if inside is not None else None
         if found is not None:

@@ -75,9 +75,10 @@ async def items_of(server: Mounting, ctx: Context, kind: Kind) -> list[Mounted]:
     Of several under one name there is the server's own, or that of what was mounted first.
     """
     own = await _own(server, ctx, kind)
-    others = await gather(*(mount.items(ctx, kind) for mount in server.mounts))
+    mounts = tuple(server.mounts)
+    others = await gather(*(mount.items(ctx, kind) for mount in mounts))
     found = {item.name: item for item in own}
-    for mount, items in zip(server.mounts, others, strict=True):
+    for mount, items in zip(mounts, others, strict=True):
         for item in items:
             if found.setdefault(item.name, item) is not item:
                 mount.warn(item.name, "is there already: the one that came first is used")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.mounting.kinds import TEMPLATES, TOOLS, Kind
+from mcp_gen.server.mounting.kinds import TEMPLATES, TOOLS, Kind, Registries
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.tools.tool import is_tool_name
 
@@ -22,30 +22,29 @@ if TYPE_CHECKING:
     from mcp_gen.server.listing.cache_hints import Hints
     from mcp_gen.server.mounting.kinds import What
     from mcp_gen.server.notifications.notifier import News
-    from mcp_gen.server.prompts.registry import PromptBox
-    from mcp_gen.server.resources.registry import ResourceBox
     from mcp_gen.server.tasks.manager import TaskBox
-    from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import Wire
+    from mcp_wire.hooks import ServerHooks
 
-__all__ = ["Mount", "Mounted", "Mounting", "belongs"]
+__all__ = ["Mount", "MountableServer", "Mounted", "Mounting", "belongs"]
 
 _log = logging.getLogger("mcp_gen.server")
 
 
-class Mounting(Protocol):
+class Mounting(Registries, Protocol):
     """A server that others are mounted in: what a mount needs of it."""
 
     name: str
-    tools: ToolBox
-    resources: ResourceBox
-    prompts: PromptBox
     notify: News
     hints: Hints
     kernel: Kernel[Context]
-    mounts: tuple[Mount, ...]
     tasks: TaskBox | None
+
+    @property
+    def mounts(self) -> Sequence[Mount]:
+        """What is mounted, in order."""
+        ...
 
     def take_tasks(self) -> None:
         """Keep tasks from now on."""
@@ -53,6 +52,31 @@ class Mounting(Protocol):
 
     def declares_more(self) -> None:
         """More is declared than before, or less."""
+        ...
+
+
+class MountableServer(Mounting, Protocol):
+    """A server of this process that can be mounted in another one."""
+
+    @property
+    def hooks(self) -> ServerHooks:
+        """Its hooks: they see what is asked of it through a mount."""
+        ...
+
+    def features(self) -> frozenset[str]:
+        """Return the features that it declares, those of its mounts included."""
+        ...
+
+    async def need(self) -> None:
+        """Acquire its lifespan and its mounts; pair with `need_no_longer`.
+
+        Raises:
+            LifespanError: the lifespan could not be entered.
+        """
+        ...
+
+    async def need_no_longer(self) -> None:
+        """Release its lifespan and its mounts."""
         ...
 
 

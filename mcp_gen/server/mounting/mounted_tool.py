@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 from msgspec.structs import replace
 
-import mcp_wire
-from mcp_gen.core.projection.project import project
-from mcp_gen.server.mounting.kinds import TOOLS, row
+from mcp_gen.server.mounting.kinds import TOOLS
 from mcp_gen.server.mounting.local_mount import LocalMount
 from mcp_gen.server.mounting.remote_mount import RemoteMount
 from mcp_gen.server.tools.output import Output, output_of_schema
@@ -22,12 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.kinds import What
     from mcp_gen.server.mounting.mount import Mount
     from mcp_gen.server.tools.registry import CallParams
     from mcp_gen.server.tools.tool import TaskSupport
 
-__all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool", "newest"]
+__all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool"]
 
 CALLED: ContextVar[CallParams] = ContextVar("CALLED")
 """The params of the call that is being answered: what they have beside arguments passes too."""
@@ -78,16 +75,6 @@ class _PassedOutput(Output):
         if isinstance(value, Passed | Encoded | Wire):
             return value
         return self._made.result(value, revision, seen)
-
-
-def newest(what: What, result: Any) -> Any:
-    """What a mount answered to a request, in the newest types."""
-    if isinstance(result, Encoded | Passed):
-        result = result.json
-    if isinstance(result, Raw):
-        method: Any = row(what, mcp_wire.LATEST)
-        return method.decode_result(result)
-    return project(result, mcp_wire.LATEST).value
 
 
 def known_tool(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:

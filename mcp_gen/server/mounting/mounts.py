@@ -1,76 +1,151 @@
-"""Mounting and unmounting: what is checked, and who is told."""
+"""The mounts of a server: what may be mounted, and who is told of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.mounting.handlers import MountHandlers
 from mcp_gen.server.mounting.kinds import KINDS, TOOLS
-from mcp_gen.server.mounting.local_mount import LocalMount
-from mcp_gen.server.mounting.merged_lists import names_of
 from mcp_gen.server.notifications.topics import LISTS
 from mcp_gen.server.tools.tool import is_tool_name
 
 if TYPE_CHECKING:
-    from mcp_gen.core.relay import RemoteSession
-    from mcp_gen.server.mounting.mount import Mount
-    from mcp_gen.server.mounting.offering import OffersMounts
-    from mcp_gen.server.server import Server
+    from collections.abc import Callable, Iterator
 
-__all__ = ["mounted", "unmounted"]
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.mounting.mount import Mount, MountableServer, Mounting
+    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_wire.handlers import ServerHandlers
+
+__all__ = ["Mounts"]
 
 
-def mounted(server: OffersMounts, prefix: str | None, other: Any, separator: str) -> None:
-    """See `OffersMounts.mount`."""
-    from mcp_gen.server.server import Server
+class Mounts(Sequence["Mount"]):
+    """What is mounted in a server, in order: `len`, iteration, index."""
 
-    outer = cast(Server, server)
-    if isinstance(other, Server):
-        if other is outer or _is_in(outer, other):
+    def __init__(
+        self,
+        outer: Mounting,
+        make_handlers: Callable[[], ServerHandlers[Context]],
+        keep_declared: Callable[[frozenset[str]], None],
+    ) -> None:
+        """Begin with no mounts.
+
+        Args:
+            outer: The server that others are mounted in.
+            make_handlers: Makes the handlers that route to mounts too, for the first mount.
+            keep_declared: Called with the features of a mount that goes.
+        """
+        self._outer = outer
+        self._make_handlers: Callable[[], ServerHandlers[Context]] | None = make_handlers
+        self._keep_declared = keep_declared
+        self._mounts: tuple[Mount, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self._mounts)
+
+    # Of what is mounted now: whoever walks may wait, and it may be another by then.
+
+    def __iter__(self) -> Iterator[Mount]:
+        return iter(self._mounts)
+
+    def __reversed__(self) -> Iterator[Mount]:
+        return reversed(self._mounts)
+
+    @overload
+    def __getitem__(self, index: int) -> Mount: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mount]: ...
+
+    def __getitem__(self, index: int | slice) -> Mount | Sequence[Mount]:
+        return self._mounts[index]
+
+    def mount_server(self, prefix: str | None, server: MountableServer, separator: str) -> None:
+        """Mount a server of this process; see `Server.mount`."""
+        # Imported here, as below: most servers mount nothing.
+        from mcp_gen.server.mounting.local_mount import LocalMount, is_inside
+
+        outer = self._outer
+        if server is outer or is_inside(outer, server):
             raise UsageError(
-                f"mount {prefix!r}: {other.name!r} would be mounted in itself; "
+                f"mount {prefix!r}: {server.name!r} would be mounted in itself; "
                 "a server can only be mounted in one that is not inside of it"
             )
-        mount: Mount = LocalMount(outer, prefix, separator, other)
-    elif hasattr(other, "__mcp_relay__"):
+        self._add(LocalMount(outer, prefix, separator, server))
+
+    def mount_session(self, prefix: str | None, session: Any, separator: str) -> None:
+        """Mount the session of a client; see `Server.mount`."""
+        if not hasattr(session, "__mcp_relay__"):
+            raise UsageError(
+                f"mount {prefix!r}: expected a Server, or the session that `Client.connect` gives, "
+                f"got {type(session).__name__}"
+            )
         from mcp_gen.server.mounting.remote_mount import RemoteMount
 
-        session: RemoteSession = other
-        mount = RemoteMount(outer, prefix, separator, session)
-    else:
-        raise UsageError(
-            f"mount {prefix!r}: expected a Server, or the session that `Client.connect` gives, "
-            f"got {type(other).__name__}"
-        )
-    try:
-        _check(outer, mount)
-    except UsageError:
-        mount.unmounted()
-        raise
-    _change(outer, mount, (*outer.mounts, mount))
+        self._add(RemoteMount(self._outer, prefix, separator, session))
 
-
-def unmounted(server: OffersMounts, what: Any) -> None:
-    """See `OffersMounts.unmount`."""
-    outer = cast("Server", server)
-    for mount in outer.mounts:
-        if mount.target is what or (isinstance(what, str) and mount.prefix == what):
-            outer.goes_on_to_declare(mount.features())
-            _change(outer, mount, tuple(one for one in outer.mounts if one is not mount))
+    def _add(self, mount: Mount) -> None:
+        try:
+            _check(self._outer, mount)
+        except UsageError:
             mount.unmounted()
-            return
-    known = ", ".join(repr(mount.prefix) for mount in outer.mounts) or "none"
-    raise UsageError(f"unmount: expected what is mounted, or its prefix; there are: {known}")
+            raise
+        self._change(mount, (*self._mounts, mount))
+
+    def unmount(self, mounted: object) -> None:
+        """Remove a mount, given by its prefix or by what is mounted; see `Server.unmount`."""
+        for mount in self._mounts:
+            if mount.target is mounted or (isinstance(mounted, str) and mount.prefix == mounted):
+                self._keep_declared(mount.features())
+                self._change(mount, tuple(one for one in self._mounts if one is not mount))
+                mount.unmounted()
+                return
+        known = ", ".join(repr(mount.prefix) for mount in self._mounts) or "none"
+        raise UsageError(f"unmount: expected what is mounted, or its prefix; there are: {known}")
+
+    def known_tool(self, name: str) -> OfferedTool | None:
+        """Return the tool that is mounted under a name, without asking anybody.
+
+        Raises:
+            UsageError: it is not known whether there is one.
+        """
+        if not self._mounts:
+            return None
+        from mcp_gen.server.mounting.mounted_tool import known_tool
+
+        found = known_tool(self._mounts, name)
+        if found is None and any(mount.has_unlisted for mount in self._mounts):
+            raise UsageError(
+                f"there is no tool {name!r} that is known; if it is one of a server far away, "
+                f"that is asked first: `await server.find_tool({name!r})`"
+            )
+        return found
+
+    async def find_tool(self, name: str) -> OfferedTool | None:
+        """Return the tool that is mounted under a name; servers far away are asked."""
+        if not self._mounts:
+            return None
+        from mcp_gen.server.mounting.mounted_tool import find_mounted
+
+        return await find_mounted(self._mounts, name)
+
+    def _change(self, mount: Mount, mounts: tuple[Mount, ...]) -> None:
+        outer, features = self._outer, mount.features()
+        self._mounts = mounts
+        if self._make_handlers is not None:
+            outer.kernel.handlers = self._make_handlers()
+            self._make_handlers = None
+        outer.declares_more()
+        for kind in KINDS:
+            kind.of(outer).forget()
+        for topic in LISTS:
+            if topic.capability in features:
+                outer.notify.tell(topic)
 
 
-def _is_in(inner: Server, server: Server) -> bool:
-    """Whether a server is somewhere inside of another one."""
-    inside = (one.server for one in server.mounts if isinstance(one, LocalMount))
-    return any(one is inner or _is_in(inner, one) for one in inside)
-
-
-def _check(outer: Server, mount: Mount) -> None:
+def _check(outer: Mounting, mount: Mount) -> None:
     """Refuse what clashes, and tools that no client could call.
 
     Raises:
@@ -81,6 +156,8 @@ def _check(outer: Server, mount: Mount) -> None:
             f"mount {mount.prefix!r}: there is a mount of that prefix; take another, "
             "or unmount the first"
         )
+    from mcp_gen.server.mounting.merged_lists import names_of
+
     for kind in KINDS:
         names = list(mount.names(kind))
         taken = set(names).intersection(names_of(outer, kind))
@@ -96,16 +173,3 @@ def _check(outer: Server, mount: Mount) -> None:
                     f"mount {mount.title}: {name!r} is no name for a tool: it has "
                     f"{len(name)} characters, and at most 128 are allowed; take a shorter prefix"
                 )
-
-
-def _change(outer: Server, mount: Mount, mounts: tuple[Mount, ...]) -> None:
-    features = mount.features()
-    outer.mounts = mounts
-    if not isinstance(outer.kernel.handlers, MountHandlers):
-        outer.kernel.handlers = MountHandlers(outer)
-    outer.declares_more()
-    for kind in KINDS:
-        kind.of(outer).forget()
-    for topic in LISTS:
-        if topic.capability in features:
-            outer.notify.tell(topic)

@@ -24,7 +24,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.relay import relay_of
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.mounting.caller_relay import Caller, can_be_asked
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
 from mcp_gen.server.mounting.mount import Mount, Mounted, belongs
@@ -227,7 +227,7 @@ class RemoteMount(Mount):
                 raise
             if raw is not None:
                 return self._result(ctx, what, raw)
-            ttl_s = ctx.server.states.ttl_s
+            ttl_s = ctx.server.runtime.request_states.ttl_s
             return latest.InputRequiredResult(
                 input_requests=call.questions(), request_state=self._held.put(call, ttl_s)
             )

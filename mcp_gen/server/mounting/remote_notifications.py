@@ -10,17 +10,21 @@ import logging
 from collections.abc import Hashable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidRequest, McpGenError, MethodNotFound
-from mcp_gen.server.api.resources import MAX_SUBSCRIPTIONS
 from mcp_gen.server.mounting.kinds import KINDS, Kind
 from mcp_gen.server.notifications.topics import LISTS, updated
+from mcp_gen.server.resources.handlers import MAX_SUBSCRIPTIONS
 from mcp_gen.session.peer.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_gen.core.relay import Relay
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.remote_mount import RemoteMount
+    from mcp_gen.server.mounting.mount import Mounting
+    from mcp_gen.server.mounting.remote_list import RemoteList
 
 __all__ = ["RemoteNews"]
 
@@ -30,6 +34,27 @@ FIRST_RETRY_S, LAST_RETRY_S = 1.0, 60.0
 _log = logging.getLogger("mcp_gen.server")
 
 
+class NotifiedMount(Protocol):
+    """The mount of a remote server, as its notifications need it."""
+
+    relay: Relay
+    outer: Mounting
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        ...
+
+    @property
+    def lists(self) -> Mapping[Kind, RemoteList]:
+        """The lists of the remote server."""
+        ...
+
+    def features(self) -> frozenset[str]:
+        """Return the features that the remote server declares."""
+        ...
+
+
 class RemoteNews:
     """What is heard of one mounted session: it is the relay's listener.
 
@@ -37,7 +62,7 @@ class RemoteNews:
     resource that somebody has subscribed to.
     """
 
-    def __init__(self, mount: RemoteMount) -> None:
+    def __init__(self, mount: NotifiedMount) -> None:
         self._mount = mount
         self._lists: asyncio.Task[None] | None = None
         self._listens = False

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Raw
 
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, ProtocolError
-from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.input_requests.rounds import Question, Role
-    from mcp_gen.server.mounting.caller_relay import Caller
+    from mcp_gen.server.input_requests.rounds import Question
 
-__all__ = ["HeldCall", "HeldCalls", "over"]
+__all__ = ["HeldCall", "HeldCalls", "SuspendedCaller", "over"]
 
 MAX_HELD = 1000
 """How many calls wait for their callers to come back, before the oldest is given up."""
@@ -29,16 +27,14 @@ MAX_HELD = 1000
 _TURNS = 3
 """How many turns of the loop the remote server has to ask something else in the same round."""
 
-_REQUESTS: Mapping[Role, Any] = {
-    "elicit": latest.ElicitRequest,
-    "create_message": latest.CreateMessageRequest,
-    "list_roots": latest.ListRootsRequest,
-}
-_RESULTS: Mapping[Role, type] = {
-    "elicit": latest.ElicitResult,
-    "create_message": latest.CreateMessageResult,
-    "list_roots": latest.ListRootsResult,
-}
+
+class SuspendedCaller(Protocol):
+    """The caller of a suspended call, which comes back with another request."""
+
+    ctx: Context
+    """The request that it waits in."""
+    held: HeldCall | None
+    """Takes the questions of the remote server."""
 
 
 class _Open(NamedTuple):
@@ -54,7 +50,7 @@ def over() -> McpError:
 class HeldCall:
     """One call at a remote server, and what it has asked."""
 
-    def __init__(self, caller: Caller, call: Coroutine[Any, Any, Raw]) -> None:
+    def __init__(self, caller: SuspendedCaller, call: Coroutine[Any, Any, Raw]) -> None:
         self._loop = asyncio.get_running_loop()
         self._caller = caller
         self._open: dict[str, _Open] = {}
@@ -91,7 +87,7 @@ class HeldCall:
             asked = self._open.get(key)
             if asked is None or asked.answer.done():
                 continue
-            if isinstance(result, _RESULTS[asked.question.role]):
+            if isinstance(result, asked.question.role.result_type):
                 asked.answer.set_result(result)
             else:
                 wrong = f"the answer to {key} is a {type(result).__name__}"
@@ -117,7 +113,7 @@ class HeldCall:
     def questions(self) -> dict[str, Any]:
         """What is to be asked of the caller, by key."""
         open_now = {key: one.question for key, one in self._open.items() if not one.answer.done()}
-        return {key: _REQUESTS[one.role](params=one.params) for key, one in open_now.items()}
+        return {key: one.role.request_type(params=one.params) for key, one in open_now.items()}
 
     def give_up(self) -> None:
         """Nobody wants the result any more: the remote server is told."""

@@ -15,10 +15,9 @@ from mcp_gen.server.notifications.send import is_wrapped, tell
 from mcp_gen.session.peer.log_levels import is_heard
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.notifications.log_messages import Logs
     from mcp_gen.session.messages.channel import Outlet
 
 __all__ = ["ClientLogHandler", "spec_level", "watched"]
@@ -48,17 +47,24 @@ def spec_level(number: int) -> str:
 class ClientLogHandler(logging.Handler):
     """Sends what is logged inside a request to that request's client; see `Logs.handler`."""
 
-    def __init__(self, logs: Logs, level: int | str, max_per_s: float) -> None:
+    def __init__(
+        self,
+        level: int | str,
+        max_per_s: float,
+        is_enabled: Callable[[Context], bool],
+        on_close: Callable[[ClientLogHandler], None],
+    ) -> None:
         if not max_per_s > 0:
             raise UsageError(f"max_per_s={max_per_s}: expected more than 0")
         super().__init__(level)
-        self._logs = logs
+        self._is_enabled = is_enabled
+        self._on_close = on_close
         self._max_per_s = max_per_s
         self._allowances: WeakKeyDictionary[Outlet, Allowance] = WeakKeyDictionary()
 
     def close(self) -> None:
         """Send nothing any more."""
-        self._logs.closed(self)
+        self._on_close(self)
         super().close()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -73,7 +79,7 @@ class ClientLogHandler(logging.Handler):
 
     def _send(self, request: _Watched, record: logging.LogRecord) -> None:
         level = spec_level(record.levelno)
-        if request.ctx.server.logs is not self._logs or not request.hears(level):
+        if not self._is_enabled(request.ctx) or not request.hears(level):
             return
         allowance = self._allowance(request)
         if not allowance.take():
@@ -115,7 +121,7 @@ class _Watched:
     def hears(self, level: str) -> bool:
         """Whether the client wants to hear of a level."""
         ctx = self.ctx
-        declared = ctx.server.kernel.offers("logging")
+        declared = ctx.server.runtime.kernel.offers("logging")
         return declared and is_heard(ctx.profile, ctx.caller.log_level(ctx.meta), level)
 
     def send(self, level: str, data: str, logger: str) -> None:
@@ -144,7 +150,7 @@ class _Watched:
 
 
 def watched(
-    logs: Logs, call: Callable[[Context, Any], Awaitable[Any]]
+    handlers: Iterable[ClientLogHandler], call: Callable[[Context, Any], Awaitable[Any]]
 ) -> Callable[[Context, Any], Awaitable[Any]]:
     """The call, so that a handler finds the request from wherever it logs."""
 
@@ -155,7 +161,7 @@ def watched(
             return await call(ctx, params)
         finally:
             _current.reset(token)
-            for handler in logs.handlers:
+            for handler in handlers:
                 handler.tell_dropped(request)
             await request.finish()
 

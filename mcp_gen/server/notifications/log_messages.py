@@ -15,7 +15,6 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
@@ -45,10 +44,14 @@ class Logs:
         Raises:
             UsageError: `max_per_s` is not above zero.
         """
-        made = ClientLogHandler(self, level, max_per_s)
+        made = ClientLogHandler(level, max_per_s, self._is_enabled, self.closed)
         self.handlers.append(made)
         self._changed()
         return made
+
+    def _is_enabled(self, ctx: Context) -> bool:
+        """Return True if a request is one of this server, not of one that is mounted in it."""
+        return ctx.server.runtime.kernel is self._kernel
 
     def closed(self, handler: ClientLogHandler) -> None:
         """A handler sends nothing any more."""
@@ -58,7 +61,7 @@ class Logs:
 
     def _changed(self) -> None:
         # Only while there is a handler do requests pay for being found from where something logs.
-        self._kernel.around = partial(watched, self) if self.handlers else None
+        self._kernel.around = partial(watched, self.handlers) if self.handlers else None
         self._kernel.changed()
 
 
@@ -66,7 +69,7 @@ async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     """See `Context.log`."""
     method = ctx.profile.log
     heard = is_heard(ctx.profile, ctx.caller.log_level(ctx.meta), level)
-    if not heard or not ctx.server.kernel.offers("logging") or method is None:
+    if not heard or not ctx.server.runtime.kernel.offers("logging") or method is None:
         return
     # A handler that does nothing but log would let nobody else have a turn.
     await asyncio.sleep(0)
@@ -78,8 +81,6 @@ async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
 
 class LogHandlers(ServerHandlers["Context"]):
     """What a server answers to a client that sets its log level."""
-
-    server: Server
 
     async def set_level(
         self, ctx: Context, params: common.SetLevelRequestParams

@@ -33,7 +33,6 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.channel import Outlet
     from mcp_gen.session.peer.session import Session
@@ -211,9 +210,10 @@ class News:
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
         """
-        from mcp_gen.server.input_requests.api import tell_complete
-
-        await tell_complete(self._kernel, elicitation_id)
+        for session in list(self._kernel.sessions):
+            if elicitation_id in session.elicitations:
+                del session.elicitations[elicitation_id]
+                await session.client.notify_elicitation_complete(elicitation_id)
         for mount in list(self.above):
             await mount.elicitation_complete(elicitation_id)
 
@@ -267,7 +267,7 @@ def _running_loop() -> Loop | None:
 class NewsHandlers(ServerHandlers[Any]):
     """What a server answers to those who want to hear of changes."""
 
-    server: Server
+    notify: News
 
     def subscriptions_listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
@@ -276,4 +276,4 @@ class NewsHandlers(ServerHandlers[Any]):
         if isinstance(ctx.caller.outlet, AnswerOnly):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
         # Not awaited here: each open request would keep one more frame.
-        return self.server.notify.listen(ctx, params)
+        return self.notify.listen(ctx, params)

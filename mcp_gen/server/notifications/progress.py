@@ -11,7 +11,7 @@ from mcp_gen.server.notifications.send import tell
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.tasks.running import RunningTask
+    from mcp_gen.server.context.services import TaskHandle
 
 __all__ = ["report_progress"]
 
@@ -50,7 +50,7 @@ async def report_progress(
     await tell(ctx, profile.progress, profile.progress.params(**fields))
 
 
-async def _stand(ctx: Context, task: RunningTask, message: str, *, whole: bool) -> None:
+async def _stand(ctx: Context, task: TaskHandle, message: str, *, whole: bool) -> None:
     """Let who looks at a task see what is reported; who listens to it, as often as may be."""
     if not task.tells_progress:
         await task.report(message, quietly=True)
@@ -59,7 +59,7 @@ async def _stand(ctx: Context, task: RunningTask, message: str, *, whole: bool) 
 
 
 def _may(ctx: Context) -> bool:
-    per_s = ctx.server.kernel.limits.max_reports_per_s
+    per_s = ctx.server.runtime.kernel.limits.max_reports_per_s
     if per_s is None:
         return True
     if ctx.reports is None:

@@ -27,7 +27,7 @@ async def tell(ctx: Context, method: Method[P, None], params: P) -> None:
     outlet = ctx.caller.outlet
     if is_wrapped(ctx, method):
         in_time: Any = _WhileAnswered(outlet, ctx.request_id)
-        await asking(ctx.profile, in_time, ctx.server.kernel, ctx).notify(method, params)
+        await asking(ctx.profile, in_time, ctx.server.runtime.kernel, ctx).notify(method, params)
     elif outlet.answers(ctx.request_id):
         outlet.notify(method, params)
     await outlet.drain()
@@ -35,7 +35,7 @@ async def tell(ctx: Context, method: Method[P, None], params: P) -> None:
 
 def is_wrapped(ctx: Context, method: Method[Any, None]) -> bool:
     """Whether hooks or middleware have a part in sending this."""
-    kernel = ctx.server.kernel
+    kernel = ctx.server.runtime.kernel
     return bool(kernel.sending or kernel.hooks.outbound.notices.get(method.name))
 
 

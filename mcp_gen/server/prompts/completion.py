@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mcp_gen.core.errors import InvalidParams, UsageError
+from mcp_gen.core.errors import UsageError
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_types import Choices, made_of_text
 from mcp_wire import Wire, latest
-from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
-    from mcp_gen.server.api.resources import ResourceBox
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.prompts.registry import PromptBox
-    from mcp_gen.server.server import Server
     from mcp_wire import common
 
-__all__ = ["CompletionHandlers", "Completions", "OffersCompletions"]
+__all__ = ["Completions"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_VALUES = 100
@@ -116,93 +112,3 @@ def _completion(made: Any) -> latest.Completion:
         total, has_more = total or len(values), True
         values = values[:MAX_VALUES]
     return latest.Completion(values=values, total=total, has_more=has_more)
-
-
-class CompletionHandlers(ServerHandlers["Context"]):
-    """What a server answers where completions are meant."""
-
-    server: Server
-
-    async def complete(
-        self, ctx: Context, params: common.CompleteRequestParams
-    ) -> common.CompleteResult:
-        """completion/complete"""
-        reference: Any = params.ref
-        name: str = reference.uri if hasattr(reference, "uri") else reference.name
-        if hasattr(reference, "uri"):
-            template = self.server.resources.templates.find(ctx, name)
-            choices = template.choices if template else None
-        else:
-            prompt = self.server.prompts.listing.find(ctx, name)
-            choices = prompt.choices if prompt else None
-        if choices is None:
-            kind = "resource template" if hasattr(reference, "uri") else "prompt"
-            raise InvalidParams(f"unknown {kind}: {name} - at `$.ref`")
-        if params.argument.name not in choices:
-            raise InvalidParams(
-                f"{name} has no argument {params.argument.name!r} - at `$.argument.name`"
-            )
-        context: Any = getattr(params, "context", None)
-        chosen: Mapping[str, str] = (context and context.arguments) or {}
-        completion = await self.server.completions.complete(
-            ctx, name, params.argument, chosen, choices
-        )
-        return latest.CompleteResult(completion=completion)
-
-
-class OffersCompletions:
-    """The part of a server that takes completions."""
-
-    completions: Completions
-    resources: ResourceBox
-    prompts: PromptBox
-
-    def completion(self, name: str, argument: str, /) -> Callable[[F], F]:
-        """Suggest values for an argument of a prompt, or for a variable of a template.
-
-            @server.completion("users://{id}/profile", "id")
-            def ids(value: str) -> list[str]: ...
-
-        The function takes the value that has been typed so far; `arguments: Mapping[str, str]`
-        behind it are those chosen already, by name (empty until 2025-03-26, where clients do not
-        send them). It returns texts, the best first, of which the first 100 are sent, or a
-        Completion that knows of more.
-
-        Arguments that are an Enum, a Literal or a bool are completed by themselves.
-
-        Raises:
-            UsageError: no such prompt or template, or it has no such argument, or that has a
-                function already.
-
-        Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
-        """
-
-        def add(function: F) -> F:
-            self.add_completion(name, argument, function)
-            return function
-
-        return add
-
-    def add_completion(self, name: str, argument: str, function: Callable[..., Any]) -> None:
-        """Suggest values with a function; see `completion`."""
-        template = self.resources.templates.items.get(name)
-        found = template or self.prompts.listing.items.get(name)
-        if found is None:
-            raise UsageError(
-                f"completion of `{argument}` in {name!r}: there is no prompt and no template of "
-                "that name; add it first"
-            )
-        if argument not in found.choices:
-            known = ", ".join(f"`{one}`" for one in found.choices) or "none"
-            raise UsageError(
-                f"completion of `{argument}` in {name!r}: no such argument; there are: {known}"
-            )
-        self.completions.add(name, argument, function)
-
-    def remove_completion(self, name: str, argument: str) -> None:
-        """Suggest the values of a function no longer.
-
-        Raises:
-            UsageError: there is no function.
-        """
-        self.completions.remove(name, argument)

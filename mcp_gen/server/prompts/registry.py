@@ -5,29 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-import mcp_wire
 from mcp_gen.core.errors import InvalidParams, UsageError
-from mcp_gen.core.projection.project import project
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_arguments import TextReader, missing_arguments
 from mcp_gen.server.functions.text_types import choices
-from mcp_gen.server.input_requests.rounds import in_rounds
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.prompts.messages import prompt_result
-from mcp_wire import Wire, latest
-from mcp_wire.handlers import ServerHandlers
+from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.functions.text_types import Choices
     from mcp_gen.server.listing.cache_hints import Hints
-    from mcp_gen.server.server import Server
     from mcp_wire import common
 
-__all__ = ["OffersPrompts", "PromptBox", "PromptHandler", "PromptHandlers"]
+__all__ = ["FunctionPrompt", "HandledPrompt", "PromptBox", "PromptHandler"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 PromptHandler: TypeAlias = "Callable[[Context, dict[str, str]], Any]"
@@ -58,7 +53,7 @@ class _Offered(Protocol):
         ...
 
 
-class _FunctionPrompt:
+class FunctionPrompt:
     """One prompt made from a function."""
 
     def __init__(self, function: Callable[..., Any], name: str | None, **described: Any) -> None:
@@ -95,7 +90,7 @@ class _FunctionPrompt:
         return await self._signature.call(values, ctx)
 
 
-class _HandledPrompt:
+class HandledPrompt:
     """One prompt as it is described, and what fills it in."""
 
     def __init__(self, prompt: latest.Prompt, handler: PromptHandler) -> None:
@@ -169,118 +164,3 @@ class PromptBox:
             raise InvalidParams(f"unknown prompt: {params.name}")
         made = ctx.allow(await offered.fill_in(ctx, params.arguments or {}))
         return prompt_result(made, offered.describe().description)
-
-
-class PromptHandlers(ServerHandlers["Context"]):
-    """What a server answers where prompts are meant."""
-
-    server: Server
-
-    async def list_prompts(
-        self, ctx: Context, params: common.PaginatedRequestParams
-    ) -> common.ListPromptsResult:
-        """prompts/list"""
-        kernel = self.server.kernel
-        as_bytes = not (kernel.hooks.list_prompts or kernel.middleware)
-        page: common.ListPromptsResult = self.server.prompts.listing.page(
-            ctx, params.cursor, as_bytes=as_bytes
-        )
-        return page
-
-    async def get_prompt(
-        self, ctx: Context, params: common.GetPromptRequestParams
-    ) -> common.GetPromptResult | common.InputRequiredResult:
-        """prompts/get"""
-        return await in_rounds(ctx, params, self.server.prompts.get)
-
-
-class OffersPrompts:
-    """The part of a server that takes prompts."""
-
-    prompts: PromptBox
-
-    @overload
-    def prompt(self, function: F, /) -> F: ...
-
-    @overload
-    def prompt(
-        self,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-    ) -> Callable[[F], F]: ...
-
-    def prompt(self, function: Any = None, /, **described: Any) -> Any:
-        """Offer a function as a prompt: its parameters are the blanks to fill in.
-
-        Clients send texts, which are read into the types of the parameters: numbers, bool, dates,
-        Enum and Literal as they are, dataclasses, lists and the like as JSON. A parameter with a
-        default may be left out; one annotated `Context` is no blank. The function returns a text, a
-        content block, a message (see `user` and `assistant`), a list of these, or a
-        GetPromptResult; what is no message yet is said by the user.
-
-        Raises:
-            UsageError: a name that is taken, or a parameter that no text becomes.
-
-        Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
-        """
-
-        def add(function: F) -> F:
-            self.add_prompt(function, **described)
-            return function
-
-        return add if function is None else add(function)
-
-    @overload
-    def add_prompt(
-        self,
-        function: Callable[..., Any],
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-    ) -> None: ...
-
-    @overload
-    def add_prompt(self, prompt: common.Prompt, handler: PromptHandler, /) -> None: ...
-
-    def add_prompt(self, what: Any, handler: Any = None, /, **described: Any) -> None:
-        """Offer a function as a prompt, see `prompt`; or a Prompt, with what fills it in.
-
-        A handler is called as `handler(ctx, arguments)`, with the texts as they came; those that
-        the Prompt says are required are there, and none that it does not name.
-        """
-        if isinstance(what, Wire):
-            prompt: latest.Prompt = project(what, mcp_wire.LATEST).value
-            if handler is None or described:
-                raise UsageError(
-                    f"prompt {prompt.name!r}: expected a handler, and nothing else: "
-                    "the Prompt says how it is described"
-                )
-            self.prompts.add(_HandledPrompt(prompt, handler))
-            return
-        if handler is not None:
-            raise UsageError("a handler goes with a Prompt; a function needs none")
-        described["description"] = described.get("description") or _summary(what)
-        self.prompts.add(_FunctionPrompt(what, described.pop("name", None), **described))
-
-    def remove_prompt(self, name: str) -> None:
-        """Offer a prompt no longer; requests for it that are under way go on.
-
-        Raises:
-            UsageError: there is none of that name.
-        """
-        self.prompts.listing.items.remove(name)
-
-
-def _summary(function: Callable[..., Any]) -> str | None:
-    """The first paragraph of the docstring."""
-    text = inspect.getdoc(function) or ""
-    return " ".join(text.partition("\n\n")[0].split()) or None

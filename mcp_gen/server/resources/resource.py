@@ -6,13 +6,21 @@ that lists what there is under it as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 import msgspec
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.context import Context
+from mcp_gen.server.context.options import (
+    Described,
+    DescribedResource,
+    ListedResource,
+    Source,
+    SourceOf,
+)
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_types import Choices, choices, made_of_text, takes_several
 from mcp_gen.server.listing.cache_hints import CacheHints
@@ -21,76 +29,18 @@ from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_beginning, check_uri
 from mcp_wire import latest
 
-if TYPE_CHECKING:
-    from mcp_gen.server.context.context import Context
-
 __all__ = [
     "Described",
     "DescribedResource",
     "FixedResource",
+    "ListedResource",
     "ResourceSource",
     "Source",
     "TemplatedResource",
 ]
 
-Source: TypeAlias = "Callable[..., Any] | str | bytes"
-"""A function, or the content itself."""
-
-
-class Described(TypedDict, total=False):
-    """What resources and templates say of themselves."""
-
-    name: str
-    """Identifies it to programs; the default is the function's name."""
-    title: str
-    """What people see instead of the name."""
-    description: str
-    """What it holds, to help a model decide; the default is the docstring's first paragraph."""
-    mime_type: str
-    """Media type, such as `text/markdown`; the default follows from the type of what is read."""
-    annotations: latest.Annotations
-    """Whom it is for, and how much it matters."""
-    icons: list[latest.Icon]
-    meta: dict[str, Any]
-    """The `_meta` of its entry in the list."""
-    ttl_ms: int
-    """For how long what was read is fresh; the default is the server's."""
-    cache_scope: Literal["public", "private"]
-    """Who may share what was read; the default is the server's."""
-
-
-class DescribedResource(Described, total=False):
-    """What a resource says of itself."""
-
-    size: int
-    """Length in bytes, before any base64; known by itself where the content is fixed."""
-
-
-class ResourceSource(Protocol):
-    """Resources that come and go by themselves, all under one template with one variable."""
-
-    uri_template: str
-    described: Described
-
-    async def page(self, ctx: Context, after: str, limit: int | None) -> Sequence[ListedResource]:
-        """The resources whose keys come after `after`, in the order of their keys: the first
-        `limit`, or all."""
-        ...
-
-    async def find(self, ctx: Context, path: str) -> latest.Resource | None:
-        """What there is under a value of the template's variable."""
-        ...
-
-    async def read(self, path: str, ctx: Context) -> Any:
-        """What a resource's function would return."""
-        ...
-
-
-class ListedResource(msgspec.Struct, frozen=True):
-    """A resource of a source, and its place in the source's order."""
-
-    key: str
-    resource: latest.Resource
+ResourceSource: TypeAlias = SourceOf[Context]
+"""A source of resources, as `add_resources` takes it."""
 
 
 class FixedResource:

@@ -12,8 +12,7 @@ from mcp_wire import common
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.listing.listing import Listing
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.serving.runner import Serves
     from mcp_wire.method import Method
 
 __all__ = ["HeaderParamsOf"]
@@ -31,8 +30,9 @@ _log = logging.getLogger("mcp_gen.server")
 class HeaderParamsOf:
     """The marked arguments of each tool that is listed, worked out when it is first called."""
 
-    def __init__(self, tools: Listing[OfferedTool]) -> None:
-        self._tools = tools
+    def __init__(self, server: Serves) -> None:
+        self._server = server
+        self._tools = server.tools.listing
         self._known: dict[str, tuple[Any, Marked]] = {}
 
     def __call__(self, ctx: Context, method: Method[Any, Any], params: Any) -> Marked | None:
@@ -50,12 +50,12 @@ class HeaderParamsOf:
         return known[1] if known[1] and self._tools.find(ctx, name) else None
 
     def _of_mounted(self, ctx: Context, name: str) -> Marked | None:
-        if not ctx.server.mounts:
+        if not self._server.mounts:
             return None
         from mcp_gen.server.mounting.kinds import TOOLS
         from mcp_gen.server.mounting.lookup import peek
 
-        tool = peek(ctx.server, ctx, TOOLS, name)
+        tool = peek(self._server.mounts, ctx, TOOLS, name)
         if tool is None:
             return None
         known = self._known.get(name)

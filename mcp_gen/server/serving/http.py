@@ -92,7 +92,7 @@ def asgi_app(
         event_store=options.event_store,
         session_store=options.session_store,
         limits=limits,
-        header_params=HeaderParamsOf(server.tools.listing),
+        header_params=HeaderParamsOf(server),
         servers=servers,
     )
     return AsgiApp(

@@ -130,7 +130,7 @@ class _Running:
         server = self._server
         try:
             async with make(server) as value:
-                server.lifespan_value = value
+                server.runtime.lifespan_value = value
                 self.ready.set_result(None)
                 await self._stop.wait()
         except asyncio.CancelledError:
@@ -150,4 +150,4 @@ class _Running:
                 server.end_sessions()
             raise LifespanError(f"server {server.name!r}: its lifespan failed: {what}") from error
         finally:
-            server.lifespan_value = None
+            server.runtime.lifespan_value = None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.mount import Mount
+    from mcp_gen.server.mounting.mounts import Mounts
     from mcp_gen.server.serving.lifespan import Lifespan
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tools.registry import ToolBox
@@ -35,7 +35,7 @@ class Serves(ServesSockets):
     max_message_bytes: int | None
     lifespan: Lifespan | None
     tools: ToolBox
-    mounts: tuple[Mount, ...]
+    mounts: Mounts
     _needs: int
     """How many need what the server sets up."""
     _is_kept: bool

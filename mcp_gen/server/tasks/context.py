@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from mcp_gen.server.tasks.running import RunningTask
+    from mcp_gen.server.tools.registry import ToolBox
 
 __all__ = ["context_in", "work_in"]
 
@@ -23,14 +24,13 @@ def context_in(ctx: Context, task: RunningTask, outlet: Any) -> Context:
     return Context(ctx.server, ctx.request_id, caller, ctx.meta, task=task)
 
 
-def work_in(inside: Context, params: Any) -> Coroutine[Any, Any, Any]:
+def work_in(inside: Context, params: Any, tools: ToolBox) -> Coroutine[Any, Any, Any]:
     """The call of a tool, as the handler of a task."""
-    server = inside.server
 
     async def call(ctx: Context, params: Any) -> Any:
-        return await in_rounds(ctx, params, server.tools.call)
+        return await in_rounds(ctx, params, tools.call)
 
     # What the program logs meanwhile is to find this context, not that of the request.
-    around = server.kernel.around
+    around = inside.server.runtime.kernel.around
     work: Any = call(inside, params) if around is None else around(call)(inside, params)
     return cast("Coroutine[Any, Any, Any]", work)

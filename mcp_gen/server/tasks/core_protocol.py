@@ -16,18 +16,20 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.notifications.topics import is_watched, send
 from mcp_gen.server.tasks.context import context_in, work_in
+from mcp_gen.server.tasks.expiry import iso, ttl_ms
 from mcp_gen.server.tasks.related_channel import RelatedOutlet
-from mcp_gen.server.tasks.times import iso, ttl_ms
 from mcp_gen.session.peer.session import asking
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.tasks.host import ReattachableChannel
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
+    from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.server.tools.tool import OfferedTool
     from mcp_wire.profile import Profile
 
@@ -52,13 +54,12 @@ class CoreTasks:
 
     # --- calls ---
 
-    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool, tools: ToolBox) -> Any:
         """The result of a call, or the task that it has become.
 
         Raises:
             MethodNotFound: the tool only runs as a task, or never does, and the call says else.
         """
-        tools = ctx.server.tools
         if not self._declared(ctx):
             return await in_rounds(ctx, params, tools.call)
         wish = params.task
@@ -69,7 +70,7 @@ class CoreTasks:
         if tool.task is None:
             raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
         task = self._box.new(ctx, tool, wish.ttl)
-        outlet = task.outlet = RelatedOutlet(task, self._related(task.id))
+        outlet = task.channel = RelatedOutlet(task, self._related(task.id))
         listened = task.told
 
         def told() -> None:
@@ -78,7 +79,7 @@ class CoreTasks:
 
         task.told = told
         await self._box.make(task)
-        task.start(work_in(context_in(ctx, task, outlet), params))
+        self._box.start(task, work_in(context_in(ctx, task, outlet), params, tools))
         made = self._types.Task(**self._fields(task.record))
         key = self._profile.model_immediate_response_key
         said = {key: tool.meanwhile} if key and tool.meanwhile else None
@@ -86,7 +87,7 @@ class CoreTasks:
 
     def _declared(self, ctx: Context) -> bool:
         session = ctx.session
-        declared = ctx.server.kernel.offered() if session is None else session.declared
+        declared = ctx.server.runtime.kernel.offered() if session is None else session.declared
         return declared >= CAPABILITIES
 
     def _related(self, id: str) -> dict[str, Any]:
@@ -98,29 +99,29 @@ class CoreTasks:
     async def get(self, ctx: Context, id: str) -> Any:
         """How a task stands. Raises InvalidParams for one that the client may not ask for."""
         found = await self._box.find(ctx, id)
-        outlet = self._outlet(id)
-        if outlet is not None:
+        channel = self._channel(id)
+        if channel is not None:
             # A client that asks may have opened a way to itself.
-            outlet.look()
+            channel.look()
         return self._types.GetTaskResult(**self._fields(found))
 
     async def result(self, ctx: Context, id: str) -> dict[str, Any]:
         """What the call is answered with, once there is something; raises its error."""
         way = ctx.caller.outlet
         await self._box.find(ctx, id)
-        outlet = self._outlet(id)
-        if outlet is not None:
-            outlet.open(way)
+        channel = self._channel(id)
+        if channel is not None:
+            channel.open(way)
         try:
             task = await self._box.ended(ctx, id)
         finally:
-            if outlet is not None:
-                outlet.close(way)
+            if channel is not None:
+                channel.close(way)
         return self._payload(task)
 
-    def _outlet(self, id: str) -> RelatedOutlet | None:
+    def _channel(self, id: str) -> ReattachableChannel | None:
         here = self._box.running.get(id)
-        return None if here is None else here.outlet
+        return None if here is None else here.channel
 
     def _payload(self, task: StoredTask) -> dict[str, Any]:
         if task.error != NOTHING:
@@ -142,7 +143,7 @@ class CoreTasks:
         """A page of the client's own tasks, oldest first."""
         box, session = self._box, ctx.session
         behind = None if cursor is None else _place_of(cursor)
-        size = ctx.server.tools.listing.page_size or PAGE_SIZE
+        size = box.tools.listing.page_size or PAGE_SIZE
         id = None if session is None else session.id
         found = await box.store.page(ctx.caller.principal, id, behind, size + 1)
         now = box.now()
@@ -174,7 +175,7 @@ class CoreTasks:
         if session.profile is not self._profile or session.loop is not task.loop:
             return
         params = method.params(**self._fields(task.record))
-        kernel = self._box.server.kernel
+        kernel = self._box.kernel
         if is_watched(kernel, method):
             client = asking(self._profile, session.outlet, kernel, session)
             self._box.soon(client.notify(method, params))
@@ -195,10 +196,12 @@ def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
     return replace(capabilities, tasks=tasks)
 
 
-def with_support(tool: Any, support: str, profile: Profile) -> Any:
-    """A tool of such a revision, saying how it runs."""
-    types: Any = mcp_wire.types(profile.revision)
-    return replace(tool, execution=types.ToolExecution(task_support=support))
+def with_support(tool: OfferedTool, described: Any, revision: str) -> Any:
+    """Add the task support of a tool to its description, at revisions that have a place for it."""
+    if tool.task is None or mcp_wire.profile(revision).tasks != "core":
+        return described
+    types: Any = mcp_wire.types(revision)
+    return replace(described, execution=types.ToolExecution(task_support=tool.task))
 
 
 def result_at(task: StoredTask, profile: Profile) -> dict[str, Any]:

@@ -1,13 +1,19 @@
-"""When tasks are to be forgotten: one timer, for whichever is next."""
+"""Expiry of tasks: one timer for whichever is next, and times as clients read them."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
 import logging
-from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-__all__ = ["Expiry"]
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_gen.core.stores.tasks import StoredTask
+
+__all__ = ["Expiry", "iso", "ttl_ms"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -71,3 +77,16 @@ class Expiry:
         if self._timer is not None and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._timer.cancel)
         self._timer = None
+
+
+def iso(at: float) -> str:
+    """A time in seconds since the epoch, in ISO 8601 with milliseconds, in UTC."""
+    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def ttl_ms(task: StoredTask) -> int | None:
+    """For how many milliseconds a task is kept after it was made; None: for ever."""
+    if task.expires_at is None:
+        return None
+    return max(1, round((task.expires_at - task.created_at) * 1000))

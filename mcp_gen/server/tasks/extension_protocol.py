@@ -13,11 +13,11 @@ from msgspec import UNSET
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.core_protocol import result_at
+from mcp_gen.server.tasks.expiry import iso, ttl_ms
 from mcp_gen.server.tasks.input_requests import TaskQuestions
-from mcp_gen.server.tasks.times import iso, ttl_ms
 from mcp_wire import encode, latest
 from mcp_wire.extensions.tasks import (
     EXTENSION,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
+    from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.server.tools.tool import OfferedTool
     from mcp_gen.session.messages.channel import Outlet
     from mcp_wire.callers import OnProgress
@@ -63,13 +64,12 @@ class ExtensionTasks:
         self._box = box
         self.profile = profile
 
-    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: OfferedTool, tools: ToolBox) -> Any:
         """The result of a call that has one soon, or else the task that it has become.
 
         Raises:
             MissingCapability: the tool only runs as a task, and the client knows of none.
         """
-        tools = ctx.server.tools
         if tool.task is None:
             return await in_rounds(ctx, params, tools.call)
         if ctx.declares(EXTENSION) is None:
@@ -79,8 +79,8 @@ class ExtensionTasks:
         task = self._box.new(ctx, tool)
         task.tells_progress = True
         inside = context_in(ctx, task, UntilTask(task, ctx.caller.outlet))
-        inside.rounds = task.asks = TaskQuestions(inside, params, task)
-        task.start(work_in(inside, params))
+        inside.rounds = task.input = TaskQuestions(inside, params, task)
+        self._box.start(task, work_in(inside, params, tools))
         try:
             await task.decided(self._box.options.grace_s)
             if task.done and _answers(task, required=tool.task == "required"):
@@ -155,8 +155,8 @@ class ExtensionHandlers(Handlers[Context]):
         task = await self._box.find(ctx, params.task_id)
         here = self._box.running.get(task.id)
         if here is not None:
-            if here.asks is not None:
-                await self._box.there(here, here.asks.answered(params.input_responses))
+            if here.input is not None:
+                await self._box.there(here, here.input.answered(params.input_responses))
         elif not task.over:
             raise McpError(
                 ProtocolError.code, "the task runs in another process; route by its id to reach it"

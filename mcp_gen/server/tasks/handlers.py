@@ -9,8 +9,8 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.core_protocol import CoreTasks
+    from mcp_gen.server.tasks.manager import TaskBox
 
 __all__ = ["TaskHandlers"]
 
@@ -18,12 +18,13 @@ __all__ = ["TaskHandlers"]
 class TaskHandlers(ServerHandlers["Context"]):
     """The part of a server that answers for tasks; only reached where it has declared them."""
 
-    server: Server
+    task_manager: TaskBox | None = None
+    """The tasks, once there are any."""
 
     def _tasks(self, ctx: Context) -> CoreTasks:
-        if self.server.tasks is None:
+        if self.task_manager is None:
             raise MethodNotFound("this server has no tasks")
-        found: CoreTasks = self.server.tasks.protocol(ctx.profile)
+        found: CoreTasks = self.task_manager.protocol(ctx.profile)
         return found
 
     async def get_task(self, ctx: Context, params: Any) -> Any:

@@ -20,7 +20,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.capabilities import require_for
 from mcp_gen.server.input_requests.live_rounds import ANSWER_TIMEOUT_S
-from mcp_gen.server.input_requests.replayed_rounds import REQUESTS, ReplayedRounds, result_of
+from mcp_gen.server.input_requests.replayed_rounds import ReplayedRounds, result_of
 from mcp_gen.server.input_requests.rounds import Question, Role, Rounds, questions_of
 from mcp_gen.session.messages.gather import together
 from mcp_wire import encode, latest
@@ -75,7 +75,7 @@ class TaskQuestions(Rounds):
             RequestTimeout: there is no answer.
         """
         # Roots may have changed since.
-        fresh = key is None and question.role == "list_roots"
+        fresh = key is None and question.role is Role.LIST_ROOTS
         key = self.claim(question, key)
         while True:
             if fresh or key not in self._answers:
@@ -88,7 +88,7 @@ class TaskQuestions(Rounds):
     async def _put(self, key: str, question: Question, timeout_s: float | None) -> Any:
         """The answer to a question that is put where the client looks."""
         task, key = self._task, self._unused(key)
-        asked = project(REQUESTS[question.role](params=question.params), self.ctx.revision)
+        asked = project(question.role.request_type(params=question.params), self.ctx.revision)
         if timeout_s is None:
             timeout_s = ANSWER_TIMEOUT_S
         limit = asyncio.timeout(None if math.isinf(timeout_s) else timeout_s)
@@ -184,7 +184,7 @@ class TaskQuestions(Rounds):
             MissingCapability: the client cannot send its user there.
         """
         pages = [
-            Question("elicit", latest.ElicitRequestURLParams(message=one.message, url=one.url))
+            Question(Role.ELICIT, latest.ElicitRequestURLParams(message=one.message, url=one.url))
             for one in error.elicitations
         ]
         answers = await self._ask_all({self.claim(page, None): page for page in pages})

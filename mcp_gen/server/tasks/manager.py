@@ -7,8 +7,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -18,28 +17,28 @@ from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.core.text_encoding import holding_texts, with_written_texts
-from mcp_gen.server.input_requests.rounds import in_rounds
-from mcp_gen.server.tasks.core_protocol import CoreTasks
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.server.tasks.expiry import Expiry
-from mcp_gen.server.tasks.extension_protocol import ExtensionTasks
 from mcp_gen.server.tasks.running import RunningTask
-from mcp_gen.server.tasks.status_updates import WatchedTasks
 from mcp_wire import encode
-from mcp_wire.extensions.tasks import EXTENSION
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from mcp_gen.core.stores.tasks import TaskStore
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
     from mcp_gen.server.tasks.options import Tasks
+    from mcp_gen.server.tools.registry import ToolBox
     from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["CLOSE_S", "TaskBox"]
+__all__ = ["CLOSE_S", "MakeProtocol", "TaskBox"]
 
 T = TypeVar("T")
+MakeProtocol: TypeAlias = "Callable[[TaskBox, Profile], Any]"
+"""Makes what speaks of tasks at a revision: of no common type, but for `call`."""
 
 CLOSE_S = 5.0
 """How long handlers may take to end when the server does."""
@@ -50,43 +49,61 @@ _log = logging.getLogger("mcp_gen.server")
 class TaskBox:
     """The tasks of a server: `server.tasks`."""
 
-    def __init__(self, server: Server, options: Tasks) -> None:
-        self.server = server
+    def __init__(
+        self,
+        kernel: Kernel[Context],
+        tools: ToolBox,
+        needed: Callable[[], AbstractAsyncContextManager[None]],
+        protocols: Mapping[str, MakeProtocol],
+        options: Tasks,
+    ) -> None:
+        """Keep the tasks of a server.
+
+        Args:
+            tools: The server's own tools; those of a call are handed to `call`.
+            needed: Holds the lifespan and the mounts of the server while a handler runs.
+            protocols: What speaks of tasks, by `Profile.tasks`.
+        """
+        self.kernel = kernel
+        self.tools = tools
+        self.needed = needed
         self.options = options
         # Not `or`: an empty store is false.
         store = options.store
         self.store: TaskStore = (
             MemoryTaskStore(max_tasks=options.max_tasks) if store is None else store
         )
-        self.now = options.clock or time.time
+        self.now: Callable[[], float] = options.clock or time.time
         self.running: dict[str, RunningTask] = {}
         """Those whose handlers run in this process."""
+        self._make_protocol = protocols
         self._protocols: dict[str, Any] = {}
         self._busy: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
-        self._watched = WatchedTasks(self)
-        server.notify.listeners.also[EXTENSION] = self._watched.granted
+        self.changed: Callable[[RunningTask], None] = _ignore
+        """Called when a task stands elsewhere."""
         self.expiry = Expiry(self.now, self.expire)
         """When they are to be forgotten."""
 
     # --- what is spoken ---
 
-    def call(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    def call(self, ctx: Context, params: Any, tools: ToolBox) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
         # Not async itself: tools that never run as tasks are not to pay for those that do.
-        # The request's server may be mounted in the one whose tasks these are.
-        tools = ctx.server.tools
+        # The tools may be those of a mounted server, whose tasks are kept outside.
         tool = tools.listing.find(ctx, params.name)
         if tool is None or (tool.task is None and getattr(params, "task", None) is None):
             return in_rounds(ctx, params, tools.call)
-        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool)
+        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool, tools)
         return answer
 
     def protocol(self, profile: Profile) -> Any:
         """How tasks are spoken of at a revision."""
         found = self._protocols.get(profile.revision)
         if found is None:
-            found = self._protocols[profile.revision] = _PROTOCOLS[profile.tasks](self, profile)
+            found = self._protocols[profile.revision] = self._make_protocol[profile.tasks](
+                self, profile
+            )
         return found
 
     def soon(self, call: Coroutine[Any, Any, None]) -> None:
@@ -124,7 +141,7 @@ class TaskBox:
             session=None if session is None else session.id,
         )
         task = RunningTask(self, record, session)
-        task.told = lambda: self._watched.tell(task)
+        task.told = lambda: self.changed(task)
         return task
 
     async def make(self, task: RunningTask) -> None:
@@ -165,14 +182,16 @@ class TaskBox:
             if len(self.expiry) > 2 * known + 100:
                 self.expiry.keep(lambda id: id in store or id in self.running)
 
-    def began(self, task: RunningTask) -> None:
-        """A handler has begun."""
+    def start(self, task: RunningTask, work: Coroutine[Any, Any, Any]) -> None:
+        """Run the handler of a task."""
+        task.start(work)
         self.running[task.id] = task
         self._count(task.record, 1)
 
-    def over(self, task: RunningTask) -> None:
-        """A handler has ended."""
-        if self.running.pop(task.id, None) is not None:
+    def over(self, id: str) -> None:
+        """Forget the handler of a task: it has ended."""
+        task = self.running.pop(id, None)
+        if task is not None:
             self._count(task.record, -1)
 
     def _count(self, record: StoredTask, more: int) -> None:
@@ -180,15 +199,6 @@ class TaskBox:
         self._counts[owner] += more
         if not self._counts[owner]:
             del self._counts[owner]
-
-    @asynccontextmanager
-    async def needed(self) -> AsyncGenerator[None]:
-        """While a handler runs, what the server has set up stays."""
-        await self.server.need()
-        try:
-            yield
-        finally:
-            await self.server.need_no_longer()
 
     # --- finding ---
 
@@ -291,22 +301,8 @@ class TaskBox:
         return Raw(encode(result)), is_error
 
 
-class PlainCalls:
-    """Where nobody knows of tasks every call is answered with its result."""
-
-    def __init__(self, box: TaskBox, profile: Profile) -> None:
-        pass
-
-    async def call(self, ctx: Context, params: Any, tool: OfferedTool) -> Any:
-        """What a call of a tool is answered with."""
-        return await in_rounds(ctx, params, ctx.server.tools.call)
-
-
-_PROTOCOLS: dict[str, Any] = {
-    "none": PlainCalls,
-    "core": CoreTasks,
-    "extension": ExtensionTasks,
-}
+def _ignore(task: RunningTask) -> None:
+    pass
 
 
 def _owner(ctx: Context) -> str | None:

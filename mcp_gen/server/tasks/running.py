@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
     from mcp_gen.core.stores.tasks import StoredTask
-    from mcp_gen.server.tasks.input_requests import TaskQuestions
-    from mcp_gen.server.tasks.manager import TaskBox
-    from mcp_gen.server.tasks.related_channel import RelatedOutlet
+    from mcp_gen.server.tasks.host import ReattachableChannel, TaskHost, TaskInput
     from mcp_gen.session.peer.session import Session
 
 __all__ = ["RunningTask"]
@@ -38,8 +36,8 @@ class RunningTask:
     It lives longer than the request that made it, and than its connection.
     """
 
-    def __init__(self, box: TaskBox, record: StoredTask, session: Session | None) -> None:
-        self._box = box
+    def __init__(self, host: TaskHost, record: StoredTask, session: Session | None) -> None:
+        self._host = host
         self.record = record
         """How it stands, as it was last written down."""
         self.session = session
@@ -58,9 +56,9 @@ class RunningTask:
         """Whether the request that made it is answered with it."""
         self.tells_progress = False
         """Whether reports of progress change how it stands."""
-        self.outlet: RelatedOutlet | None = None
+        self.channel: ReattachableChannel | None = None
         """Where its handler reaches the client, where it is told whose message each is."""
-        self.asks: TaskQuestions | None = None
+        self.input: TaskInput | None = None
         """What its handler asks, where the client polls for that."""
         self.questions: dict[str, Raw] = {}
         """What the client is asked, by key, where it polls for that."""
@@ -103,7 +101,7 @@ class RunningTask:
             changed = replace(
                 self.record,
                 **{
-                    "updated_at": self._box.now(),
+                    "updated_at": self._host.now(),
                     "status": "input_required" if self._waits else "working",
                     "questions": dict(self.questions),
                     **fields,
@@ -112,7 +110,7 @@ class RunningTask:
             if not self.made:
                 self.record = changed
                 return True
-            kept = await self._box.store.save(changed)
+            kept = await self._host.store.save(changed)
             # If it was not kept, it has been ended or forgotten elsewhere.
             self.record = changed if kept else await self._elsewhere()
         if self.record.over:
@@ -127,7 +125,7 @@ class RunningTask:
         return bool(self._asking or self.questions)
 
     async def _elsewhere(self) -> StoredTask:
-        found = await self._box.store.load(self.id)
+        found = await self._host.store.load(self.id)
         self.stop()
         return replace(self.record, status="cancelled") if found is None else found
 
@@ -170,11 +168,10 @@ class RunningTask:
     def start(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run the handler, in a task that no session can end."""
         self.handler = self.loop.create_task(self._run(work))
-        self._box.began(self)
 
     async def _run(self, work: Coroutine[Any, Any, Any]) -> None:
         try:
-            async with self._box.needed():
+            async with self._host.needed():
                 self.result = await work
         except (GeneratorExit, KeyboardInterrupt):
             raise
@@ -190,11 +187,11 @@ class RunningTask:
                 await self._finish_sometime()
         finally:
             self._ended.set()
-            self._box.over(self)
+            self._host.over(self.id)
 
     async def _finish_sometime(self) -> None:
         # Else one failure of the store would leave a task at work that is none.
-        wait_s = self._box.options.poll_interval_s
+        wait_s = self._host.options.poll_interval_s
         for left in reversed(range(FINISH_TRIES)):
             try:
                 await self.finish()
@@ -209,7 +206,7 @@ class RunningTask:
         """Write down what the handler has returned or raised."""
         if self.failure is None:
             try:
-                result, is_error = self._box.written(self.result, self.record.revision)
+                result, is_error = self._host.written(self.result, self.record.revision)
             except Exception as error:
                 self.failure = error
             else:

@@ -16,7 +16,7 @@ from mcp_wire.extensions.tasks import EXTENSION, methods
 if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.notifications.listeners import Said
+    from mcp_gen.server.notifications.listeners import Listeners, Said
     from mcp_gen.server.tasks.manager import TaskBox
     from mcp_gen.server.tasks.running import RunningTask
 
@@ -29,9 +29,9 @@ _PROFILE = mcp_wire.profile(EXTENSION.revisions[-1])
 class WatchedTasks:
     """What requests that listen may hear of tasks."""
 
-    def __init__(self, box: TaskBox) -> None:
+    def __init__(self, box: TaskBox, listeners: Listeners) -> None:
         self._box = box
-        self._listeners = box.server.notify.listeners
+        self._listeners = listeners
 
     async def granted(self, ctx: Context, wanted: Any) -> Granted:
         """Of the tasks that a request wants to hear of, those that it may ask for.
@@ -68,7 +68,7 @@ class WatchedTasks:
         if not self._listeners.listened_to(topic):
             return
         params = self._params(task.record)
-        for loop in list(self._box.server.kernel.loops):
+        for loop in list(self._box.kernel.loops):
             if loop is task.loop:
                 self._listeners.tell_of(topic, _METHOD, params, loop)
             elif not loop.is_closed():

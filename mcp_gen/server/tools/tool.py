@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Awaitable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_gen.core.errors import ToolError, UsageError
+from mcp_gen.server.context.options import AnyTool
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -24,7 +25,9 @@ __all__ = [
     "BadArguments",
     "OfferedTool",
     "TaskSupport",
+    "check_app_uri",
     "check_icons",
+    "checked_ui",
     "is_tool_name",
     "plain_arguments",
 ]
@@ -48,7 +51,7 @@ def is_tool_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-class OfferedTool(ABC):
+class OfferedTool(AnyTool):
     """One tool of a server, however it was made."""
 
     output: Output
@@ -165,3 +168,33 @@ def check_icons(what: str, icons: Iterable[latest.Icon] | None) -> None:
                 f"{what}: an icon's src starts with `https:` or `data:`, not `{scheme}`: "
                 "clients show no others"
             )
+
+
+def checked_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
+    """What `ui=` of a tool means.
+
+    Raises:
+        UsageError: no URI of an app, or nobody who may call the tool.
+    """
+    # Imported here: most servers have no apps.
+    from mcp_wire.extensions.ui import McpUiToolMeta
+
+    if isinstance(ui, str):
+        ui = McpUiToolMeta(resource_uri=ui)
+    if ui.resource_uri is not None:
+        check_app_uri(ui.resource_uri, f"tool {name}: ui")
+    if ui.visibility is not None and not ui.visibility:
+        raise UsageError(f"tool {name}: ui: visibility: nobody may call it; name `model` or `app`")
+    return ui
+
+
+def check_app_uri(uri: str, what: str) -> None:
+    """Refuse what is no URI of an app.
+
+    Raises:
+        UsageError: it has another scheme, nothing behind it, or is a template.
+    """
+    from mcp_gen.core.extensions.ui import SCHEME  # most servers have no apps
+
+    if not uri.startswith(SCHEME) or uri == SCHEME or "{" in uri:
+        raise UsageError(f"{what}: expected a URI such as `{SCHEME}clock/face`, without variables")

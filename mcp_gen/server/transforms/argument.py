@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.options import AnyArgument
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Argument"]
 
 
-class Argument(Struct, frozen=True, kw_only=True):
+class Argument(AnyArgument, frozen=True, kw_only=True):
     """How clients see one argument of a tool, or what it has where they do not see it.
 
     What is not given stays as the tool has it.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Raw
 
-from mcp_gen.server.content.results import is_result, stands_for_result
-from mcp_gen.server.tools.tool import BadArguments, OfferedTool, check_icons
+from mcp_gen.server.content.results import is_result, newest, stands_for_result
+from mcp_gen.server.context.options import AnyTool
+from mcp_gen.server.tools.tool import BadArguments, OfferedTool, check_icons, checked_ui
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.arguments import Translation
 from mcp_gen.server.transforms.decoder import Reads, straight
@@ -25,7 +26,7 @@ __all__ = ["TransformedTool", "transformed"]
 
 
 def transformed(
-    tool: OfferedTool | Callable[..., Any],
+    tool: AnyTool | Callable[..., Any],
     /,
     *,
     name: str | None = None,
@@ -70,7 +71,8 @@ def transformed(
     if not isinstance(tool, OfferedTool):
         from mcp_gen.server.tools.function_tool import FunctionTool
 
-        tool = FunctionTool(tool)
+        # Every tool there is is an OfferedTool: what is none is a function.
+        tool = FunctionTool(cast("Callable[..., Any]", tool))
     given = {
         "title": title,
         "description": description,
@@ -82,8 +84,6 @@ def transformed(
     made = TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
     made.ui = tool.ui
     if ui is not None:
-        from mcp_gen.server.apps.apps import checked_ui
-
         made.ui = checked_ui(made.name, ui)
     return made
 
@@ -157,9 +157,7 @@ class TransformedTool(OfferedTool):
         if self.through and isinstance(made, Encoded | Passed | Wire):
             if isinstance(made, Wire) and not is_result(made):
                 return made  # a task, at a revision whose clients ask for one
-            from mcp_gen.server.mounting.mounted_tool import newest
-
-            made = newest("call_tool", made)
+            made = newest(made)
         if stands_for_result(made.__class__):
             return made
         changed = self._result(made)

@@ -209,5 +209,5 @@ async def test_what_is_no_feature_is_no_attribute() -> None:
         await asyncio.sleep(0)
         (session,) = server.sessions()
         mine: Any = server.for_session(session)
-        with pytest.raises(AttributeError, match="SessionOffers has no attribute 'completions'"):
+        with pytest.raises(AttributeError, match="SessionFeatures has no attribute 'completions'"):
             _ = mine.completions

@@ -354,6 +354,6 @@ async def test_middleware_sees_data_as_plain_values(revision: str) -> None:
         return result
 
     server = returning(Report(1), Report)
-    server.kernel.middleware.append(middleware)
+    server.add_middleware(middleware)
     await call(server, revision)
     assert seen == [{"rows": 1}]

@@ -19,7 +19,7 @@ import pytest
 
 from mcp_gen import Accepted, Context, Server
 from mcp_gen.server.input_requests import replayed_rounds
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from tests.support.peers.answering import Asked, accept, answering, in_results
 from tests.support.peers.raw import WAIT_S
 

@@ -637,7 +637,7 @@ async def test_what_once_has_made_stays_on_the_server(revision: str) -> None:
 
     async with answering(server, revision, lambda asked: accept(name="A")) as client:
         assert await client.text("careful") == "s3cr3t-value"
-    assert len(server.kept) == 1
+    assert len(server.runtime.once_store) == 1
     assert all("s3cr3t" not in str(state) for state in client.states)
 
 

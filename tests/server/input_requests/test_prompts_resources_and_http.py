@@ -13,7 +13,7 @@ import mcp_wire
 from mcp_gen import Accepted, Context, Server
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.server.dispatch.handlers import Handlers
-from mcp_gen.server.input_requests.rounds import in_rounds
+from mcp_gen.server.input_requests.run import in_rounds
 from mcp_gen.session.duplex.server import ServerSession
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.types import (

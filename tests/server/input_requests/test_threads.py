@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server
-from mcp_gen.server.context.blocking import Worker
+from mcp_gen.server.context.threads import Worker
 from mcp_gen.server.input_requests import replayed_rounds
 from tests.support.peers.answering import Asked, accept, answering, asks, in_results, live
 from tests.support.peers.raw import WAIT_S

@@ -223,7 +223,7 @@ async def test_a_call_that_waits_for_answers_is_given_up_in_time() -> None:
             ended.set()
 
     async with gateway(inner, HANDSHAKE) as server:
-        server.states.ttl_s = 0.01
+        server.runtime.request_states.ttl_s = 0.01
         async with talk(lambda: server, PER_REQUEST, answers=ANSWERS) as client:
             result = await client.begin("tools/call", {"name": "far_ask"}).result()
             assert result["resultType"] == "input_required"

@@ -8,7 +8,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Server
-from mcp_gen.server.api import resources
+from mcp_gen.server.resources import handlers as resources
 from tests.support.frames import PER_REQUEST, with_handshake
 from tests.support.peers.raw import RawClient, talking
 

@@ -131,7 +131,7 @@ async def test_an_argument_comes_as_its_type_behind_middleware(
 
     came: list[Any] = []
     server = with_tool(taking(hint, came))
-    server.kernel.middleware.append(passing)
+    server.add_middleware(passing)
     await call(server, value=given)
     assert came == [value]
 

@@ -37,7 +37,7 @@ def lying(change: Callable[[dict[str, Any]], Any]) -> Server:
         change(said)
         return msgspec.Raw(encode(said))
 
-    server.kernel.middleware.append(lie)
+    server.add_middleware(lie)
     server.kernel.changed()
     return server
 

@@ -1,0 +1,362 @@
+"""Protocols of `ctx.server`: the public face of a server, as handlers use it.
+
+Generic in the context, so that `Context` can name it and is not named by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from mcp_gen.server.context.options import (
+        AnyArgument,
+        AnyTool,
+        Described,
+        DescribedResource,
+        Source,
+        SourceOf,
+    )
+    from mcp_gen.server.context.services import ServerRuntime
+    from mcp_gen.session.peer.session import Session
+    from mcp_wire import common, latest
+    from mcp_wire.extensions.ui import McpUiToolMeta
+    from mcp_wire.hooks import ServerHooks
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = [
+    "ListenersView",
+    "Notifications",
+    "ServerView",
+    "SessionView",
+    "ToolsView",
+]
+
+C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
+P = TypeVar("P")
+
+
+class ListenersView(Protocol):
+    """The clients that listen to a topic of an extension; for `ToClient` of its package."""
+
+    async def notify(self, method: Method[P, None], params: P) -> None:
+        """Send them a notification."""
+        ...
+
+    def tell(self, method: Method[P, None], params: P) -> None:
+        """Send them a notification with the next turn of their event loops; on any thread."""
+        ...
+
+
+class Notifications(Protocol):
+    """Notifications about lists and resources: `server.notify`. Any thread may call them."""
+
+    def tool_list_changed(self) -> None:
+        """Send notifications/tools/list_changed. Adding and removing tools does so itself."""
+        ...
+
+    def prompt_list_changed(self) -> None:
+        """Send notifications/prompts/list_changed. Adding and removing prompts does so itself."""
+        ...
+
+    def resource_list_changed(self) -> None:
+        """Send notifications/resources/list_changed. Adding and removing does so itself."""
+        ...
+
+    def resource_updated(self, uri: str) -> None:
+        """Send notifications/resources/updated to the subscribers of this very URI."""
+        ...
+
+    def end_listening(self) -> None:
+        """Answer every open subscriptions/listen request; new ones may come."""
+        ...
+
+    def hearing(self, **of: Any) -> ListenersView:
+        """Return the clients that listen to a topic of an extension.
+
+        Raises:
+            ValueError: not exactly one field.
+        """
+        ...
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """Send notifications/elicitation/complete to the session of the elicitation."""
+        ...
+
+
+class ToolsView(Protocol):
+    """The tools of a server: `len`, `in`, iteration, `[name]`."""
+
+    run_in_threads: bool
+    """True if sync tools run in threads where they do not say it themselves."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[AnyTool]: ...
+
+    def __contains__(self, name: object) -> bool: ...
+
+    def __getitem__(self, name: str) -> AnyTool:
+        """Return the tool of that name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        ...
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tools."""
+        ...
+
+    def get(self, name: str) -> AnyTool | None:
+        """Return the tool of that name; None if there is none."""
+        ...
+
+
+class SessionView(Protocol[C_co]):
+    """What a server offers in one session alone: `ctx.server.for_session(ctx.session)`."""
+
+    @overload
+    def tool(self, function: F, /) -> F:
+        """Register a function as a tool; see `Server.tool`."""
+        ...
+
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: latest.ToolAnnotations | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        input_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+        meanwhile: str | None = None,
+        task: Literal["optional", "required"] | None = None,
+        ui: McpUiToolMeta | str | None = None,
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def add_tool(
+        self,
+        tool: latest.Tool,
+        handler: Callable[[C_co, dict[str, Any]], Any],
+        /,
+        *,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+        meanwhile: str | None = None,
+        task: Literal["optional", "required"] | None = None,
+        ui: McpUiToolMeta | str | None = None,
+    ) -> None:
+        """Register a tool: a function, a Tool with its handler, or a tool of another server."""
+        ...
+
+    @overload
+    def add_tool(
+        self,
+        function: Callable[..., Any],
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: latest.ToolAnnotations | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        input_schema: dict[str, Any] | None = None,
+        output_schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        run_in_thread: bool | None = None,
+        meanwhile: str | None = None,
+        task: Literal["optional", "required"] | None = None,
+        ui: McpUiToolMeta | str | None = None,
+    ) -> None: ...
+
+    @overload
+    def add_tool(self, tool: AnyTool, /) -> None: ...
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool. Raises UsageError if there is none of that name."""
+        ...
+
+    def transform_tool(
+        self,
+        tool: str,
+        /,
+        *,
+        keep: bool = False,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: latest.ToolAnnotations | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        arguments: Mapping[str, AnyArgument] | None = None,
+        result: Callable[[Any], Any] | None = None,
+        ui: McpUiToolMeta | str | None = None,
+    ) -> None:
+        """Offer a tool under another name, description or arguments; as `transformed` does."""
+        ...
+
+    async def find_tool(self, name: str) -> AnyTool:
+        """Return the tool that clients know by a name, mounted or not."""
+        ...
+
+    def resource(self, uri: str, /, **described: Unpack[DescribedResource]) -> Callable[[F], F]:
+        """Register a function as a resource or template; see `Server.resource`."""
+        ...
+
+    def add_resource(
+        self, uri: str, source: Source, /, **described: Unpack[DescribedResource]
+    ) -> None:
+        """Register a resource: a function, a text or bytes."""
+        ...
+
+    def add_resource_template(
+        self, uri_template: str, function: Callable[..., Any], /, **described: Unpack[Described]
+    ) -> None:
+        """Register a function of the variables of a template."""
+        ...
+
+    def add_resources(self, source: SourceOf[C_co]) -> None:
+        """Register a source of resources, such as `FileResources("docs")`."""
+        ...
+
+    def remove_resource(self, uri: str) -> None:
+        """Remove a resource. Raises UsageError if there is none under that URI."""
+        ...
+
+    def remove_resource_template(self, uri_template: str) -> None:
+        """Remove a template. Raises UsageError if there is no such template."""
+        ...
+
+    def resource_link(self, uri: str) -> latest.ResourceLink:
+        """Return a link to a resource, described as the list has it."""
+        ...
+
+    @overload
+    def prompt(self, function: F, /) -> F:
+        """Register a function as a prompt; see `Server.prompt`."""
+        ...
+
+    @overload
+    def prompt(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def add_prompt(
+        self,
+        function: Callable[..., Any],
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Register a prompt: a function, or a Prompt with its handler."""
+        ...
+
+    @overload
+    def add_prompt(
+        self, prompt: common.Prompt, handler: Callable[[C_co, dict[str, str]], Any], /
+    ) -> None: ...
+
+    def remove_prompt(self, name: str) -> None:
+        """Remove a prompt. Raises UsageError if there is none of that name."""
+        ...
+
+
+class ServerView(SessionView[C], Protocol[C]):
+    """The server of a request: `ctx.server`."""
+
+    name: str
+    info: latest.Implementation
+    instructions: str | None
+
+    @property
+    def runtime(self) -> ServerRuntime[C]:
+        """Parts of the server for its own rooms; internal."""
+        ...
+
+    @property
+    def tools(self) -> ToolsView:
+        """The tools of the server."""
+        ...
+
+    @property
+    def notify(self) -> Notifications:
+        """Notifications about lists and resources."""
+        ...
+
+    @property
+    def hooks(self) -> ServerHooks:
+        """Decorators that add hooks."""
+        ...
+
+    def completion(self, name: str, argument: str, /) -> Callable[[F], F]:
+        """Register a function that completes an argument; see `Server.completion`."""
+        ...
+
+    def add_completion(self, name: str, argument: str, function: Callable[..., Any]) -> None:
+        """Register a function that completes an argument."""
+        ...
+
+    def remove_completion(self, name: str, argument: str) -> None:
+        """Remove the function that completes an argument."""
+        ...
+
+    def for_session(self, session: Session | None) -> SessionView[C]:
+        """Return what is offered in one session alone; takes `ctx.session`."""
+        ...
+
+    def filter_tools(
+        self, keep: Callable[[C, latest.Tool], bool]
+    ) -> Callable[[C, latest.Tool], bool]:
+        """Add a filter: `keep(ctx, tool)` is true for tools that the client may use."""
+        ...
+
+    def filter_resources(
+        self, keep: Callable[[C, latest.Resource | latest.ResourceTemplate], bool]
+    ) -> Callable[[C, latest.Resource | latest.ResourceTemplate], bool]:
+        """Add a filter of resources and templates; see `filter_tools`."""
+        ...
+
+    def filter_prompts(
+        self, keep: Callable[[C, latest.Prompt], bool]
+    ) -> Callable[[C, latest.Prompt], bool]:
+        """Add a filter of prompts; see `filter_tools`."""
+        ...
+
+    def sessions(self) -> list[Session]:
+        """Return the open sessions."""
+        ...
+
+    def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
+        """Return the declared capabilities, with a `profile` those of extensions too."""
+        ...
+
+    def features(self) -> frozenset[str]:
+        """Return the declared features, those of mounts included."""
+        ...

@@ -1,0 +1,201 @@
+"""Protocols of what a Context is served by: client requests, progress, logs, rounds and tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from mcp_gen.server.context.answers import Answer, Messages
+    from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_wire import latest
+
+__all__ = [
+    "OnceStore",
+    "RequestServices",
+    "RequestStates",
+    "RoundsView",
+    "ServerRuntime",
+    "TaskHandle",
+    "ToolTasks",
+]
+
+C = TypeVar("C")
+C_contra = TypeVar("C_contra", contravariant=True)
+T = TypeVar("T")
+
+
+class RoundsView(Protocol):
+    """Input requests and responses of one request, as its Context shows them."""
+
+    number: int
+    """Number of the current run of the handler; the first is 1."""
+    over: bool
+    """True once the handler has run for the last time, or is to end for another round."""
+    responses: Mapping[str, Any] | None
+    user_state: str | None
+    values: dict[str, Any]
+    """Results of `once`, by key."""
+
+    async def once(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return the value of a key, made on first use; see `Context.once`."""
+        ...
+
+
+class RequestServices(Protocol):
+    """Services of one request; `Context` documents each method."""
+
+    async def elicit(
+        self, message: str, form: type[T], *, key: str | None, timeout_s: float | None, task: bool
+    ) -> Answer[T]:
+        """See `Context.elicit`."""
+        ...
+
+    async def elicit_url(
+        self,
+        message: str,
+        url: str,
+        elicitation_id: str | None,
+        *,
+        key: str | None,
+        timeout_s: float | None,
+    ) -> Answer[None]:
+        """See `Context.elicit_url`."""
+        ...
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """See `Context.elicitation_complete`."""
+        ...
+
+    async def sample(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        key: str | None,
+        timeout_s: float | None,
+        task: bool,
+        system_prompt: str | None,
+        model_preferences: latest.ModelPreferences | None,
+        temperature: float | None,
+        stop_sequences: list[str] | None,
+        metadata: dict[str, Any] | None,
+        tools: list[latest.Tool] | None,
+        tool_choice: latest.ToolChoice | None,
+        include_context: Literal["none", "thisServer", "allServers"] | None,
+    ) -> latest.CreateMessageResult:
+        """See `Context.sample`."""
+        ...
+
+    async def list_roots(
+        self, *, key: str | None, timeout_s: float | None
+    ) -> Sequence[latest.Root]:
+        """See `Context.list_roots`."""
+        ...
+
+    async def report_progress(
+        self, progress: float, total: float | None, message: str | None
+    ) -> None:
+        """See `Context.report_progress`."""
+        ...
+
+    async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+        """See `Context.log`."""
+        ...
+
+    def rounds(self) -> RoundsView:
+        """Return the rounds of the request, which begin with this call if there are none yet.
+
+        Raises:
+            UsageError: it is no tool, prompt or resource, or its handler has returned.
+        """
+        ...
+
+    def earlier_rounds(self) -> RoundsView | None:
+        """Return the rounds of the request; None in its first round while nothing was requested."""
+        ...
+
+
+class TaskHandle(Protocol):
+    """The task that a tool runs as: `ctx.task`."""
+
+    @property
+    def id(self) -> str:
+        """Task id. Any client that knows it and made the task may request it."""
+        ...
+
+    @property
+    def status_message(self) -> str | None:
+        """The status message that was reported last."""
+        ...
+
+    wanted: bool
+    """True if the request that made the task is answered with it."""
+    tells_progress: bool
+    """True if progress reports change the status of the task."""
+
+    async def report(self, message: str, *, quietly: bool = False) -> None:
+        """Report in a few words how far the work has come, as the status message of the task.
+
+        With `quietly` no status notification is sent.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task
+        """
+        ...
+
+
+class ToolTasks(Protocol[C_contra]):
+    """Answers calls of tools that may run as tasks."""
+
+    def call(self, ctx: C_contra, params: Any, tools: Any, /) -> Awaitable[Any]:
+        """Answer a call of a tool of the registry `tools`, which stands above this room."""
+        ...
+
+
+class RequestStates(Protocol):
+    """Seals and opens the `requestState` of multi round-trip requests."""
+
+    ttl_s: float
+
+    def expiry(self) -> int:
+        """Return the time at which a state sealed now expires, in seconds since 1970."""
+        ...
+
+    def seal(self, state: Any, bound_to: bytes) -> str:
+        """Return the state as text that only opens together with `bound_to`."""
+        ...
+
+    def open(self, text: str, bound_to: bytes) -> Any:
+        """Return the state that was sealed.
+
+        Raises:
+            InvalidParams: not sealed here, not for this request, or expired.
+        """
+        ...
+
+
+class OnceStore(Protocol):
+    """Bounded store of the values that `Context.once` has made."""
+
+    def put(self, name: str | None, values: dict[str, Any]) -> str:
+        """Store values for a while and return their name."""
+        ...
+
+    def get(self, name: str | None) -> dict[str, Any]:
+        """Return the values of a name; empty once they are gone."""
+        ...
+
+
+class ServerRuntime(Protocol[C]):
+    """The parts of a server that its own rooms use while they answer a request; internal."""
+
+    kernel: Kernel[C]
+    request_states: RequestStates
+    once_store: OnceStore
+    max_rounds: int
+    lifespan_value: Any
+
+    def services(self, ctx: C) -> RequestServices:
+        """Return the services of a request."""
+        ...

@@ -1,0 +1,78 @@
+"""Handlers of prompts/list, prompts/get and completion/complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_gen.core.errors import InvalidParams
+from mcp_gen.server.input_requests.run import in_rounds
+from mcp_wire import latest
+from mcp_wire.handlers import ServerHandlers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.prompts.completion import Completions
+    from mcp_gen.server.prompts.registry import PromptBox
+    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_wire import common
+
+__all__ = ["CompletionHandlers", "PromptHandlers"]
+
+
+class PromptHandlers(ServerHandlers["Context"]):
+    """Handlers of prompts/list and prompts/get."""
+
+    kernel: Kernel[Context]
+    prompts: PromptBox
+
+    async def list_prompts(
+        self, ctx: Context, params: common.PaginatedRequestParams
+    ) -> common.ListPromptsResult:
+        """prompts/list"""
+        kernel = self.kernel
+        as_bytes = not (kernel.hooks.list_prompts or kernel.middleware)
+        page: common.ListPromptsResult = self.prompts.listing.page(
+            ctx, params.cursor, as_bytes=as_bytes
+        )
+        return page
+
+    async def get_prompt(
+        self, ctx: Context, params: common.GetPromptRequestParams
+    ) -> common.GetPromptResult | common.InputRequiredResult:
+        """prompts/get"""
+        return await in_rounds(ctx, params, self.prompts.get)
+
+
+class CompletionHandlers(ServerHandlers["Context"]):
+    """Handler of completion/complete."""
+
+    completions: Completions
+    prompts: PromptBox
+    resources: ResourceBox
+
+    async def complete(
+        self, ctx: Context, params: common.CompleteRequestParams
+    ) -> common.CompleteResult:
+        """completion/complete"""
+        reference: Any = params.ref
+        name: str = reference.uri if hasattr(reference, "uri") else reference.name
+        if hasattr(reference, "uri"):
+            template = self.resources.templates.find(ctx, name)
+            choices = template.choices if template else None
+        else:
+            prompt = self.prompts.listing.find(ctx, name)
+            choices = prompt.choices if prompt else None
+        if choices is None:
+            kind = "resource template" if hasattr(reference, "uri") else "prompt"
+            raise InvalidParams(f"unknown {kind}: {name} - at `$.ref`")
+        if params.argument.name not in choices:
+            raise InvalidParams(
+                f"{name} has no argument {params.argument.name!r} - at `$.argument.name`"
+            )
+        context: Any = getattr(params, "context", None)
+        chosen: Mapping[str, str] = (context and context.arguments) or {}
+        completion = await self.completions.complete(ctx, name, params.argument, chosen, choices)
+        return latest.CompleteResult(completion=completion)

@@ -1,0 +1,147 @@
+"""Services of a request: connects Context to input requests, progress and log messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_gen.core.errors import UsageError
+from mcp_gen.server.input_requests.request_state import Kept, States
+from mcp_gen.server.input_requests.run import earlier_rounds, rounds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_gen.server.context.answers import Answer, Messages
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.context.services import (
+        OnceStore,
+        RequestServices,
+        RequestStates,
+        RoundsView,
+    )
+    from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_wire import latest
+
+__all__ = ["Runtime"]
+
+T = TypeVar("T")
+
+
+class Runtime:
+    """The parts of a server that answer its requests; implements `ServerRuntime`.
+
+    Raises:
+        UsageError: a key that is too short, or a limit that is not above zero.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel[Context],
+        *,
+        state_keys: Sequence[str | bytes],
+        state_ttl_s: float,
+        max_rounds: int,
+    ) -> None:
+        if max_rounds < 1:
+            raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
+        self.kernel = kernel
+        self.request_states: RequestStates = States(state_keys, state_ttl_s)
+        self.once_store: OnceStore = Kept(state_ttl_s)
+        self.max_rounds = max_rounds
+        self.lifespan_value: Any = None
+
+    def services(self, ctx: Context) -> RequestServices:
+        """Return the services of a request."""
+        return _ContextServices(ctx)
+
+
+class _ContextServices:
+    """Services of one request. Each room is loaded by the first request that uses it."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    async def elicit(
+        self, message: str, form: type[T], *, key: str | None, timeout_s: float | None, task: bool
+    ) -> Answer[T]:
+        """See `Context.elicit`."""
+        from mcp_gen.server.input_requests.api import elicit
+
+        return await elicit(self._ctx, message, form, key=key, timeout_s=timeout_s, task=task)
+
+    async def elicit_url(
+        self,
+        message: str,
+        url: str,
+        elicitation_id: str | None,
+        *,
+        key: str | None,
+        timeout_s: float | None,
+    ) -> Answer[None]:
+        """See `Context.elicit_url`."""
+        from mcp_gen.server.input_requests.api import elicit_url
+
+        return await elicit_url(
+            self._ctx, message, url, elicitation_id, key=key, timeout_s=timeout_s
+        )
+
+    async def elicitation_complete(self, elicitation_id: str) -> None:
+        """See `Context.elicitation_complete`."""
+        from mcp_gen.server.input_requests.api import elicitation_complete
+
+        await elicitation_complete(self._ctx, elicitation_id)
+
+    async def sample(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        key: str | None,
+        timeout_s: float | None,
+        task: bool,
+        **params: Any,
+    ) -> latest.CreateMessageResult:
+        """See `Context.sample`."""
+        from mcp_gen.server.input_requests.api import sample
+
+        return await sample(
+            self._ctx,
+            messages,
+            max_tokens=max_tokens,
+            key=key,
+            timeout_s=timeout_s,
+            task=task,
+            **params,
+        )
+
+    async def list_roots(
+        self, *, key: str | None, timeout_s: float | None
+    ) -> Sequence[latest.Root]:
+        """See `Context.list_roots`."""
+        from mcp_gen.server.input_requests.api import list_roots
+
+        return await list_roots(self._ctx, key=key, timeout_s=timeout_s)
+
+    async def report_progress(
+        self, progress: float, total: float | None, message: str | None
+    ) -> None:
+        """See `Context.report_progress`."""
+        from mcp_gen.server.notifications.progress import report_progress
+
+        await report_progress(self._ctx, progress, total, message)
+
+    async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+        """See `Context.log`."""
+        from mcp_gen.server.notifications.log_messages import log
+
+        await log(self._ctx, level, data, logger)
+
+    def rounds(self) -> RoundsView:
+        """Return the rounds of the request; see `RequestServices.rounds`."""
+        return rounds_of(self._ctx)
+
+    def earlier_rounds(self) -> RoundsView | None:
+        """Return the rounds of the request, if something was requested before."""
+        return earlier_rounds(self._ctx)

@@ -1,0 +1,97 @@
+"""Handlers of the resources/* methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mcp_wire
+from mcp_gen.core.errors import InvalidRequest
+from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.resources.registry import not_found
+from mcp_wire import latest
+from mcp_wire.handlers import ServerHandlers
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_gen.session.peer.session import Session
+    from mcp_wire import common
+
+__all__ = ["MAX_SUBSCRIPTIONS", "ResourceHandlers"]
+
+MAX_SUBSCRIPTIONS = 10_000
+"""How many resources one session may subscribe to: each is kept as long as the session is."""
+
+
+class ResourceHandlers(ServerHandlers["Context"]):
+    """Handlers of lists, reads and subscriptions of resources."""
+
+    kernel: Kernel[Context]
+    resources: ResourceBox
+
+    async def list_resources(
+        self, ctx: Context, params: common.PaginatedRequestParams
+    ) -> common.ListResourcesResult:
+        """resources/list"""
+        kernel = self.kernel
+        as_bytes = not (kernel.hooks.list_resources or kernel.middleware)
+        page: common.ListResourcesResult = await self.resources.page(
+            ctx, params.cursor, as_bytes=as_bytes
+        )
+        return page
+
+    async def list_resource_templates(
+        self, ctx: Context, params: common.PaginatedRequestParams
+    ) -> common.ListResourceTemplatesResult:
+        """resources/templates/list"""
+        kernel = self.kernel
+        as_bytes = not (kernel.hooks.list_resource_templates or kernel.middleware)
+        page: common.ListResourceTemplatesResult = self.resources.templates.page(
+            ctx, params.cursor, as_bytes=as_bytes
+        )
+        return page
+
+    async def read_resource(
+        self, ctx: Context, params: common.ReadResourceRequestParams
+    ) -> common.ReadResourceResult | common.InputRequiredResult:
+        """resources/read"""
+        return await in_rounds(ctx, params, self._read)
+
+    async def _read(
+        self, ctx: Context, params: common.ReadResourceRequestParams
+    ) -> common.ReadResourceResult | common.InputRequiredResult:
+        # Hooks see results of the newest types, at every revision.
+        revision = mcp_wire.LATEST if self.kernel.hooks.read_resource else ctx.revision
+        return await self.resources.read(ctx, params.uri, revision)
+
+    async def subscribe(
+        self, ctx: Context, params: common.SubscribeRequestParams
+    ) -> common.EmptyResult:
+        """resources/subscribe"""
+        subscribed = _session(ctx).subscribed
+        if not await self.resources.knows(ctx, params.uri):
+            raise not_found(ctx, params.uri)
+        if len(subscribed) >= MAX_SUBSCRIPTIONS and params.uri not in subscribed:
+            raise InvalidRequest(
+                f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
+            )
+        subscribed.add(params.uri)
+        _session(ctx).unsaved = True
+        return latest.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: Context, params: common.UnsubscribeRequestParams
+    ) -> common.EmptyResult:
+        """resources/unsubscribe"""
+        # What is gone by now, or was never subscribed to, is not subscribed to afterwards either.
+        session = _session(ctx)
+        session.subscribed.discard(params.uri)
+        session.unsaved = True
+        return latest.EmptyResult()
+
+
+def _session(ctx: Context) -> Session:
+    if ctx.session is None:
+        raise InvalidRequest("a subscription needs a session, and this request has none")
+    return ctx.session

@@ -1,0 +1,47 @@
+"""Handlers of tools/list and tools/call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from mcp_gen.server.input_requests.run import in_rounds
+from mcp_wire.handlers import ServerHandlers
+
+if TYPE_CHECKING:
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.context.services import ToolTasks
+    from mcp_gen.server.tools.registry import CallParams, ToolBox
+    from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_wire import common
+
+__all__ = ["ToolHandlers"]
+
+
+class ToolHandlers(ServerHandlers["Context"]):
+    """Handlers of tools/list and tools/call."""
+
+    kernel: Kernel[Context]
+    tools: ToolBox
+    tool_tasks: ToolTasks[Context] | None = None
+    """Answers calls once there is a tool that runs as a task."""
+
+    async def list_tools(
+        self, ctx: Context, params: common.PaginatedRequestParams
+    ) -> common.ListToolsResult:
+        """tools/list"""
+        kernel = self.kernel
+        as_bytes = not (kernel.hooks.list_tools or kernel.middleware)
+        page: common.ListToolsResult = self.tools.listing.page(
+            ctx, params.cursor, as_bytes=as_bytes
+        )
+        return page
+
+    def call_tool(
+        self, ctx: Context, params: CallParams
+    ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
+        """tools/call"""
+        # Not async itself: one coroutine less for every call to go through.
+        if self.tool_tasks is not None:
+            return (ctx.task_box or self.tool_tasks).call(ctx, params, self.tools)
+        return in_rounds(ctx, params, self.tools.call)
