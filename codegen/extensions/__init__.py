@@ -1,4 +1,4 @@
-"""Reads extension schemas.
+"""Reads and checks extensions: their schemas and facts.
 
 Imported by: emit, draft, __main__.
 """

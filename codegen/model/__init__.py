@@ -1,4 +1,4 @@
-"""The intermediate model of one revision.
+"""Intermediate model of one revision, built from schema, facts, overlay and documentation.
 
-Imported by: extensions, emit, draft, __main__.
+Imported by: decisions, extensions, emit, draft, __main__.
 """

@@ -1,4 +1,4 @@
-"""Reads the published schemas.
+"""Imports published schemas, and loads the stored ones with their facts.
 
-Imported by: model, extensions, emit, __main__.
+Imported by: model, extensions, emit, draft, __main__.
 """
