@@ -120,7 +120,7 @@ class Server(
         cache: CacheHints = CacheHints(),  # noqa: B008
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[Given] = (),
-        lifespan: MakeLifespan | None = None,
+        lifespan: MakeLifespan[Server] | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
         max_message_bytes: int | None = None,
@@ -274,14 +274,14 @@ class Server(
         self.kernel.changed()
 
     @staticmethod
-    def per_connection(factory: Callable[[], Server]) -> PerConnection:
+    def per_connection(factory: Callable[[], Server]) -> PerConnection[Server]:
         """What serves each connection with a server of its own, made by `factory`.
 
         It has `run`, `serve`, `connect` and `asgi` like a server. Over HTTP a connection is a
         session; requests of revisions without sessions share one server, because there what a
         client is shown may not depend on the connection.
         """
-        return PerConnection(factory)
+        return PerConnection(factory, Server)
 
     # --- composition ---
 
