@@ -86,6 +86,7 @@ class States:
         if not self._given:
             return []
         try:
+            # Imported here, as below: it need not be installed.
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ImportError:
             return []

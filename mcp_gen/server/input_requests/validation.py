@@ -55,6 +55,7 @@ def check_turns(turns: Sequence[SamplingMessage]) -> None:
 
 def _has_host(url: str) -> bool:
     """Whether what is to be found at a host names one."""
+    # Imported here: few servers send their users to a URL.
     from urllib.parse import urlsplit
 
     try:

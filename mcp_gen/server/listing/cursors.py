@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.listing.registry import Numbered, Registry
 
-__all__ = ["cursor_to", "place_of"]
+__all__ = ["cursor_to", "decode", "encode", "place_of"]
+
+T = TypeVar("T")
 
 _PROCESS = secrets.token_urlsafe(6)
 """Numbers mean something in the process that gave them."""
@@ -31,13 +32,23 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     name: str
 
 
-_decoder = msgspec.json.Decoder(_Place)
+def encode(place: object) -> str:
+    """Return the cursor of a place in a list."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
+
+
+def decode(cursor: str, kind: type[T]) -> T | None:
+    """Return the place that a cursor names; None if it is no cursor of such a place."""
+    try:
+        text = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
+        return msgspec.json.decode(text, type=kind)
+    except (ValueError, msgspec.DecodeError):
+        return None
 
 
 def cursor_to(field: str, number: int, name: str) -> str:
     """The cursor of the page that begins behind an item of a list."""
-    place = msgspec.json.encode(_Place(field, _PROCESS, number, name))
-    return base64.urlsafe_b64encode(place).decode()
+    return encode(_Place(field, _PROCESS, number, name))
 
 
 def place_of(cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()) -> int:
@@ -53,11 +64,8 @@ def place_of(cursor: str, field: str, items: Registry[Any], more: Iterable[Numbe
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
     """
-    try:
-        place = _decoder.decode(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, msgspec.DecodeError):
-        raise _unknown(items.kind) from None
-    if place.field != field:
+    place = decode(cursor, _Place)
+    if place is None or place.field != field:
         raise _unknown(items.kind)
     if place.process == _PROCESS:
         return place.number

@@ -7,7 +7,6 @@ takes, is the one.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from mcp_gen.core.errors import InvalidParams, McpError, ResourceNotFound, UsageError
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.resources.contents import read_result
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
@@ -44,9 +44,6 @@ class _Place(msgspec.Struct, array_like=True, tag="source", forbid_unknown_field
 
     template: str = ""
     key: str = ""
-
-
-_place = msgspec.json.Decoder(_Place)
 
 
 class ResourceBox:
@@ -186,13 +183,13 @@ class ResourceBox:
         sources = self._sources(ctx) if self._sourced else []
         if not sources:
             return self.listing.page(ctx, cursor, as_bytes=as_bytes)
-        place = _place_of(cursor)
+        place = decode(cursor, _Place) if cursor else None
         page = self.listing.page(ctx, None if place else cursor, as_bytes=False)
         if place is None and page.next_cursor is not None:
             return page
         shown: list[Any] = [] if place else list(page.resources)
         behind = await self._fill(ctx, sources, place or _Place(), shown)
-        return replace(page, resources=shown, next_cursor=behind and _cursor_to(behind))
+        return replace(page, resources=shown, next_cursor=behind and encode(behind))
 
     async def _fill(
         self, ctx: Context, sources: Sequence[ResourceSource], begin: _Place, shown: list[Any]
@@ -238,16 +235,3 @@ def _matched(templates: Iterable[TemplatedResource], uri: str) -> _Found | None:
         if uri.startswith(template.prefix) and (values := template.match(uri)) is not None:
             return _Found(template, values)
     return None
-
-
-def _cursor_to(place: _Place) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
-
-
-def _place_of(cursor: str | None) -> _Place | None:
-    """The place among the sources, if it is one that a cursor names."""
-    try:
-        text = base64.b64decode((cursor or "").encode(), altchars=b"-_", validate=True)
-        return _place.decode(text)
-    except (ValueError, msgspec.DecodeError):
-        return None

@@ -5,8 +5,6 @@ Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,6 +15,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, Protoco
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING
 from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.notifications.topics import is_watched, send
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
@@ -40,8 +39,12 @@ CAPABILITIES = frozenset({"tasks", "tasks.list", "tasks.cancel"})
 PAGE_SIZE = 100
 """How many tasks a page has, where the server does not say how many items pages have."""
 
-_Place = tuple[float, str]
-_places = msgspec.json.Decoder(_Place)
+
+class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """Behind which task a page begins."""
+
+    created_at: float
+    id: str
 
 
 class CoreTasks:
@@ -222,17 +225,13 @@ def _status(task: StoredTask) -> str:
 
 
 def _cursor_to(task: StoredTask) -> str:
-    place: _Place = (task.created_at, task.id)
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
+    return encode(_Place(task.created_at, task.id))
 
 
-def _place_of(cursor: str) -> _Place:
-    try:
-        place: _Place = _places.decode(
-            base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
-        )
-    except (binascii.Error, ValueError, msgspec.DecodeError):
+def _place_of(cursor: str) -> tuple[float, str]:
+    place = decode(cursor, _Place)
+    if place is None:
         raise InvalidParams(
             "task list: expected a cursor from this list's last page - at `$.cursor`"
-        ) from None
-    return place
+        )
+    return place.created_at, place.id
