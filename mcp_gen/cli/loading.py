@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["folder_of", "load"]
 
 
-def load(target: str) -> Server | PerConnection:
+def load(target: str) -> Server | PerConnection[Server]:
     """The server that `target` names: `file.py:name`, `module:name`, or one of these alone.
 
     Without a name it is the only one there is.
@@ -59,7 +59,7 @@ def _is_file(place: str) -> bool:
     return place.endswith(".py") or "/" in place or "\\" in place
 
 
-def _servers(module: ModuleType) -> dict[str, Server | PerConnection]:
+def _servers(module: ModuleType) -> dict[str, Server | PerConnection[Server]]:
     # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.server.server import Server
     from mcp_gen.server.serving.per_connection import PerConnection

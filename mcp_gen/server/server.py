@@ -19,7 +19,7 @@ from mcp_gen.server.dispatch.custom_methods import OffersMethods
 from mcp_gen.server.dispatch.declarations import Declarations
 from mcp_gen.server.dispatch.extensions import OffersExtensions
 from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
-from mcp_gen.server.dispatch.middleware import OffersMiddleware
+from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
 from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import Logs
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["Feature", "Server"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=Middleware)
 Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tasks", "tools"]
 
 
@@ -67,7 +68,6 @@ class Server(
     ListsApi,
     OffersMethods,
     OffersExtensions,
-    OffersMiddleware,
     Serves,
 ):
     """An MCP server.
@@ -120,7 +120,7 @@ class Server(
         cache: CacheHints = CacheHints(),  # noqa: B008
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[Given] = (),
-        lifespan: MakeLifespan | None = None,
+        lifespan: MakeLifespan[Server] | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
         max_message_bytes: int | None = None,
@@ -169,6 +169,7 @@ class Server(
         self.runtime = Runtime(
             self.kernel, state_keys=state_keys, state_ttl_s=state_ttl_s, max_rounds=max_rounds
         )
+        self._middleware = MiddlewareChain(self.kernel, self._rewrapped)
         self.notify = News(self.kernel)
         self.logs = Logs(self.kernel)
         self.declarations = Declarations(
@@ -194,19 +195,9 @@ class Server(
         self.tools.takes_apps = lambda tool: self.use_apps().take(tool)
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
-        self.use_handlers(
-            Handlers(
-                HandlerParts(
-                    self.kernel,
-                    self.declarations,
-                    self.notify,
-                    self.tools,
-                    self.resources,
-                    self.prompts,
-                    self.completions,
-                )
-            )
-        )
+        features = (self.tools, self.resources, self.prompts, self.completions)
+        parts = HandlerParts(self.kernel, self.declarations, self.notify, *features)
+        self.use_handlers(Handlers(parts))
         self.tasks: TaskBox | None = None
         """The tasks, once there is a tool that runs as one."""
         self._task_options = tasks
@@ -274,14 +265,14 @@ class Server(
         self.kernel.changed()
 
     @staticmethod
-    def per_connection(factory: Callable[[], Server]) -> PerConnection:
+    def per_connection(factory: Callable[[], Server]) -> PerConnection[Server]:
         """What serves each connection with a server of its own, made by `factory`.
 
         It has `run`, `serve`, `connect` and `asgi` like a server. Over HTTP a connection is a
         session; requests of revisions without sessions share one server, because there what a
         client is shown may not depend on the connection.
         """
-        return PerConnection(factory)
+        return PerConnection(factory, Server)
 
     # --- composition ---
 
@@ -393,3 +384,35 @@ class Server(
         A file, given as a `Path`, is in UTF-8, and is read anew each time.
         """
         self.use_apps().add(uri, source, **described)
+
+    # --- middleware ---
+
+    def middleware(self, middleware: M) -> M:
+        """Add a middleware around what comes from clients; usable as a decorator.
+
+        `ctx` is the Context of the request, `params` the wire type of the revision it is made at.
+
+        Raises:
+            UsageError: it is not async, or takes something else.
+        """
+        return self._middleware.add(middleware)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around what comes from clients; see `middleware`."""
+        self.middleware(middleware)
+
+    def sending_middleware(self, middleware: M) -> M:
+        """Add a middleware around what goes to clients; usable as a decorator.
+
+        It runs around requests and notifications alike. `ctx` is the Context of the request that
+        they belong to, or the Session. Cancelling a request that was sent is not wrapped: whoever
+        cancels it is not made to wait.
+
+        Raises:
+            UsageError: it is not async, or takes something else.
+        """
+        return self._middleware.add_sending(middleware)
+
+    def add_sending_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around what goes to clients; see `sending_middleware`."""
+        self.sending_middleware(middleware)

@@ -64,7 +64,7 @@ def run(
 
 
 def _run_http(
-    target: str, server: Server | PerConnection, host: str, port: int, reload: bool
+    target: str, server: Server | PerConnection[Server], host: str, port: int, reload: bool
 ) -> None:
     # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_gen.server.serving.http import run_http, url_at

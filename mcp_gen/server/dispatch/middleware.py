@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from mcp_gen.session.kernel.kernel import Kernel
 
-__all__ = ["CallNext", "Middleware", "OffersMiddleware"]
+__all__ = ["CallNext", "Middleware", "MiddlewareChain"]
 
 M = TypeVar("M", bound=Middleware)
 
 
-class OffersMiddleware:
-    """The part of a server that takes middleware.
+class MiddlewareChain:
+    """Middleware of a server: around what comes from clients, and around what goes to them.
 
     A middleware is `async def mw(ctx, method, params, call_next)`. It runs around every message of
     a known method, hooks and all, and gives the result that `await call_next(params)` gave, or
@@ -25,38 +25,17 @@ class OffersMiddleware:
     was added first is outermost. Of a notification there is no result.
     """
 
-    kernel: Kernel[Any]
-    _rewrapped: Callable[[], None]
+    def __init__(self, kernel: Kernel[Any], changed: Callable[[], None]) -> None:
+        self._kernel = kernel
+        self._changed = changed
 
-    def middleware(self, middleware: M) -> M:
-        """Add a middleware around what comes from clients; usable as a decorator.
-
-        `ctx` is the Context of the request, `params` the wire type of the revision it is made at.
-
-        Raises:
-            UsageError: it is not async, or takes something else.
-        """
-        self.kernel.middleware.append(checked(middleware))
-        self._rewrapped()
+    def add(self, middleware: M) -> M:
+        """Add a middleware around what comes from clients; see `Server.middleware`."""
+        self._kernel.middleware.append(checked(middleware))
+        self._changed()
         return middleware
 
-    def add_middleware(self, middleware: Middleware) -> None:
-        """Add a middleware around what comes from clients; see `middleware`."""
-        self.middleware(middleware)
-
-    def sending_middleware(self, middleware: M) -> M:
-        """Add a middleware around what goes to clients; usable as a decorator.
-
-        It runs around requests and notifications alike. `ctx` is the Context of the request that
-        they belong to, or the Session. Cancelling a request that was sent is not wrapped: whoever
-        cancels it is not made to wait.
-
-        Raises:
-            UsageError: it is not async, or takes something else.
-        """
-        self.kernel.sending.append(checked(middleware))
+    def add_sending(self, middleware: M) -> M:
+        """Add a middleware around what goes to clients; see `Server.sending_middleware`."""
+        self._kernel.sending.append(checked(middleware))
         return middleware
-
-    def add_sending_middleware(self, middleware: Middleware) -> None:
-        """Add a middleware around what goes to clients; see `sending_middleware`."""
-        self.sending_middleware(middleware)

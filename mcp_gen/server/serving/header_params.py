@@ -12,7 +12,7 @@ from mcp_wire import common
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.serving.runner import Serves
+    from mcp_gen.server.serving.servable import Servable
     from mcp_wire.method import Method
 
 __all__ = ["HeaderParamsOf"]
@@ -30,7 +30,7 @@ _log = logging.getLogger("mcp_gen.server")
 class HeaderParamsOf:
     """The marked arguments of each tool that is listed, worked out when it is first called."""
 
-    def __init__(self, server: Serves) -> None:
+    def __init__(self, server: Servable) -> None:
         self._server = server
         self._tools = server.tools.listing
         self._known: dict[str, tuple[Any, Marked]] = {}

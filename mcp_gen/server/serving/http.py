@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.protocols import Duplex
-    from mcp_gen.server.serving.runner import Serves
+    from mcp_gen.server.serving.servable import Servable
     from mcp_gen.session.http_server.exchange import SessionServers
     from mcp_gen.transports.http_server.app import Scope
 
@@ -60,7 +60,7 @@ class WebOptions(Struct, frozen=True, kw_only=True):
 
 
 def asgi_app(
-    server: Serves,
+    server: Servable,
     path: str,
     options: WebOptions,
     *,
@@ -113,7 +113,7 @@ def asgi_app(
     )
 
 
-def _end_of(server: Serves) -> Callable[[], Awaitable[None]]:
+def _end_of(server: Servable) -> Callable[[], Awaitable[None]]:
     async def end() -> None:
         await server.end_tasks()
         await server.let_go()

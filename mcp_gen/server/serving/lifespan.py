@@ -6,35 +6,36 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mcp_gen.core.error_groups import sentence
 from mcp_gen.core.errors import LifespanError
 
 if TYPE_CHECKING:
-    from mcp_gen.server.server import Server
+    from mcp_gen.server.serving.servable import HasLifespan
 
 __all__ = ["Lifespan", "MakeLifespan"]
 
-MakeLifespan: TypeAlias = "Callable[[Server], AbstractAsyncContextManager[Any]]"
+S = TypeVar("S", bound="HasLifespan")
+MakeLifespan: TypeAlias = Callable[[S], AbstractAsyncContextManager[Any]]
 """`lifespan(server)`: an async context manager; what it gives is `ctx.lifespan`."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
-class Lifespan:
+class Lifespan(Generic[S]):
     """Runs a server's lifespan while somebody needs it.
 
     In a task of its own, because what it enters must be left in the task that entered it, and
     whoever needs it first need not be the last.
     """
 
-    def __init__(self, server: Server, make: MakeLifespan) -> None:
+    def __init__(self, server: S, make: MakeLifespan[S]) -> None:
         self._server = server
         self._make = make
         self._needed = 0
         self._kept = False
-        self._running: _Running | None = None
+        self._running: _Running[S] | None = None
 
     async def acquire(self) -> None:
         """Need it: enter it if nobody else does. To be followed by `release`, unless this raises.
@@ -92,10 +93,10 @@ class Lifespan:
             await self.release()
 
 
-class _Running:
+class _Running(Generic[S]):
     """One time that a lifespan is entered and left."""
 
-    def __init__(self, server: Server, make: MakeLifespan) -> None:
+    def __init__(self, server: S, make: MakeLifespan[S]) -> None:
         self._loop = asyncio.get_running_loop()
         self._server = server
         self._stop = asyncio.Event()
@@ -126,7 +127,7 @@ class _Running:
         if self.task.done() and not self.task.cancelled():
             self.task.result()
 
-    async def _run(self, make: MakeLifespan) -> None:
+    async def _run(self, make: MakeLifespan[S]) -> None:
         server = self._server
         try:
             async with make(server) as value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.sockets import ServesSockets
@@ -12,34 +12,36 @@ from mcp_gen.server.serving.sockets import ServesSockets
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.server import Server
+    from mcp_gen.server.serving.servable import Servable
     from mcp_gen.session.duplex.server import ServerSession
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.transports.http_server.app import AsgiApp
 
 __all__ = ["PerConnection"]
 
+S = TypeVar("S", bound="Servable")
 
-class PerConnection(ServesSockets):
+
+class PerConnection(ServesSockets, Generic[S]):
     """Serves each connection with a server of its own; see `Server.per_connection`."""
 
-    def __init__(self, factory: Callable[[], Server]) -> None:
+    def __init__(self, factory: Callable[[], S], kind: type[S]) -> None:
         self._factory = factory
+        self._kind = kind
 
-    def make(self) -> Server:
+    def make(self) -> S:
         """A server for one more connection.
 
         Raises:
             UsageError: the factory gave something else.
         """
-        from mcp_gen.server.server import Server
-
         made: Any = self._factory()
-        if not isinstance(made, Server):
+        if not isinstance(made, self._kind):
             raise UsageError(
                 f"Server.per_connection: expected a Server, and the factory gave {made!r}"
             )
-        return made
+        server: S = made
+        return server
 
     def run(
         self,
@@ -91,12 +93,12 @@ class PerConnection(ServesSockets):
         )
 
 
-class _SessionServers:
+class _SessionServers(Generic[S]):
     """The servers of the sessions that are open."""
 
-    def __init__(self, servers: PerConnection) -> None:
+    def __init__(self, servers: PerConnection[S]) -> None:
         self._servers = servers
-        self._open: dict[int, Server] = {}
+        self._open: dict[int, S] = {}
 
     async def open(self) -> Kernel[Context]:
         """A server for one more session.

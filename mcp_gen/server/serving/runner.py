@@ -33,7 +33,7 @@ class Serves(ServesSockets):
 
     kernel: Kernel[Context]
     max_message_bytes: int | None
-    lifespan: Lifespan | None
+    lifespan: Lifespan[Any] | None
     tools: ToolBox
     mounts: Mounts
     _needs: int

@@ -15,7 +15,7 @@ from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 from mcp_gen.transports.stdio import StdioTransport
 
 if TYPE_CHECKING:
-    from mcp_gen.server.serving.runner import Serves
+    from mcp_gen.server.serving.servable import Servable
 
 __all__ = ["run_stdio"]
 
@@ -27,7 +27,7 @@ LAST_TURNS = 5
 """How many turns of the loop it takes at most until what is called for a signal has run."""
 
 
-def run_stdio(server: Serves) -> None:
+def run_stdio(server: Servable) -> None:
     """Serve stdin and stdout until the client hangs up, or SIGTERM comes."""
     process = _Process(server)
     with contextlib.suppress(KeyboardInterrupt):
@@ -41,7 +41,7 @@ def run_stdio(server: Serves) -> None:
 
 
 class _Process:
-    def __init__(self, server: Serves) -> None:
+    def __init__(self, server: Servable) -> None:
         self._server = server
         self._task: asyncio.Task[Any] | None = None
         self._patience: threading.Timer | None = None
