@@ -18,8 +18,8 @@ from bench.child import ROOT, environment
 from bench.requests import HANDSHAKE
 from bench.sampling import Row, Settings, at_most, compare, row_of
 from mcp_gen import Server
-from mcp_gen.session.messages.channel import ANSWER_ONLY
-from mcp_gen.session.peer.session import Caller
+from mcp_gen.session.messages.channel import NULL_CHANNEL
+from mcp_gen.session.peer.session import RequestOrigin
 
 __all__ = ["rows"]
 
@@ -98,7 +98,7 @@ def _adder() -> Callable[..., Any]:
 
 def _call_ns(server: Server, calls: int) -> float:
     """Return the CPU time of calling one of the last tools, from decoding params to the answer."""
-    caller = Caller(mcp_wire.profile(HANDSHAKE), ANSWER_ONLY)
+    caller = RequestOrigin(mcp_wire.profile(HANDSHAKE), NULL_CHANNEL)
     ctx = server.kernel.context(1, caller, None)
     params: Any = SimpleNamespace(
         name=f"tool_{len(server.tools) - 1}", arguments=Raw(b'{"a":1,"b":2}')

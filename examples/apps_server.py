@@ -17,7 +17,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from mcp_gen import Context, Server, Structured
-from mcp_gen.apps import McpUiToolMeta, shows_apps
+from mcp_gen.apps import McpUiToolMeta, client_supports_apps
 
 PALETTE = "ui://palette/palette.html"
 FAMILIES = ["red", "yellow", "green", "cyan", "blue", "magenta"]
@@ -48,7 +48,7 @@ async def mix(red: Share, green: Share, blue: Share, ctx: Context) -> Structured
     """Mix a colour from its shares of red, green and blue, and show it."""
     mixed = colour(red, green, blue)
     text = f"{mixed.hex}, of the family of {mixed.family}"
-    return Structured(mixed, [f"{text}; the user sees it" if shows_apps(ctx) else text])
+    return Structured(mixed, [f"{text}; the user sees it" if client_supports_apps(ctx) else text])
 
 
 @server.tool(ui=McpUiToolMeta(resource_uri=PALETTE, visibility=["app"]))

@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp_gen.client.callbacks.violations import Report
+    from mcp_gen.client.callbacks.violations import Violation
     from mcp_gen.client.client import Client
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.client.subscriptions.watch import Change, Watch
+    from mcp_gen.client.subscriptions.watch import Change, ChangeWatch
     from mcp_gen.client.tasks.state import TaskState
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.result_content import Media, images_of, links_of, media_of, text_of
@@ -63,6 +63,7 @@ __all__ = [
     "CacheHints",
     "Cancelled",
     "Change",
+    "ChangeWatch",
     "Client",
     "ClientManager",
     "ClientSession",
@@ -89,7 +90,6 @@ __all__ = [
     "ProjectionError",
     "ProtocolError",
     "Reconnect",
-    "Report",
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
@@ -107,7 +107,7 @@ __all__ = [
     "UrlElicitation",
     "UrlElicitationRequired",
     "UsageError",
-    "Watch",
+    "Violation",
     "assistant",
     "images_of",
     "links_of",
@@ -137,14 +137,14 @@ _HOMES = {
     "Media": "mcp_gen.client.tools.result_content",
     "Projected": "mcp_gen.core.projection.project",
     "Reconnect": "mcp_gen.manager.events",
-    "Report": "mcp_gen.client.callbacks.violations",
+    "Violation": "mcp_gen.client.callbacks.violations",
     "Server": "mcp_gen.server.server",
     "ServerConfig": "mcp_gen.manager.config",
     "Structured": "mcp_gen.server.content.blocks",
     "TaskState": "mcp_gen.client.tasks.state",
     "Tasks": "mcp_gen.server.tasks.options",
     "ToolTask": "mcp_gen.client.tasks.tool_task",
-    "Watch": "mcp_gen.client.subscriptions.watch",
+    "ChangeWatch": "mcp_gen.client.subscriptions.watch",
     "assistant": "mcp_gen.server.prompts.messages",
     "images_of": "mcp_gen.client.tools.result_content",
     "links_of": "mcp_gen.client.tools.result_content",

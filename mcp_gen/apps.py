@@ -7,7 +7,7 @@ Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification
 """
 
 from mcp_gen.core.extensions.ui import APPS, MIME_TYPE, resource_ui, tool_ui, visible_to
-from mcp_gen.server.apps.apps import seen_by, shows_apps
+from mcp_gen.server.apps.apps import client_supports_apps, is_visible_to
 from mcp_wire.extensions.ui import (
     EXTENSION,
     McpUiResourceCsp,
@@ -24,9 +24,9 @@ __all__ = [
     "McpUiResourceMeta",
     "McpUiResourcePermissions",
     "McpUiToolMeta",
+    "client_supports_apps",
+    "is_visible_to",
     "resource_ui",
-    "seen_by",
-    "shows_apps",
     "tool_ui",
     "visible_to",
 ]

@@ -23,7 +23,7 @@ async def add_aloud(a: int, b: int, ctx: Context) -> int:
     """Add two numbers, and say so before."""
     log = ctx.profile.log
     if log:
-        ctx.caller.outlet.notify(log, log.params(level="info", data="adding"))
+        ctx.caller.channel.notify(log, log.params(level="info", data="adding"))
     return a + b
 
 

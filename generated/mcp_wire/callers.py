@@ -49,7 +49,7 @@ class ServerCaller:
     (None: the session's own limit); and `progress`, called on each progress notification.
     """
 
-    async def _ask(
+    async def _request(
         self,
         name: str,
         fields: dict[str, Any],
@@ -61,7 +61,7 @@ class ServerCaller:
         """Send the request of this Python name, at the negotiated revision."""
         raise NotImplementedError
 
-    async def _tell(
+    async def _notify(
         self, name: str, fields: dict[str, Any], *, meta: dict[str, Any] | None
     ) -> None:
         """Send the notification of this Python name, at the negotiated revision."""
@@ -87,7 +87,7 @@ class ServerCaller:
             "input_responses": input_responses,
             "request_state": request_state,
         }
-        result: v2026_07_28.CallToolResult = await self._ask(
+        result: v2026_07_28.CallToolResult = await self._request(
             "call_tool", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -104,7 +104,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
-        result: v2025_11_25.CancelTaskResult = await self._ask(
+        result: v2025_11_25.CancelTaskResult = await self._request(
             "cancel_task", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -125,7 +125,7 @@ class ServerCaller:
             "argument": argument,
             "context": context,
         }
-        result: v2026_07_28.CompleteResult = await self._ask(
+        result: v2026_07_28.CompleteResult = await self._request(
             "complete", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -139,7 +139,7 @@ class ServerCaller:
     ) -> v2026_07_28.DiscoverResult:
         """Send server/discover (2026-07-28)."""
         fields: dict[str, Any] = {}
-        result: v2026_07_28.DiscoverResult = await self._ask(
+        result: v2026_07_28.DiscoverResult = await self._request(
             "discover", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -162,7 +162,7 @@ class ServerCaller:
             "input_responses": input_responses,
             "request_state": request_state,
         }
-        result: v2026_07_28.GetPromptResult = await self._ask(
+        result: v2026_07_28.GetPromptResult = await self._request(
             "get_prompt", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -179,7 +179,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
-        result: v2025_11_25.GetTaskResult = await self._ask(
+        result: v2025_11_25.GetTaskResult = await self._request(
             "get_task", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -196,7 +196,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
-        result: v2025_11_25.GetTaskPayloadResult = await self._ask(
+        result: v2025_11_25.GetTaskPayloadResult = await self._request(
             "get_task_payload", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -213,7 +213,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
-        result: v2026_07_28.ListPromptsResult = await self._ask(
+        result: v2026_07_28.ListPromptsResult = await self._request(
             "list_prompts", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -230,7 +230,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
-        result: v2026_07_28.ListResourceTemplatesResult = await self._ask(
+        result: v2026_07_28.ListResourceTemplatesResult = await self._request(
             "list_resource_templates", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -247,7 +247,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
-        result: v2026_07_28.ListResourcesResult = await self._ask(
+        result: v2026_07_28.ListResourcesResult = await self._request(
             "list_resources", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -264,7 +264,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
-        result: v2025_11_25.ListTasksResult = await self._ask(
+        result: v2025_11_25.ListTasksResult = await self._request(
             "list_tasks", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -281,7 +281,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
-        result: v2026_07_28.ListToolsResult = await self._ask(
+        result: v2026_07_28.ListToolsResult = await self._request(
             "list_tools", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -295,7 +295,7 @@ class ServerCaller:
     ) -> v2025_11_25.EmptyResult:
         """Send ping (2024-11-05 to 2025-11-25)."""
         fields: dict[str, Any] = {}
-        result: v2025_11_25.EmptyResult = await self._ask(
+        result: v2025_11_25.EmptyResult = await self._request(
             "ping", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -316,7 +316,7 @@ class ServerCaller:
             "input_responses": input_responses,
             "request_state": request_state,
         }
-        result: v2026_07_28.ReadResourceResult = await self._ask(
+        result: v2026_07_28.ReadResourceResult = await self._request(
             "read_resource", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -333,7 +333,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "level": level,
         }
-        result: v2025_11_25.EmptyResult = await self._ask(
+        result: v2025_11_25.EmptyResult = await self._request(
             "set_level", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -350,7 +350,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "uri": uri,
         }
-        result: v2025_11_25.EmptyResult = await self._ask(
+        result: v2025_11_25.EmptyResult = await self._request(
             "subscribe", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -367,7 +367,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "notifications": notifications,
         }
-        result: v2026_07_28.SubscriptionsListenResult = await self._ask(
+        result: v2026_07_28.SubscriptionsListenResult = await self._request(
             "subscriptions_listen", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -384,7 +384,7 @@ class ServerCaller:
         fields: dict[str, Any] = {
             "uri": uri,
         }
-        result: v2025_11_25.EmptyResult = await self._ask(
+        result: v2025_11_25.EmptyResult = await self._request(
             "unsubscribe", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -401,7 +401,7 @@ class ServerCaller:
             "request_id": request_id,
             "reason": reason,
         }
-        await self._tell("cancelled", fields, meta=meta)
+        await self._notify("cancelled", fields, meta=meta)
 
     async def notify_progress(
         self,
@@ -419,7 +419,7 @@ class ServerCaller:
             "total": total,
             "message": message,
         }
-        await self._tell("progress", fields, meta=meta)
+        await self._notify("progress", fields, meta=meta)
 
     async def notify_roots_list_changed(
         self,
@@ -428,7 +428,7 @@ class ServerCaller:
     ) -> None:
         """Send notifications/roots/list_changed (2024-11-05 to 2025-11-25)."""
         fields: dict[str, Any] = {}
-        await self._tell("roots_list_changed", fields, meta=meta)
+        await self._notify("roots_list_changed", fields, meta=meta)
 
     async def notify_task_status(
         self,
@@ -452,7 +452,7 @@ class ServerCaller:
             "status_message": status_message,
             "poll_interval": poll_interval,
         }
-        await self._tell("task_status", fields, meta=meta)
+        await self._notify("task_status", fields, meta=meta)
 
 
 class ClientCaller:
@@ -462,7 +462,7 @@ class ClientCaller:
     (None: the session's own limit); and `progress`, called on each progress notification.
     """
 
-    async def _ask(
+    async def _request(
         self,
         name: str,
         fields: dict[str, Any],
@@ -474,7 +474,7 @@ class ClientCaller:
         """Send the request of this Python name, at the negotiated revision."""
         raise NotImplementedError
 
-    async def _tell(
+    async def _notify(
         self, name: str, fields: dict[str, Any], *, meta: dict[str, Any] | None
     ) -> None:
         """Send the notification of this Python name, at the negotiated revision."""
@@ -492,7 +492,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
-        result: v2025_11_25.CancelTaskResult = await self._ask(
+        result: v2025_11_25.CancelTaskResult = await self._request(
             "cancel_task", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -529,7 +529,7 @@ class ClientCaller:
             "tools": tools,
             "tool_choice": tool_choice,
         }
-        result: v2026_07_28.CreateMessageResult = await self._ask(
+        result: v2026_07_28.CreateMessageResult = await self._request(
             "create_message", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -546,7 +546,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "params": params,
         }
-        result: v2026_07_28.ElicitResult = await self._ask(
+        result: v2026_07_28.ElicitResult = await self._request(
             "elicit", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -563,7 +563,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
-        result: v2025_11_25.GetTaskResult = await self._ask(
+        result: v2025_11_25.GetTaskResult = await self._request(
             "get_task", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -580,7 +580,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
-        result: v2025_11_25.GetTaskPayloadResult = await self._ask(
+        result: v2025_11_25.GetTaskPayloadResult = await self._request(
             "get_task_payload", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -594,7 +594,7 @@ class ClientCaller:
     ) -> v2026_07_28.ListRootsResult:
         """Send roots/list."""
         fields: dict[str, Any] = {}
-        result: v2026_07_28.ListRootsResult = await self._ask(
+        result: v2026_07_28.ListRootsResult = await self._request(
             "list_roots", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -611,7 +611,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
-        result: v2025_11_25.ListTasksResult = await self._ask(
+        result: v2025_11_25.ListTasksResult = await self._request(
             "list_tasks", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -625,7 +625,7 @@ class ClientCaller:
     ) -> v2025_11_25.EmptyResult:
         """Send ping (2024-11-05 to 2025-11-25)."""
         fields: dict[str, Any] = {}
-        result: v2025_11_25.EmptyResult = await self._ask(
+        result: v2025_11_25.EmptyResult = await self._request(
             "ping", fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
         return result
@@ -642,7 +642,7 @@ class ClientCaller:
             "request_id": request_id,
             "reason": reason,
         }
-        await self._tell("cancelled", fields, meta=meta)
+        await self._notify("cancelled", fields, meta=meta)
 
     async def notify_elicitation_complete(
         self,
@@ -654,7 +654,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "elicitation_id": elicitation_id,
         }
-        await self._tell("elicitation_complete", fields, meta=meta)
+        await self._notify("elicitation_complete", fields, meta=meta)
 
     async def notify_logging_message(
         self,
@@ -670,7 +670,7 @@ class ClientCaller:
             "data": data,
             "logger": logger,
         }
-        await self._tell("logging_message", fields, meta=meta)
+        await self._notify("logging_message", fields, meta=meta)
 
     async def notify_progress(
         self,
@@ -688,7 +688,7 @@ class ClientCaller:
             "total": total,
             "message": message,
         }
-        await self._tell("progress", fields, meta=meta)
+        await self._notify("progress", fields, meta=meta)
 
     async def notify_prompt_list_changed(
         self,
@@ -697,7 +697,7 @@ class ClientCaller:
     ) -> None:
         """Send notifications/prompts/list_changed."""
         fields: dict[str, Any] = {}
-        await self._tell("prompt_list_changed", fields, meta=meta)
+        await self._notify("prompt_list_changed", fields, meta=meta)
 
     async def notify_resource_list_changed(
         self,
@@ -706,7 +706,7 @@ class ClientCaller:
     ) -> None:
         """Send notifications/resources/list_changed."""
         fields: dict[str, Any] = {}
-        await self._tell("resource_list_changed", fields, meta=meta)
+        await self._notify("resource_list_changed", fields, meta=meta)
 
     async def notify_resource_updated(
         self,
@@ -718,7 +718,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "uri": uri,
         }
-        await self._tell("resource_updated", fields, meta=meta)
+        await self._notify("resource_updated", fields, meta=meta)
 
     async def notify_subscriptions_acknowledged(
         self,
@@ -730,7 +730,7 @@ class ClientCaller:
         fields: dict[str, Any] = {
             "notifications": notifications,
         }
-        await self._tell("subscriptions_acknowledged", fields, meta=meta)
+        await self._notify("subscriptions_acknowledged", fields, meta=meta)
 
     async def notify_task_status(
         self,
@@ -754,7 +754,7 @@ class ClientCaller:
             "status_message": status_message,
             "poll_interval": poll_interval,
         }
-        await self._tell("task_status", fields, meta=meta)
+        await self._notify("task_status", fields, meta=meta)
 
     async def notify_tool_list_changed(
         self,
@@ -763,4 +763,4 @@ class ClientCaller:
     ) -> None:
         """Send notifications/tools/list_changed."""
         fields: dict[str, Any] = {}
-        await self._tell("tool_list_changed", fields, meta=meta)
+        await self._notify("tool_list_changed", fields, meta=meta)

@@ -8,22 +8,22 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.client.callbacks.callbacks import (
+    ClientCallbacks,
     FormHandler,
-    Offer,
     RootsSource,
     SamplingHandler,
     UrlHandler,
 )
-from mcp_gen.client.callbacks.decorators import Offers
-from mcp_gen.client.callbacks.violations import OnReport, Reports
-from mcp_gen.client.connecting.identity import Identity
-from mcp_gen.client.connecting.negotiation import Negotiation, Verdicts
-from mcp_gen.client.connecting.targets import reach
-from mcp_gen.client.requests.settings import Checks, Settings
+from mcp_gen.client.callbacks.decorators import CallbackDecorators
+from mcp_gen.client.callbacks.violations import OnReport, ViolationReporter
+from mcp_gen.client.connecting.identity import ClientProfile
+from mcp_gen.client.connecting.negotiation import Negotiator, Verdicts
+from mcp_gen.client.connecting.targets import resolve_target
+from mcp_gen.client.requests.settings import Checks, ClientSettings
 from mcp_gen.core.extensions.extensions import Given
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
-from mcp_gen.session.duplex.client import ClientLink
+from mcp_gen.session.duplex.client import ClientConnection
 from mcp_wire import latest
 from mcp_wire.hooks import ClientHooks
 
@@ -38,7 +38,7 @@ __all__ = ["Client"]
 R = TypeVar("R", bound=OnReport)
 
 
-class Client(Offers):
+class Client(CallbackDecorators):
     """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions.
 
     Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
@@ -86,7 +86,7 @@ class Client(Offers):
         keep_alive_timeout_s: float = 10.0,
         relays: bool = False,
     ) -> None:
-        offer = Offer(
+        offer = ClientCallbacks(
             sampling=sampling,
             elicitation=elicitation,
             elicitation_url=elicitation_url,
@@ -102,7 +102,7 @@ class Client(Offers):
             ask_callers(offer)
         super().__init__(offer)
         self._info = latest.Implementation(name=name, version=version, title=title)
-        self._settings = Settings(
+        self._settings = ClientSettings(
             timeout_s=timeout_s,
             max_timeout_s=max_timeout_s,
             max_pages=max_pages,
@@ -113,10 +113,10 @@ class Client(Offers):
             keep_alive_s=keep_alive_s,
             keep_alive_timeout_s=keep_alive_timeout_s,
         )
-        self._reports = Reports()
+        self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
-        self._links: list[ClientLink] = []
+        self._links: list[ClientConnection] = []
         self._serving: list[asyncio.Task[None]] = []
         self._verdicts: Verdicts = {}
 
@@ -172,7 +172,7 @@ class Client(Offers):
         """
         if revision is not None:
             select([revision])
-        found = reach(
+        found = resolve_target(
             target,
             self._serve,
             headers=headers,
@@ -180,12 +180,12 @@ class Client(Offers):
             http_client=http_client,
             probe_timeout_s=probe_timeout_s,
         )
-        identity = Identity(
+        identity = ClientProfile(
             self._info, self._offer.copy(), self._settings, self._reports, _results_at(results)
         )
 
         async def open_session() -> ClientSession:
-            negotiation = Negotiation(
+            negotiation = Negotiator(
                 found,
                 identity,
                 self._verdicts,
@@ -207,7 +207,7 @@ class Client(Offers):
             session.restart = open_again
         return session
 
-    async def _open_link(self, transport: Duplex | Posts) -> ClientLink:
+    async def _open_link(self, transport: Duplex | Posts) -> ClientConnection:
         link = self._link(transport)
         # Those that the program has closed itself are of no use any more.
         self._links = [*(one for one in self._links if not one.is_closed), link]
@@ -218,19 +218,19 @@ class Client(Offers):
             raise
         return link
 
-    def _link(self, transport: Duplex | Posts) -> ClientLink:
+    def _link(self, transport: Duplex | Posts) -> ClientConnection:
         if isinstance(transport, Posts):
             # Loaded for HTTP only.
-            from mcp_gen.session.http_client.connection import HttpLink
+            from mcp_gen.session.http_client.connection import HttpClientConnection
 
-            return HttpLink(transport, self.hooks)
-        return ClientLink(transport, self.hooks)
+            return HttpClientConnection(transport, self.hooks)
+        return ClientConnection(transport, self.hooks)
 
     def _serve(self, work: Coroutine[Any, Any, None]) -> None:
         serving = [one for one in self._serving if not one.done()]
         self._serving = [*serving, asyncio.get_running_loop().create_task(work)]
 
-    async def _drop(self, link: ClientLink) -> None:
+    async def _drop(self, link: ClientConnection) -> None:
         if link in self._links:
             self._links.remove(link)
         await link.close()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from mcp_gen.core.projection.closed import Violation, differences, violations
+from mcp_gen.core.projection.closed import ClosedViolation, differences, violations
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["FrameChecker", "Sender", "Violation", "differences"]
+__all__ = ["ClosedViolation", "FrameChecker", "Sender", "differences"]
 
 Sender: TypeAlias = Literal["client", "server"]
 
@@ -48,29 +48,29 @@ class FrameChecker:
         self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
         """The requests that are open; None for one whose method the revision lacks."""
 
-    def check(self, frame: bytes, sender: Sender) -> list[Violation]:
+    def check(self, frame: bytes, sender: Sender) -> list[ClosedViolation]:
         """Everything that is wrong with a frame; empty for a good one."""
         try:
             value: Any = msgspec.json.decode(frame)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return [Violation("$", f"not JSON: {error}")]
+            return [ClosedViolation("$", f"not JSON: {error}")]
         if value.__class__ is not list:
             return list(self._frame(value, sender, "$"))
         if not self._profile.allows_batches:
-            return [Violation("$", f"{self._profile.revision} has no batches")]
+            return [ClosedViolation("$", f"{self._profile.revision} has no batches")]
         entries: list[Any] = value
         return [v for i, entry in enumerate(entries) for v in self._frame(entry, sender, f"$[{i}]")]
 
-    def _frame(self, frame: Any, sender: Sender, path: str) -> Iterator[Violation]:
+    def _frame(self, frame: Any, sender: Sender, path: str) -> Iterator[ClosedViolation]:
         if frame.__class__ is not dict:
-            yield Violation(path, "expected an object")
+            yield ClosedViolation(path, "expected an object")
             return
         members = cast("dict[str, Any]", frame)
         known = _REQUEST if "method" in members else _ANSWER if "result" in members else _FAILURE
         for key in members.keys() - known:
-            yield Violation(f"{path}.{key}", "no member of this kind of frame")
+            yield ClosedViolation(f"{path}.{key}", "no member of this kind of frame")
         if members.get("jsonrpc") != "2.0":
-            yield Violation(f"{path}.jsonrpc", 'expected "2.0"')
+            yield ClosedViolation(f"{path}.jsonrpc", 'expected "2.0"')
         if "method" in members:
             yield from self._asks(members, sender, path)
         elif "result" in members:
@@ -78,43 +78,45 @@ class FrameChecker:
         else:
             yield from self._fails(members, sender, path)
 
-    def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+    def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[ClosedViolation]:
         name = frame["method"]
         method = self._methods.get(name) if isinstance(name, str) else None
         if "id" in frame:
             yield from self._opens(frame["id"], method, sender, path)
         if method is None:
-            yield Violation(f"{path}.method", f"{self._profile.revision} has no {name!r}")
+            yield ClosedViolation(f"{path}.method", f"{self._profile.revision} has no {name!r}")
             return
         if not (method.from_client if sender == "client" else method.from_server):
-            yield Violation(f"{path}.method", f"{name!r} is not for a {sender} to send")
+            yield ClosedViolation(f"{path}.method", f"{name!r} is not for a {sender} to send")
         if (method.kind == "request") != ("id" in frame):
-            yield Violation(f"{path}.id", f"{name!r} is a {method.kind}")
+            yield ClosedViolation(f"{path}.id", f"{name!r} is a {method.kind}")
         if "params" in frame:
             yield from self._part(method.params, frame["params"], f"{path}.params")
         elif method.params_required:
-            yield Violation(f"{path}.params", "missing")
+            yield ClosedViolation(f"{path}.params", "missing")
 
     def _opens(
         self, id: Any, method: Method[Any, Any] | None, sender: Sender, path: str
-    ) -> Iterator[Violation]:
+    ) -> Iterator[ClosedViolation]:
         if id.__class__ not in (int, str):
-            yield Violation(f"{path}.id", "expected a string or an integer")
+            yield ClosedViolation(f"{path}.id", "expected a string or an integer")
         if (sender, _key(id)) in self._asked:
-            yield Violation(f"{path}.id", "belongs to a request that is still open")
+            yield ClosedViolation(f"{path}.id", "belongs to a request that is still open")
         self._asked[sender, _key(id)] = method
 
-    def _answers(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+    def _answers(
+        self, frame: dict[str, Any], sender: Sender, path: str
+    ) -> Iterator[ClosedViolation]:
         asker: Sender = "server" if sender == "client" else "client"
         asked = (asker, _key(frame.get("id")))
         if asked not in self._asked:
-            yield Violation(f"{path}.id", "answers no request")
+            yield ClosedViolation(f"{path}.id", "answers no request")
             return
         method = self._asked.pop(asked)
         if method is None:
-            yield Violation(f"{path}.result", "answers a method that the revision lacks")
+            yield ClosedViolation(f"{path}.result", "answers a method that the revision lacks")
             return
-        found: list[list[Violation]] = []
+        found: list[list[ClosedViolation]] = []
         kinds = dict.fromkeys([method.result, *method.results])
         for kind in kinds:
             found.append(list(self._part(kind, frame["result"], f"{path}.result")))
@@ -122,20 +124,22 @@ class FrameChecker:
                 return
         yield from found[0]
 
-    def _fails(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[Violation]:
+    def _fails(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[ClosedViolation]:
         asker: Sender = "server" if sender == "client" else "client"
         if "id" in frame and self._asked.pop((asker, _key(frame["id"])), _NEVER) is _NEVER:
-            yield Violation(f"{path}.id", "answers no request")
+            yield ClosedViolation(f"{path}.id", "answers no request")
         error: Any = frame.get("error")
         if error.__class__ is not dict:
-            yield Violation(f"{path}.error", "expected an object")
+            yield ClosedViolation(f"{path}.error", "expected an object")
             return
         for key in error.keys() - _ERROR:
-            yield Violation(f"{path}.error.{key}", "no member of an error")
+            yield ClosedViolation(f"{path}.error.{key}", "no member of an error")
         if error.get("code").__class__ is not int or error.get("message").__class__ is not str:
-            yield Violation(f"{path}.error", "expected an integer `code` and a string `message`")
+            yield ClosedViolation(
+                f"{path}.error", "expected an integer `code` and a string `message`"
+            )
 
-    def _part(self, kind: Any, value: Any, path: str) -> Iterator[Violation]:
+    def _part(self, kind: Any, value: Any, path: str) -> Iterator[ClosedViolation]:
         return violations(kind, msgspec.json.encode(value), self._profile.revision, path)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import NoAnswer
+from mcp_gen.core.envelope import NoResponse
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
 __all__ = [
-    "Answered",
     "Batch",
-    "Connection",
+    "ErrorReceived",
     "Event",
-    "Failed",
-    "Noticed",
-    "Refused",
-    "Requested",
+    "MessageRejected",
+    "NotificationReceived",
+    "ProtocolState",
+    "RequestReceived",
+    "ResponseReceived",
     "still_open",
 ]
 
@@ -51,7 +51,7 @@ class Batch:
         return b"[" + b",".join(self.answers) + b"]"
 
 
-class Requested(Struct, gc=False):
+class RequestReceived(Struct, gc=False):
     """The peer asks something."""
 
     id: RequestId
@@ -60,14 +60,14 @@ class Requested(Struct, gc=False):
     batch: Batch | None = None
 
 
-class Noticed(Struct, gc=False):
+class NotificationReceived(Struct, gc=False):
     """The peer tells something."""
 
     method: str
     params: Raw
 
 
-class Answered(Struct, Generic[W], gc=False):
+class ResponseReceived(Struct, Generic[W], gc=False):
     """The peer answered; `waiter` is what the request was opened with."""
 
     waiter: W
@@ -75,14 +75,14 @@ class Answered(Struct, Generic[W], gc=False):
 
 
 # These two hold an error, and with it the frames that it passed: they may be part of a cycle.
-class Failed(Struct, Generic[W]):
+class ErrorReceived(Struct, Generic[W]):
     """The peer answered with an error, or with what is no answer at all."""
 
     waiter: W
     error: McpError | ProtocolError
 
 
-class Refused(Struct):
+class MessageRejected(Struct):
     """A message that is none, or has no place here. `answer` goes back to the peer as it is."""
 
     error: ProtocolError
@@ -90,10 +90,16 @@ class Refused(Struct):
     batch: Batch | None = None
 
 
-Event: TypeAlias = Requested | Noticed | Answered[Any] | Failed[Any] | Refused
+Event: TypeAlias = (
+    RequestReceived
+    | NotificationReceived
+    | ResponseReceived[Any]
+    | ErrorReceived[Any]
+    | MessageRejected
+)
 
 
-class Connection(Generic[W]):
+class ProtocolState(Generic[W]):
     """The state of one connection. `profile` is None until the peers have agreed on a revision.
 
     `W` is whatever the driver wants back with an answer: a future, say.
@@ -128,14 +134,14 @@ class Connection(Generic[W]):
         except ProtocolError as error:
             return [_refused(error, None)]
         events = [self.read(entry, batch) for entry in entries]
-        batch.open = sum(isinstance(event, Requested | Refused) for event in events)
+        batch.open = sum(isinstance(event, RequestReceived | MessageRejected) for event in events)
         return events
 
     def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
         """Decode one message that is no array, or an entry of one; see `receive`."""
         try:
             frame = envelope.read(data)
-        except NoAnswer as error:
+        except NoResponse as error:
             return self._no_answer(error, batch)
         except ProtocolError as error:
             return _refused(error, batch)
@@ -146,30 +152,30 @@ class Connection(Generic[W]):
         if frame.method is UNSET:
             return self._answer(frame, batch)
         if frame.id is UNSET or frame.id is None:
-            return Noticed(frame.method, frame.params)
+            return NotificationReceived(frame.method, frame.params)
         if frame.id in self.in_flight or (batch and frame.id in batch.ids):
             return _refused(still_open(frame.id), batch)
         if batch:
             batch.ids.add(frame.id)
-        return Requested(frame.id, frame.method, frame.params, batch)
+        return RequestReceived(frame.id, frame.method, frame.params, batch)
 
     def _answer(self, frame: Envelope, batch: Batch | None) -> Event:
         id = frame.id
         if id is UNSET or id is None or id not in self._waiters:
             # An answer is never answered, or two confused peers would talk for ever.
             error = InvalidRequest(f"an answer to no open request: id {id!r}")
-            return Refused(error, None, batch)
+            return MessageRejected(error, None, batch)
         waiter = self._waiters.pop(id)
         if frame.error:
-            return Failed(waiter, envelope.read_error(frame.error))
-        return Answered(waiter, frame.result)
+            return ErrorReceived(waiter, envelope.read_error(frame.error))
+        return ResponseReceived(waiter, frame.result)
 
-    def _no_answer(self, error: NoAnswer, batch: Batch | None) -> Event:
+    def _no_answer(self, error: NoResponse, batch: Batch | None) -> Event:
         """Whoever waits under its id will get no better one."""
         id = error.request_id
         if id is not None and id in self._waiters:
-            return Failed(self._waiters.pop(id), error)
-        return Refused(error, None, batch) if error.tries else _refused(error, batch)
+            return ErrorReceived(self._waiters.pop(id), error)
+        return MessageRejected(error, None, batch) if error.tries else _refused(error, batch)
 
     def open_request(self, waiter: W) -> RequestId:
         """Reserve the id of a request to the peer."""
@@ -198,6 +204,6 @@ def still_open(id: RequestId) -> InvalidRequest:
     return InvalidRequest("this id belongs to a request that is still open", id)
 
 
-def _refused(error: ProtocolError, batch: Batch | None) -> Refused:
+def _refused(error: ProtocolError, batch: Batch | None) -> MessageRejected:
     id = error.request_id if isinstance(error, InvalidRequest | ParseError) else None
-    return Refused(error, envelope.failure(id, envelope.error_object(error)), batch)
+    return MessageRejected(error, envelope.failure(id, envelope.error_object(error)), batch)

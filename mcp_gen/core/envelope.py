@@ -14,7 +14,7 @@ from mcp_wire.base import encode
 __all__ = [
     "Envelope",
     "ErrorObject",
-    "NoAnswer",
+    "NoResponse",
     "RequestId",
     "error_object",
     "failure",
@@ -30,7 +30,7 @@ RequestId: TypeAlias = int | str
 NOTHING = Raw(b"")
 
 
-class NoAnswer(InvalidRequest):
+class NoResponse(InvalidRequest):
     """A frame without a method that is no answer either. `request_id` is what it may answer.
 
     `tries` says whether it was meant as one: it has a result or an error.
@@ -200,7 +200,7 @@ def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
     id = _readable_id(members)
     if "method" in members:
         return InvalidRequest(message, id)
-    return NoAnswer(message, id, tries="result" in members or "error" in members)
+    return NoResponse(message, id, tries="result" in members or "error" in members)
 
 
 def _readable_id(members: dict[str, Raw]) -> RequestId | None:

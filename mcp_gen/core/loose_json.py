@@ -8,16 +8,16 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
-__all__ = ["as_object", "loosely", "read_meta"]
+__all__ = ["as_object", "read_members", "read_meta"]
 
 
 def read_meta(params: Raw) -> dict[str, Any] | None:
     """Return `_meta` of params that may have any shape; None if it is no object."""
-    members = loosely(params, ("_meta",))
+    members = read_members(params, ("_meta",))
     return as_object(members.get("_meta")) if members else None
 
 
-def loosely(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
+def read_members(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
     """Return the named members of an object; None if it is no object or not valid JSON.
 
     Other members are not decoded: there may be very many.

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Asker", "Listener", "Relay", "RemoteSession", "relay_of"]
+__all__ = ["Relay", "RelayListener", "RelayRequestHandler", "RemoteSession", "relay_of"]
 
 
-class Asker(Protocol):
+class RelayRequestHandler(Protocol):
     """The caller for whom a request is passed on, to whom its server may have questions."""
 
     @property
@@ -38,7 +38,7 @@ class Asker(Protocol):
         """How severe log messages must be for the caller to hear of them; None: of none."""
         ...
 
-    async def ask(self, role: str, params: Any, elicitation_id: str | None = None) -> Any:
+    async def request(self, role: str, params: Any, elicitation_id: str | None = None) -> Any:
         """The caller's answer to a question; `role` is its place on a Profile.
 
         Params, None where there are none, and the result are of the newest types. `elicitation_id`
@@ -54,14 +54,14 @@ class Asker(Protocol):
         ...
 
 
-class Listener(Protocol):
+class RelayListener(Protocol):
     """Whoever wants to hear what happens in a session."""
 
-    def hear(self, news: str, params: Any) -> None:
+    def on_notification(self, news: str, params: Any) -> None:
         """A notification came; `news` is its place on a Profile."""
         ...
 
-    def begun_again(self) -> None:
+    def session_recreated(self) -> None:
         """The session goes on with a server that knows nothing of what was before."""
         ...
 
@@ -107,7 +107,7 @@ class Relay(Protocol):
         method: Method[Any, Any],
         params: Any,
         *,
-        asker: Asker | None = None,
+        asker: RelayRequestHandler | None = None,
         progress: OnProgress | None = None,
         again: bool = False,
         timeout_s: float | None = None,
@@ -128,11 +128,11 @@ class Relay(Protocol):
         """Hear of changes of resources, or of all lists that the server has."""
         ...
 
-    def add(self, listener: Listener) -> None:
+    def add(self, listener: RelayListener) -> None:
         """Tell somebody what happens, as long as there is anybody else who holds it."""
         ...
 
-    def discard(self, listener: Listener) -> None:
+    def discard(self, listener: RelayListener) -> None:
         """The end of `add`."""
         ...
 

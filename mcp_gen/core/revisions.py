@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["listed", "per_request", "select", "with_handshake"]
+__all__ = ["find_revision", "per_request", "select", "with_handshake"]
 
 
-def listed(name: object, revisions: Iterable[str]) -> str | None:
+def find_revision(name: object, revisions: Iterable[str]) -> str | None:
     """The revision of that name among `revisions`; None if it is not one of them."""
     return next((one for one in revisions if one == name), None)
 
@@ -26,7 +26,7 @@ def select(names: Iterable[str]) -> tuple[str, ...]:
     if not wanted:
         raise UsageError(f"expected at least one revision of {known}")
     for name in wanted:
-        if listed(name, mcp_wire.REVISIONS) is None:
+        if find_revision(name, mcp_wire.REVISIONS) is None:
             raise UsageError(f"no revision {name!r}; there are {known}")
     return tuple(one for one in mcp_wire.REVISIONS if one in wanted)
 

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from mcp_wire.latest import SamplingMessage
 
-__all__ = ["unbalanced"]
+__all__ = ["find_unpaired_tool_use"]
 
 
-def unbalanced(turns: Sequence[SamplingMessage]) -> str | None:
+def find_unpaired_tool_use(turns: Sequence[SamplingMessage]) -> str | None:
     """What is wrong with the uses of tools in a conversation, and where; None if nothing is.
 
     Source:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from msgspec import Raw
 from msgspec.structs import replace
 
-__all__ = ["LONG", "holding_texts", "with_written_texts"]
+__all__ = ["LONG", "long_text_field", "pre_encode_texts"]
 
 LONG = 16 * 1024
 """From how many characters on a text is worth a look."""
@@ -22,13 +22,13 @@ _FIELDS = ("contents", "content")
 
 
 @cache
-def holding_texts(kind: type[Any]) -> str:
+def long_text_field(kind: type[Any]) -> str:
     """The field of a result that is a list of what may have a text; empty if it has none."""
     fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
     return next((field for field in _FIELDS if field in fields), "")
 
 
-def with_written_texts(result: Any, field: str) -> Any:
+def pre_encode_texts(result: Any, field: str) -> Any:
     """The same result, its long texts as JSON already."""
     items: Any = getattr(result, field)
     if items.__class__ is not list:

@@ -7,14 +7,14 @@ import logging
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.manager.events import Events, ManagerEvent
+from mcp_gen.manager.events import EventDispatcher, ManagerEvent
 from mcp_gen.manager.items import (
-    ServerPrompt,
-    ServerResource,
-    ServerResourceTemplate,
-    ServerTool,
+    ManagedPrompt,
+    ManagedResource,
+    ManagedResourceTemplate,
+    ManagedTool,
 )
-from mcp_gen.manager.model_formats import exported
+from mcp_gen.manager.model_formats import export_tools
 from mcp_gen.manager.names import split
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from mcp_wire import latest
     from mcp_wire.callers import OnProgress
 
-__all__ = ["Calls"]
+__all__ = ["ManagerCalls"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("mcp_gen.client")
 
 
-class Calls:
+class ManagerCalls:
     """The servers of a manager as one."""
 
     def __init__(self) -> None:
-        self._events = Events()
+        self._events = EventDispatcher()
         self._servers: dict[str, ManagedServer] = {}
         self._parts: dict[str, ManagedServer] = {}
         """The servers by what stands for them in names."""
@@ -48,26 +48,26 @@ class Calls:
 
     # --- what they offer ---
 
-    async def tools(self) -> list[ServerTool]:
+    async def tools(self) -> list[ManagedTool]:
         """The tools of all servers; those of one that is reconnecting as they were before."""
         found = await self._named("tools")
-        return [ServerTool(name, server.name, tool) for server, name, tool in found]
+        return [ManagedTool(name, server.name, tool) for server, name, tool in found]
 
-    async def prompts(self) -> list[ServerPrompt]:
+    async def prompts(self) -> list[ManagedPrompt]:
         """The prompts of all servers."""
         found = await self._named("prompts")
-        return [ServerPrompt(name, server.name, prompt) for server, name, prompt in found]
+        return [ManagedPrompt(name, server.name, prompt) for server, name, prompt in found]
 
-    async def resources(self) -> list[ServerResource]:
+    async def resources(self) -> list[ManagedResource]:
         """The resources of all servers."""
         found = await self._listed("resources")
-        return [ServerResource(server.name, one) for server in found for one in _of(server)]
+        return [ManagedResource(server.name, one) for server in found for one in _of(server)]
 
-    async def resource_templates(self) -> list[ServerResourceTemplate]:
+    async def resource_templates(self) -> list[ManagedResourceTemplate]:
         """The resource templates of all servers."""
         found = await self._listed("resource_templates")
         return [
-            ServerResourceTemplate(server.name, one)
+            ManagedResourceTemplate(server.name, one)
             for server in found
             for one in server.lists["resource_templates"].items
         ]
@@ -82,7 +82,7 @@ class Calls:
         Raises:
             UsageError: an API that is not known.
         """
-        made = exported(api, [(one.name, one.tool) for one in await self.tools()])
+        made = export_tools(api, [(one.name, one.tool) for one in await self.tools()])
         for problem in made.problems:
             _log.warning("tools_for(%r): %s", api, problem)
         return made
@@ -260,7 +260,7 @@ class Calls:
             return
         _, error = await server.lists.get(what, session, tells=what in server.tells)
         if error is not None:
-            self._events.tell(ManagerEvent("list_failed", server.name, error))
+            self._events.emit(ManagerEvent("list_failed", server.name, error))
 
 
 def _of(server: ManagedServer) -> list[latest.Resource]:

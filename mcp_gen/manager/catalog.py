@@ -14,7 +14,7 @@ from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import McpGenError, MethodNotFound, RequestTimeout, TransportError
 from mcp_gen.manager.names import names_for
 
-__all__ = ["Listed", "Lists", "What"]
+__all__ = ["Catalog", "CatalogList", "What"]
 
 What: TypeAlias = Literal["tools", "prompts", "resources", "resource_templates"]
 
@@ -39,7 +39,7 @@ _REACH: Mapping[str, tuple[What, ...]] = {
 """The lists that a change of each kind is about."""
 
 
-class Listed:
+class CatalogList:
     """One list, as it was when it was last asked for."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Listed:
         """Whether there is another one by now."""
         return self._seen < self._changes
 
-    def outdate(self) -> None:
+    def invalidate(self) -> None:
         """There is another one."""
         self._changes += 1
         self.paused_until = 0.0
@@ -75,7 +75,7 @@ class Listed:
         self.known = True
 
 
-class Lists:
+class Catalog:
     """The lists of one server; `part` stands for it in names.
 
     A list that the server would not tell the change of is good for `ttl_s`; asking for one may take
@@ -87,24 +87,24 @@ class Lists:
         self._ttl_s = ttl_s
         self._timeout_s = timeout_s
         self._pause_s = pause_s
-        self._lists: dict[What, Listed] = {what: Listed() for what in _SOURCES}
+        self._lists: dict[What, CatalogList] = {what: CatalogList() for what in _SOURCES}
 
-    def __getitem__(self, what: What) -> Listed:
+    def __getitem__(self, what: What) -> CatalogList:
         return self._lists[what]
 
-    def outdate(self, kind: str) -> None:
+    def invalidate(self, kind: str) -> None:
         """There are others of a kind now."""
         for what in _REACH[kind]:
-            self._lists[what].outdate()
+            self._lists[what].invalidate()
 
-    def outdate_all(self) -> None:
+    def invalidate_all(self) -> None:
         """It may be another server now."""
         for kind in _REACH:
-            self.outdate(kind)
+            self.invalidate(kind)
 
     async def get(
         self, what: What, session: ClientSession, *, tells: bool
-    ) -> tuple[Listed, McpGenError | None]:
+    ) -> tuple[CatalogList, McpGenError | None]:
         """The list, asked for if it is not known to be good; and why it could not be had.
 
         `tells` says whether the server tells of changes.
@@ -123,7 +123,7 @@ class Lists:
             except McpGenError as error:
                 if not isinstance(error, TransportError):
                     # A lost connection is another's to mend; the list can be had right after it.
-                    found.outdate()
+                    found.invalidate()
                     found.paused_until = now() + self._pause_s
                 return found, error
             found.items = items
@@ -135,7 +135,7 @@ class Lists:
                 found.by_name = {name: by_own[own] for name, own in names.items()}
             return found, None
 
-    def _is_good(self, found: Listed, now: float, *, tells: bool) -> bool:
+    def _is_good(self, found: CatalogList, now: float, *, tells: bool) -> bool:
         if found.stale:
             # After a failure it is left alone for a while.
             return now < found.paused_until

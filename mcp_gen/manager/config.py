@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_gen.client.connecting.targets import Reach
+from mcp_gen.client.connecting.targets import ConnectTarget
 from mcp_gen.core.errors import UsageError
-from mcp_gen.manager.config_file import Entry, EntryError, Unknown, read_entry
+from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownField, read_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
-__all__ = ["Problem", "ServerConfig", "ServerLike", "Servers", "read_servers", "servers_from"]
+__all__ = [
+    "ConfigProblem",
+    "ServerConfig",
+    "ServerLike",
+    "ServersConfig",
+    "read_servers",
+    "servers_from",
+]
 
 ServerLike: TypeAlias = "ServerConfig | Target | Mapping[str, Any] | Callable[[], Duplex | Posts]"
 """A ServerConfig, what `Client.connect` takes, an entry of `mcpServers`, or what makes a
@@ -75,43 +82,46 @@ class ServerConfig:
         web = {"headers": self.headers, "bearer": self.bearer, "http_client": self.http_client}
         if self.url is None:
             target: Any = self.target
-            return Reach(target, again=True, restarts=True) if _makes_transports(
+            return ConnectTarget(target, is_reusable=True, restarts=True) if _makes_transports(
                 target
             ) else target, {}
         if self.transport == "http":
             return self.url, web
         return self._by_sse(self.url, probe_timeout_s), {}
 
-    def _by_command(self, words: list[str]) -> Reach:
+    def _by_command(self, words: list[str]) -> ConnectTarget:
         # Loaded for commands only.
         from mcp_gen.transports.command import CommandTransport
 
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
         env = None if self.env is None else dict(self.env)
         key = (*words, cwd, tuple(sorted((env or {}).items())))
-        return Reach(
-            lambda: CommandTransport(words, env=env, cwd=cwd), again=True, restarts=True, key=key
+        return ConnectTarget(
+            lambda: CommandTransport(words, env=env, cwd=cwd),
+            is_reusable=True,
+            restarts=True,
+            key=key,
         )
 
-    def _by_sse(self, url: str, endpoint_timeout_s: float) -> Reach:
+    def _by_sse(self, url: str, endpoint_timeout_s: float) -> ConnectTarget:
         # HTTP clients take long to load: only for URLs.
-        from mcp_gen.transports.http_client.legacy_sse import SseTransport
+        from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 
-        return Reach(
-            lambda: SseTransport(
+        return ConnectTarget(
+            lambda: LegacySseTransport(
                 url,
                 headers=self.headers,
                 bearer=self.bearer,
                 client=self.http_client,
                 endpoint_timeout_s=endpoint_timeout_s,
             ),
-            again=True,
+            is_reusable=True,
             restarts=True,
             key=("sse", url),
         )
 
 
-class Problem(NamedTuple):
+class ConfigProblem(NamedTuple):
     """Something in a configuration that is not as it should be: one line that says where."""
 
     where: str
@@ -125,14 +135,16 @@ class Problem(NamedTuple):
         return f"{self.where}: {self.what}"
 
 
-class Servers(NamedTuple):
+class ServersConfig(NamedTuple):
     """The servers of a configuration by name, and what is wrong with it."""
 
     configs: dict[str, ServerConfig]
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigProblem, ...] = ()
 
 
-def read_servers(path: str | os.PathLike[str], env: Mapping[str, str] | None = None) -> Servers:
+def read_servers(
+    path: str | os.PathLike[str], env: Mapping[str, str] | None = None
+) -> ServersConfig:
     """The servers of a JSON file, under `mcpServers` or `servers`.
 
     `${VAR}`, `${VAR:-default}` and `${env:VAR}` are replaced from `env`, without one from the
@@ -163,7 +175,8 @@ def read_servers(path: str | os.PathLike[str], env: Mapping[str, str] | None = N
         raise UsageError(f'{name}: expected `{{"mcpServers": {{"name": {{...}}}}}}` at the top')
     servers = servers_from(entries, env, where=f"{name}: {group}")
     again = tuple(
-        Problem(name, f"`{key}` stands twice in one object: the last one counts") for key in twice
+        ConfigProblem(name, f"`{key}` stands twice in one object: the last one counts")
+        for key in twice
     )
     return servers._replace(problems=again + servers.problems)
 
@@ -173,21 +186,21 @@ def servers_from(
     env: Mapping[str, str] | None = None,
     *,
     where: str = "servers",
-) -> Servers:
+) -> ServersConfig:
     """The servers of a mapping: configurations, targets, or entries as in a file."""
     servers = _whole(servers)
     configs: dict[str, ServerConfig] = {}
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     environment = os.environ if env is None else env
     for name, given in servers.items():
         place = f"{where}.{name}"
         try:
             configs[name], unknown = _config(given, environment, place)
-        except EntryError as error:
-            problems.append(Problem(error.where, error.what, name, fatal=True))
+        except ConfigEntryError as error:
+            problems.append(ConfigProblem(error.where, error.what, name, fatal=True))
             continue
-        problems += [Problem(one.where, one.what, name) for one in unknown]
-    return Servers(configs, tuple(problems))
+        problems += [ConfigProblem(one.where, one.what, name) for one in unknown]
+    return ServersConfig(configs, tuple(problems))
 
 
 def _whole(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
@@ -200,7 +213,7 @@ def _whole(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
     return servers
 
 
-def config_of(given: ServerLike, name: str) -> tuple[ServerConfig, list[Problem]]:
+def config_of(given: ServerLike, name: str) -> tuple[ServerConfig, list[ConfigProblem]]:
     """One server's configuration.
 
     Raises:
@@ -213,7 +226,9 @@ def config_of(given: ServerLike, name: str) -> tuple[ServerConfig, list[Problem]
     return servers.configs[name], list(servers.problems)
 
 
-def _config(given: Any, env: Mapping[str, str], where: str) -> tuple[ServerConfig, list[Unknown]]:
+def _config(
+    given: Any, env: Mapping[str, str], where: str
+) -> tuple[ServerConfig, list[UnknownField]]:
     if isinstance(given, ServerConfig):
         _check(given, where)
         return given, []
@@ -225,11 +240,11 @@ def _config(given: Any, env: Mapping[str, str], where: str) -> tuple[ServerConfi
     words = _words(given)
     if words is not None:
         if not words:
-            raise EntryError(where, "expected a URL or a command, got nothing")
+            raise ConfigEntryError(where, "expected a URL or a command, got nothing")
         return ServerConfig(command=words[0], args=words[1:]), []
     if given is None or isinstance(given, int | float):
         kind = type(given).__name__
-        raise EntryError(where, f"expected an object with `command` or `url`, got {kind}")
+        raise ConfigEntryError(where, f"expected an object with `command` or `url`, got {kind}")
     return ServerConfig(target=given), []
 
 
@@ -246,10 +261,10 @@ def _words(given: Any) -> list[str] | None:
 def _check(config: ServerConfig, where: str) -> None:
     ways = (config.command, config.url, config.target)
     if sum(one is not None for one in ways) != 1:
-        raise EntryError(where, "expected one of `command`, `url` and `target`")
+        raise ConfigEntryError(where, "expected one of `command`, `url` and `target`")
 
 
-def _from_entry(entry: Entry) -> ServerConfig:
+def _from_entry(entry: ConfigEntry) -> ServerConfig:
     return ServerConfig(
         command=entry.command,
         args=entry.args,

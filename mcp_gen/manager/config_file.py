@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import mcp_wire
-from mcp_gen.core.revisions import listed
+from mcp_gen.core.revisions import find_revision
 
-__all__ = ["Entry", "EntryError", "Unknown", "read_entry"]
+__all__ = ["ConfigEntry", "ConfigEntryError", "UnknownField", "read_entry"]
 
 _TYPES: Mapping[str, Literal["stdio", "http", "sse"]] = {
     "stdio": "stdio",
@@ -27,7 +27,7 @@ _URLS = {"url", "serverUrl", "httpUrl"}
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-class EntryError(Exception):
+class ConfigEntryError(Exception):
     """An entry that cannot be used: where, and what was expected."""
 
     def __init__(self, where: str, what: str) -> None:
@@ -36,7 +36,7 @@ class EntryError(Exception):
         self.what = what
 
 
-class Unknown(NamedTuple):
+class UnknownField(NamedTuple):
     """Something in an entry that nothing is made of."""
 
     where: str
@@ -44,7 +44,7 @@ class Unknown(NamedTuple):
 
 
 @dataclass
-class Entry:
+class ConfigEntry:
     """What an entry says."""
 
     type: Literal["stdio", "http", "sse"] | None = None
@@ -61,14 +61,14 @@ class Entry:
 
 def read_entry(
     given: Mapping[str, Any], env: Mapping[str, str], where: str
-) -> tuple[Entry, list[Unknown]]:
+) -> tuple[ConfigEntry, list[UnknownField]]:
     """What an entry says, with variables replaced from `env`; and the keys that are not known.
 
     Raises:
         EntryError: a value of another kind than its key has, a variable that is not there, a
             revision that does not exist, or neither a command nor a URL, or both.
     """
-    entry, unknown = Entry(), list[Unknown]()
+    entry, unknown = ConfigEntry(), list[UnknownField]()
     # A variable of a server that is not used need not be there.
     entry.disabled = _boolean(given.get("disabled", False), f"{where}.disabled")
     wanted = _Values({} if entry.disabled else env, lenient=entry.disabled)
@@ -79,18 +79,18 @@ def read_entry(
         if read is not None:
             setattr(entry, name, read(wanted, value, place))
         elif name != "disabled":
-            unknown.append(Unknown(place, "this key is not known, and nothing is made of it"))
+            unknown.append(UnknownField(place, "this key is not known, and nothing is made of it"))
     _check(entry, where)
     return entry, unknown
 
 
-def _check(entry: Entry, where: str) -> None:
+def _check(entry: ConfigEntry, where: str) -> None:
     if (entry.command is None) == (entry.url is None):
         both = "both" if entry.command is not None else "neither"
-        raise EntryError(where, f"expected `command` or `url`, got {both}")
+        raise ConfigEntryError(where, f"expected `command` or `url`, got {both}")
     if entry.type is not None and (entry.type == "stdio") != (entry.command is not None):
         needs = "command" if entry.type == "stdio" else "url"
-        raise EntryError(f"{where}.type", f"expected a `{needs}` with this type")
+        raise ConfigEntryError(f"{where}.type", f"expected a `{needs}` with this type")
 
 
 class _Values:
@@ -102,7 +102,7 @@ class _Values:
 
     def text(self, value: Any, where: str) -> str:
         if not isinstance(value, str):
-            raise EntryError(where, f"expected a string, got {_kind(value)}")
+            raise ConfigEntryError(where, f"expected a string, got {_kind(value)}")
 
         def replaced(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
@@ -114,7 +114,7 @@ class _Values:
                 return default
             if self._lenient:
                 return found[0]
-            raise EntryError(
+            raise ConfigEntryError(
                 where,
                 f"the environment has no `{name}`; set it, or write `${{{name}:-default}}`",
             )
@@ -123,37 +123,37 @@ class _Values:
 
     def texts(self, value: Any, where: str) -> list[str]:
         if value.__class__ is not list:
-            raise EntryError(where, f"expected an array of strings, got {_kind(value)}")
+            raise ConfigEntryError(where, f"expected an array of strings, got {_kind(value)}")
         items: list[Any] = value
         return [self.text(one, f"{where}[{place}]") for place, one in enumerate(items)]
 
     def by_name(self, value: Any, where: str) -> dict[str, str]:
         if value.__class__ is not dict:
-            raise EntryError(where, f"expected an object of strings, got {_kind(value)}")
+            raise ConfigEntryError(where, f"expected an object of strings, got {_kind(value)}")
         members: dict[Any, Any] = value
         return {str(name): self.text(one, f"{where}.{name}") for name, one in members.items()}
 
     def url(self, value: Any, where: str) -> str:
         url = self.text(value, where)
         if not self._lenient and not url.startswith(("http://", "https://")):
-            raise EntryError(where, "expected a URL that begins with http:// or https://")
+            raise ConfigEntryError(where, "expected a URL that begins with http:// or https://")
         return url
 
     def type(self, value: Any, where: str) -> str:
         found = _TYPES.get(self.text(value, where))
         if found is None:
-            raise EntryError(where, f"expected one of {', '.join(_TYPES)}")
+            raise ConfigEntryError(where, f"expected one of {', '.join(_TYPES)}")
         return found
 
     def revision(self, value: Any, where: str) -> str:
         revision = self.text(value, where)
-        if listed(revision, mcp_wire.REVISIONS) is None:
-            raise EntryError(where, f"expected one of {', '.join(mcp_wire.REVISIONS)}")
+        if find_revision(revision, mcp_wire.REVISIONS) is None:
+            raise ConfigEntryError(where, f"expected one of {', '.join(mcp_wire.REVISIONS)}")
         return revision
 
     def seconds(self, value: Any, where: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise EntryError(where, "expected a number of seconds above 0")
+            raise ConfigEntryError(where, "expected a number of seconds above 0")
         return float(value)
 
 
@@ -172,7 +172,7 @@ _READ: Mapping[str, Callable[[_Values, Any, str], Any]] = {
 
 def _boolean(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise EntryError(where, f"expected true or false, got {_kind(value)}")
+        raise ConfigEntryError(where, f"expected true or false, got {_kind(value)}")
     return value
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Events", "Kind", "Listener", "ManagerEvent", "Reconnect"]
+__all__ = ["EventDispatcher", "Kind", "Listener", "ManagerEvent", "Reconnect"]
 
 Kind: TypeAlias = Literal[
     "connected",
@@ -55,7 +55,7 @@ Listener: TypeAlias = Callable[[ManagerEvent], Awaitable[Any] | Any]
 """Called with each event, sync or async. What it raises is logged, and changes nothing else."""
 
 
-class Events:
+class EventDispatcher:
     """The listeners of one manager."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Events:
         """Tell a listener of events of these kinds, or of all."""
         self._listeners.append((listener, frozenset(kinds)))
 
-    def tell(self, event: ManagerEvent) -> None:
+    def emit(self, event: ManagerEvent) -> None:
         """Tell of an event: sync listeners at once, async ones in tasks of their own."""
         for listener, kinds in list(self._listeners):
             if kinds and event.kind not in kinds:
@@ -81,7 +81,7 @@ class Events:
                 self._running.add(task)
                 task.add_done_callback(self._running.discard)
 
-    async def settle(self, wait_s: float) -> None:
+    async def wait_delivered(self, wait_s: float) -> None:
         """Wait for the async listeners, and end those that take longer."""
         running = self._running - {asyncio.current_task()}
         if not running:

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from mcp_wire import latest
 
 __all__ = [
-    "ServerPrompt",
-    "ServerResource",
-    "ServerResourceTemplate",
+    "ManagedPrompt",
+    "ManagedResource",
+    "ManagedResourceTemplate",
+    "ManagedTool",
     "ServerStatus",
-    "ServerTool",
     "status_of",
 ]
 
 
-class ServerTool(NamedTuple):
+class ManagedTool(NamedTuple):
     """A tool of one of the servers."""
 
     name: str
@@ -30,7 +30,7 @@ class ServerTool(NamedTuple):
     """The tool as its server has it."""
 
 
-class ServerPrompt(NamedTuple):
+class ManagedPrompt(NamedTuple):
     """A prompt of one of the servers."""
 
     name: str
@@ -39,14 +39,14 @@ class ServerPrompt(NamedTuple):
     prompt: latest.Prompt
 
 
-class ServerResource(NamedTuple):
+class ManagedResource(NamedTuple):
     """A resource of one of the servers; several may have resources of one URI."""
 
     server: str
     resource: latest.Resource
 
 
-class ServerResourceTemplate(NamedTuple):
+class ManagedResourceTemplate(NamedTuple):
     """A resource template of one of the servers."""
 
     server: str

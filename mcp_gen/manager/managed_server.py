@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mcp_gen.core.errors import HttpError, SessionLost, TransportError, UsageError
 from mcp_gen.manager.events import Kind
-from mcp_gen.manager.supervisor import Upkeep
+from mcp_gen.manager.supervisor import ConnectionSupervisor
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +25,7 @@ _CHANGED: Mapping[str, Kind] = {
 }
 
 
-class ManagedServer(Upkeep):
+class ManagedServer(ConnectionSupervisor):
     """A server by its name. Nothing here raises for what the server does, but calls to it."""
 
     # --- beginning and ending ---
@@ -36,7 +36,7 @@ class ManagedServer(Upkeep):
             self._to("failed" if self.config is None else "disabled")
             self.tried.set()
             if self.config is None:
-                self._tell("connect_failed", error=self.error)
+                self._emit("connect_failed", error=self.error)
                 return
         else:
             self._wanted.set()
@@ -50,7 +50,7 @@ class ManagedServer(Upkeep):
         self.error = SessionLost(f"{self.name}: the manager has let go of this server")
         self._to("failed")
         self.tried.set()
-        await self._hang_up()
+        await self._disconnect()
 
     async def reconnect(self) -> None:
         """Try again now: one that was given up, is disabled, or is connected."""
@@ -58,7 +58,7 @@ class ManagedServer(Upkeep):
             raise UsageError(str(self.error))
         self.tried.clear()
         if self._lost is not None and not self._lost.done():
-            await self._hang_up()
+            await self._disconnect()
             self._break(SessionLost(f"{self.name}: asked to reconnect"))
         self._wanted.set()
         await self.tried.wait()
@@ -109,7 +109,7 @@ class ManagedServer(Upkeep):
                 raise
         return await call(await self.connected(wait_s))
 
-    def hear(self, kind: str) -> None:
+    def on_change(self, kind: str) -> None:
         """It told that there are others of a kind."""
-        self.lists.outdate(kind)
-        self._tell(_CHANGED[kind])
+        self.lists.invalidate(kind)
+        self._emit(_CHANGED[kind])

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.manager.calls import Calls
+from mcp_gen.manager.calls import ManagerCalls
 from mcp_gen.manager.config import config_of, read_servers, servers_from
 from mcp_gen.manager.events import ManagerEvent, Reconnect
 from mcp_gen.manager.items import status_of
 from mcp_gen.manager.managed_server import ManagedServer
 from mcp_gen.manager.names import server_part
 from mcp_gen.manager.resource_cache import ResourceCache
-from mcp_gen.manager.supervisor import Policy
+from mcp_gen.manager.supervisor import ReconnectPolicy
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.client.client import Client
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.manager.config import Problem, ServerConfig, ServerLike
+    from mcp_gen.manager.config import ConfigProblem, ServerConfig, ServerLike
     from mcp_gen.manager.events import Kind, Listener
     from mcp_gen.manager.items import ServerStatus
 
@@ -37,7 +37,7 @@ AS_USUAL = Reconnect()
 _log = logging.getLogger("mcp_gen.client")
 
 
-class ClientManager(Calls):
+class ClientManager(ManagerCalls):
     """Runs many servers: `async with ClientManager({"files": ["mcp-files"], "web": "https://..."})`.
 
     `servers` are names with what `Client.connect` takes, with ServerConfig objects, or with entries
@@ -79,7 +79,7 @@ class ClientManager(Calls):
         super().__init__()
         known = servers_from(servers or {})
         self._configs: dict[str, ServerConfig] = known.configs
-        self.problems: list[Problem] = list(known.problems)
+        self.problems: list[ConfigProblem] = list(known.problems)
         """What is wrong with the configuration, one line each: keys that are not known, servers
         that cannot be used."""
         self._owns_client = client is None
@@ -96,8 +96,8 @@ class ClientManager(Calls):
             "list_pause_s": max(list_timeout_s, 1.0),
         }
         self._cache_limits = (resource_ttl_s, max_cached, max_cached_bytes)
-        self._policy: Policy | None = None
-        self._hear()
+        self._policy: ReconnectPolicy | None = None
+        self._on_notification()
         # It may be another server when it comes back.
         self._events.add(lambda event: self.forget_resources(event.server), ("reconnecting",))
 
@@ -136,7 +136,7 @@ class ClientManager(Calls):
             "remote": asyncio.Semaphore(remote),
             "memory": asyncio.Semaphore(commands + remote),
         }
-        self._policy = Policy(at_once=at_once, **self._limits)
+        self._policy = ReconnectPolicy(at_once=at_once, **self._limits)
         self._cache = ResourceCache(*self._cache_limits, asyncio.get_running_loop().time)
         for problem in self.problems:
             _log.warning("%s", problem)
@@ -170,7 +170,7 @@ class ClientManager(Calls):
         await asyncio.gather(*(one.stop() for one in servers))
         if self._owns_client:
             await self._client.close()
-        await self._events.settle(LISTENERS_WAIT_S)
+        await self._events.wait_delivered(LISTENERS_WAIT_S)
 
     async def add(self, name: str, server: ServerLike) -> ServerStatus:
         """Take a server up, and try to connect to it once; the status says how that went.
@@ -196,7 +196,7 @@ class ClientManager(Calls):
         del self._servers[name], self._parts[server.part]
         self.forget_resources(name)
         await server.stop()
-        self._events.tell(ManagerEvent("server_removed", name))
+        self._events.emit(ManagerEvent("server_removed", name))
 
     async def reconnect(self, name: str) -> ServerStatus:
         """Connect to a server anew, at once: also to one that failed, or is disabled.
@@ -258,7 +258,7 @@ class ClientManager(Calls):
         made.start()
         return made
 
-    def _hear(self) -> None:
+    def _on_notification(self) -> None:
         hooks = self._client.hooks
 
         def listen(kind: str) -> Callable[[Any, Any], None]:
@@ -272,14 +272,14 @@ class ClientManager(Calls):
     def _changed(self, session: Any, kind: str) -> None:
         server = self._of_session(session)
         if server is not None:
-            server.hear(kind)
+            server.on_change(kind)
 
     def _updated(self, session: Any, params: Any) -> None:
         server = self._of_session(session)
         if server is not None:
             if self._cache is not None:
                 self._cache.forget(server.name, params.uri)
-            self._events.tell(ManagerEvent("resource_updated", server.name, uri=params.uri))
+            self._events.emit(ManagerEvent("resource_updated", server.name, uri=params.uri))
 
     def _of_session(self, session: Any) -> ManagedServer | None:
         return next((one for one in self._servers.values() if one.session is session), None)

@@ -10,7 +10,7 @@ from mcp_gen.core.errors import UsageError
 if TYPE_CHECKING:
     from mcp_wire import latest
 
-__all__ = ["Api", "ExportedTools", "exported"]
+__all__ = ["Api", "ExportedTools", "export_tools"]
 
 Api: TypeAlias = Literal["openai", "openai-responses", "anthropic"]
 """Chat Completions and Responses of OpenAI, and Messages of Anthropic."""
@@ -21,7 +21,7 @@ _COMBINED = ("oneOf", "anyOf", "allOf", "not", "enum")
 """What no API takes at the top of a schema; further down they all do."""
 
 
-class _Shape(NamedTuple):
+class _ModelFormat(NamedTuple):
     make: Callable[[str, str, Json], Json]
     max_name: int
     max_tools: int | None
@@ -42,10 +42,10 @@ def _messages(name: str, description: str, schema: Json) -> Json:
     return {"name": name, "description": description, "input_schema": schema}
 
 
-_SHAPES: Mapping[str, _Shape] = {
-    "openai": _Shape(_chat, 64, 128),
-    "openai-responses": _Shape(_responses, 64, 128),
-    "anthropic": _Shape(_messages, 128, None),
+_SHAPES: Mapping[str, _ModelFormat] = {
+    "openai": _ModelFormat(_chat, 64, 128),
+    "openai-responses": _ModelFormat(_responses, 64, 128),
+    "anthropic": _ModelFormat(_messages, 128, None),
 }
 
 
@@ -61,7 +61,7 @@ class ExportedTools(list[Json]):
         self.problems: list[str] = list(problems)
 
 
-def exported(api: Api, tools: Iterable[tuple[str, latest.Tool]]) -> ExportedTools:
+def export_tools(api: Api, tools: Iterable[tuple[str, latest.Tool]]) -> ExportedTools:
     """The tools, each with its name among all, in the shape of an API.
 
     Schemas stay as they are, with their `oneOf`, `anyOf` and defaults.

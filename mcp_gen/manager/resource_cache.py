@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 __all__ = ["ResourceCache"]
 
 
-class _Key(NamedTuple):
+class _ResourceKey(NamedTuple):
     server: str
     uri: str
     principal: Hashable
     """For whom it was read: another may be shown something else."""
 
 
-class _Kept(NamedTuple):
+class _CachedResource(NamedTuple):
     result: Any
     until: float
     size: int
@@ -38,7 +38,7 @@ class ResourceCache:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._clock = clock
-        self._entries: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._entries: OrderedDict[_ResourceKey, _CachedResource] = OrderedDict()
         self._bytes = 0
         self._changes = 0
 
@@ -57,7 +57,7 @@ class ResourceCache:
 
     def get(self, server: str, uri: str, principal: Hashable) -> Any:
         """What was read, if it is still good; None if there is none."""
-        key = _Key(server, uri, principal)
+        key = _ResourceKey(server, uri, principal)
         kept = self._entries.get(key)
         if kept is None:
             return None
@@ -72,9 +72,9 @@ class ResourceCache:
         size = _size(result)
         if self._ttl_s <= 0 or changes != self._changes or size > self._max_bytes:
             return
-        key = _Key(server, uri, principal)
+        key = _ResourceKey(server, uri, principal)
         self._drop(key)
-        self._entries[key] = _Kept(result, self._clock() + self._ttl_s, size)
+        self._entries[key] = _CachedResource(result, self._clock() + self._ttl_s, size)
         self._bytes += size
         while len(self._entries) > self._max_entries or self._bytes > self._max_bytes:
             self._drop(next(iter(self._entries)))
@@ -88,7 +88,7 @@ class ResourceCache:
             if uri is None or key.uri.startswith(uri) or uri.startswith(key.uri):
                 self._drop(key)
 
-    def _drop(self, key: _Key) -> None:
+    def _drop(self, key: _ResourceKey) -> None:
         kept = self._entries.pop(key, None)
         if kept is not None:
             self._bytes -= kept.size

@@ -17,7 +17,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.manager.catalog import Lists, What
+from mcp_gen.manager.catalog import Catalog, What
 from mcp_gen.manager.events import ManagerEvent
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from mcp_gen.client.client import Client
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.manager.config import ServerConfig
-    from mcp_gen.manager.events import Events, Kind, Reconnect
+    from mcp_gen.manager.events import EventDispatcher, Kind, Reconnect
     from mcp_wire import latest
 
-__all__ = ["Policy", "State", "Upkeep"]
+__all__ = ["ConnectionSupervisor", "ReconnectPolicy", "State"]
 
 State: TypeAlias = Literal["connecting", "connected", "reconnecting", "failed", "disabled"]
 
@@ -45,7 +45,7 @@ _log = logging.getLogger("mcp_gen.client")
 
 
 @dataclass(frozen=True)
-class Policy:
+class ReconnectPolicy:
     """What a manager has decided for all of its servers. See ClientManager."""
 
     reconnect: Reconnect | None
@@ -59,7 +59,7 @@ class Policy:
     """How many of each kind are connected to at a time."""
 
 
-class Upkeep:
+class ConnectionSupervisor:
     """A server that is connected to again whenever it goes away, until it is given up."""
 
     def __init__(
@@ -68,8 +68,8 @@ class Upkeep:
         part: str,
         config: ServerConfig | None,
         client: Client,
-        policy: Policy,
-        events: Events,
+        policy: ReconnectPolicy,
+        events: EventDispatcher,
         problem: Exception | None = None,
     ) -> None:
         self.name = name
@@ -85,7 +85,7 @@ class Upkeep:
         """The lists of which it tells when they are others."""
         self.tried = asyncio.Event()
         """Set once the first attempt has ended, one way or the other."""
-        self.lists = Lists(
+        self.lists = Catalog(
             part,
             ttl_s=policy.list_ttl_s,
             timeout_s=policy.list_timeout_s,
@@ -113,15 +113,15 @@ class Upkeep:
             self.attempt, self._unstable = 0, 0
             if self.state != "reconnecting":
                 self._to("connecting")
-            await self._keep_up()
+            await self._keep_connected()
 
-    async def _keep_up(self) -> None:
+    async def _keep_connected(self) -> None:
         """Connect, and again whenever that ends, until it is given up."""
         while True:
             try:
                 await self._connect()
             except Exception as error:
-                if not self._goes_on(error):
+                if not self._may_continue(error):
                     return
             else:
                 self.error = await self._until_lost()
@@ -132,21 +132,21 @@ class Upkeep:
                 self._to("reconnecting")
             assert self._policy.reconnect
             delay_s = self._policy.reconnect.delay_s(self.attempt, self._unstable)
-            self._tell("reconnecting", error=self.error, attempt=self.attempt, delay_s=delay_s)
+            self._emit("reconnecting", error=self.error, attempt=self.attempt, delay_s=delay_s)
             with contextlib.suppress(TimeoutError):
                 # Whoever wants it at once need not wait.
                 await asyncio.wait_for(self._wanted.wait(), delay_s)
                 self._wanted.clear()
 
-    def _goes_on(self, error: Exception) -> bool:
+    def _may_continue(self, error: Exception) -> bool:
         """Note that an attempt failed; whether there is to be another."""
         if not isinstance(error, McpGenError):
             _log.exception("%s: connecting failed in a way it should not", self.name)
         self.error = error
         if not self._was_connected and self.attempt == 0:
-            self._tell("connect_failed", error=error)
+            self._emit("connect_failed", error=error)
         policy = self._policy.reconnect
-        if policy is None or self.attempt >= policy.limit or not self._may_heal(error):
+        if policy is None or self.attempt >= policy.limit or not self._is_transient(error):
             self._give_up(error)
             return False
         self.attempt += 1
@@ -156,19 +156,19 @@ class Upkeep:
 
     def _give_up(self, error: Exception) -> None:
         if self.attempt or self._was_connected:
-            self._tell("reconnect_failed", error=error, attempt=self.attempt)
+            self._emit("reconnect_failed", error=error, attempt=self.attempt)
         self._to("failed")
         self.tried.set()
 
     def _is_connected(self) -> None:
         self.error = None
         self._to("connected")
-        self._tell("reconnected" if self._was_connected else "connected", attempt=self.attempt)
+        self._emit("reconnected" if self._was_connected else "connected", attempt=self.attempt)
         self._was_connected = True
         self.attempt = 0
         self.tried.set()
 
-    def _may_heal(self, error: Exception) -> bool:
+    def _is_transient(self, error: Exception) -> bool:
         """Whether it may be another time."""
         if isinstance(error, HttpError):
             return error.status >= 500 or error.status in RETRIED_STATUSES
@@ -193,11 +193,11 @@ class Upkeep:
         session = self.session
         if session is not None and not session.is_lost and await self._is_alive(session):
             return
-        self.lists.outdate_all()
+        self.lists.invalidate_all()
         if session is not None and self._reopen is not None:
             await self._reopen()
         else:
-            await self._hang_up()
+            await self._disconnect()
             target, options = config.reach(self._policy.probe_timeout_s)
             self.session = session = await self._client.connect(
                 target,
@@ -259,7 +259,7 @@ class Upkeep:
                     self.tells = _lists_told_of(changes.honoured)
                     if self._watched.is_set():
                         # Another stream than before: what changed in between nobody has told.
-                        self.lists.outdate_all()
+                        self.lists.invalidate_all()
                     self._watched.set()
                     async for _ in changes:
                         pause_s = WATCH_PAUSE_S  # hooks hear what it is, also where nobody watches
@@ -285,7 +285,7 @@ class Upkeep:
             self._watched.set()
             self._lost.set_result(error)
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         session = self.session
         if session is not None:
             await session.close()
@@ -297,8 +297,8 @@ class Upkeep:
         else:
             self._settled.set()
 
-    def _tell(self, kind: Kind, **about: Any) -> None:
-        self._events.tell(ManagerEvent(kind, self.name, **about))
+    def _emit(self, kind: Kind, **about: Any) -> None:
+        self._events.emit(ManagerEvent(kind, self.name, **about))
 
 
 def _lists_told_of(told: latest.SubscriptionFilter) -> frozenset[What]:

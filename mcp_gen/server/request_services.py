@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.input_requests.request_state import Kept, States
-from mcp_gen.server.input_requests.run import earlier_rounds, rounds_of
+from mcp_gen.server.input_requests.request_state import OnceStore, RequestStateSealer
+from mcp_gen.server.input_requests.run import current_rounds, previous_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.context.services import (
-        OnceStore,
+        OnceValues,
         RequestServices,
         RequestStates,
         RoundsView,
@@ -45,8 +45,8 @@ class Runtime:
         if max_rounds < 1:
             raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
         self.kernel = kernel
-        self.request_states: RequestStates = States(state_keys, state_ttl_s)
-        self.once_store: OnceStore = Kept(state_ttl_s)
+        self.request_states: RequestStates = RequestStateSealer(state_keys, state_ttl_s)
+        self.once_store: OnceValues = OnceStore(state_ttl_s)
         self.max_rounds = max_rounds
         self.lifespan_value: Any = None
 
@@ -140,8 +140,8 @@ class _ContextServices:
 
     def rounds(self) -> RoundsView:
         """Return the rounds of the request; see `RequestServices.rounds`."""
-        return rounds_of(self._ctx)
+        return current_rounds(self._ctx)
 
-    def earlier_rounds(self) -> RoundsView | None:
+    def previous_rounds(self) -> RoundsView | None:
         """Return the rounds of the request, if something was requested before."""
-        return earlier_rounds(self._ctx)
+        return previous_rounds(self._ctx)

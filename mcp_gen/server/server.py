@@ -22,17 +22,17 @@ from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
 from mcp_gen.server.mounting.mounts import Mounts
-from mcp_gen.server.notifications.log_messages import Logs
-from mcp_gen.server.notifications.notifier import News
+from mcp_gen.server.notifications.log_messages import ClientLogs
+from mcp_gen.server.notifications.notifier import Notifier
 from mcp_gen.server.prompts.completion import Completions
-from mcp_gen.server.prompts.registry import PromptBox
+from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.request_services import Runtime
-from mcp_gen.server.resources.registry import ResourceBox
+from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
 from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.runner import Serves
-from mcp_gen.server.tools.registry import ToolBox
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.server.tools.registry import ToolRegistry
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.session.kernel.limits import Limits
 from mcp_wire import latest
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.relay import RemoteSession
     from mcp_gen.server.apps.apps import Apps
-    from mcp_gen.server.apps.resource import AppSource, DescribedApp
-    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.apps.resource import AppOptions, AppSource
+    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.options import Tasks
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tools.tool import ServerTool
 
 __all__ = ["Feature", "Server"]
 
@@ -147,7 +147,7 @@ class Server(
         self.experimental = experimental
         self.max_message_bytes = max_message_bytes
         self.lifespan = Lifespan(self, lifespan) if lifespan else None
-        self._served: dict[ServerSession[Context], asyncio.Event] = {}
+        self._served: dict[ServerConnection[Context], asyncio.Event] = {}
         self._apps = []
         self._needs = 0
         self._is_kept = False
@@ -170,8 +170,8 @@ class Server(
             self.kernel, state_keys=state_keys, state_ttl_s=state_ttl_s, max_rounds=max_rounds
         )
         self._middleware = MiddlewareChain(self.kernel, self._rewrapped)
-        self.notify = News(self.kernel)
-        self.logs = Logs(self.kernel)
+        self.notify = Notifier(self.kernel)
+        self.logs = ClientLogs(self.kernel)
         self.declarations = Declarations(
             self.kernel,
             self.notify,
@@ -184,21 +184,23 @@ class Server(
         )
         self.mounts = Mounts(self, self._mount_handlers, self.declarations.keep)
         hints = self.hints
-        self.tools = ToolBox(self._changes("tools", self.notify.tool_list_changed), hints)
-        self.resources = ResourceBox(
+        self.tools = ToolRegistry(self._changes("tools", self.notify.tool_list_changed), hints)
+        self.resources = ResourceRegistry(
             self._changes("resources", self.notify.resource_list_changed), hints
         )
-        self.prompts = PromptBox(self._changes("prompts", self.notify.prompt_list_changed), hints)
-        self.tools.takes_tasks = self.take_tasks
+        self.prompts = PromptRegistry(
+            self._changes("prompts", self.notify.prompt_list_changed), hints
+        )
+        self.tools.enable_tasks = self.take_tasks
         self.apps: Apps | None = None
         """The apps, once there is one, or a tool that has one."""
-        self.tools.takes_apps = lambda tool: self.use_apps().take(tool)
+        self.tools.enable_apps = lambda tool: self.use_apps().add_tool(tool)
         self.completions = Completions(self._changes("completions", None))
         self.resources.completable = self.prompts.completable = self.completions.offer
         features = (self.tools, self.resources, self.prompts, self.completions)
         parts = HandlerParts(self.kernel, self.declarations, self.notify, *features)
         self.use_handlers(Handlers(parts))
-        self.tasks: TaskBox | None = None
+        self.tasks: TaskManager | None = None
         """The tasks, once there is a tool that runs as one."""
         self._task_options = tasks
         if "tasks" in offers:
@@ -311,10 +313,10 @@ class Server(
         """
         self.mounts.unmount(mounted)
 
-    def _mounted_tool(self, name: str) -> OfferedTool | None:
+    def _mounted_tool(self, name: str) -> ServerTool | None:
         return self.mounts.known_tool(name)
 
-    async def _find_mounted(self, name: str) -> OfferedTool | None:
+    async def _find_mounted(self, name: str) -> ServerTool | None:
         return await self.mounts.find_tool(name)
 
     def _mount_handlers(self) -> Handlers:
@@ -346,7 +348,7 @@ class Server(
 
     # --- apps ---
 
-    def ui_resource(self, uri: str, /, **described: Unpack[DescribedApp]) -> Callable[[F], F]:
+    def ui_resource(self, uri: str, /, **described: Unpack[AppOptions]) -> Callable[[F], F]:
         """Offer the HTML that a function returns as an app, for tools to show their results with.
 
             @server.ui_resource("ui://clock/face", prefers_border=True)
@@ -377,7 +379,7 @@ class Server(
         return add
 
     def add_ui_resource(
-        self, uri: str, source: AppSource, /, **described: Unpack[DescribedApp]
+        self, uri: str, source: AppSource, /, **described: Unpack[AppOptions]
     ) -> None:
         """Offer a function's HTML, a text, bytes or a file as an app; see `ui_resource`.
 

@@ -156,11 +156,11 @@ class LineWriter(asyncio.BaseProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio: nobody reads any more."""
         # Not None: what is sent from now on would be kept for a sink that never comes.
-        self._sink = _Nowhere()
+        self._sink = _NullWriter()
         self._resumed.set()
 
 
-class _Nowhere:
+class _NullWriter:
     """Where lines go that nobody reads."""
 
     def write(self, data: bytes) -> None:

@@ -25,7 +25,7 @@ class MemoryTransport:
         """What has come and was not handed over yet, in its order."""
         self._taking = False
         self._closed = False
-        self._hung_up = False
+        self._disconnected = False
         self.peer: MemoryTransport | None = None
 
     async def start(self, receiver: Receiver) -> None:
@@ -35,7 +35,7 @@ class MemoryTransport:
         if self._waiting:
             self._loop.call_soon(self._hand_over)
         if self.peer is not None and self.peer._closed:
-            self._hang_up()
+            self._disconnect()
 
     def send(self, message: bytes) -> None:
         """Hand one message to the other end."""
@@ -60,8 +60,8 @@ class MemoryTransport:
             return
         self._closed = True
         if self.peer is not None:
-            self.peer._hang_up()
-        self._hang_up()
+            self.peer._disconnect()
+        self._disconnect()
 
     def _hand_over(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -83,9 +83,9 @@ class MemoryTransport:
         finally:
             self._taking = False
 
-    def _hang_up(self) -> None:
-        if self._receiver is not None and self._loop is not None and not self._hung_up:
-            self._hung_up = True
+    def _disconnect(self) -> None:
+        if self._receiver is not None and self._loop is not None and not self._disconnected:
+            self._disconnected = True
             self._loop.call_soon(self._receiver.closed, None)
 
 

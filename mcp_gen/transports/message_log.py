@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from mcp_gen.core.transport.protocols import Posts
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Asked, Duplex, Lines, Receiver
+    from mcp_gen.core.transport.protocols import Duplex, Lines, PostedRequest, Receiver
     from mcp_wire.profile import Profile
 
 __all__ = ["logged"]
@@ -120,20 +120,20 @@ class _LoggedPosts(_Logged):
         super().__init__(inner, log, level, shown_bytes)
         self._posts = inner
 
-    def speak(self, profile: Profile, *, agreed: bool) -> None:
+    def use_revision(self, profile: Profile, *, agreed: bool) -> None:
         """Tell the inner transport."""
-        self._posts.speak(profile, agreed=agreed)
+        self._posts.use_revision(profile, agreed=agreed)
 
     async def listen(self) -> None:
         """Let the inner transport listen."""
         await self._posts.listen()
 
-    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
+    def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
         """Write it down, and send it."""
         self._write("->", message)
         return self._posts.post(message, headers, asked)
 
-    def tell(self, message: bytes, headers: Lines) -> None:
+    def post_notification(self, message: bytes, headers: Lines) -> None:
         """Write it down, and send it."""
         self._write("->", message)
-        self._posts.tell(message, headers)
+        self._posts.post_notification(message, headers)

@@ -10,7 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, Server
-from mcp_gen.compat.frame_check import FrameChecker, Sender, Violation, differences
+from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker, Sender, differences
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import memory_pair
 from tests.support.frames import (
@@ -120,7 +120,7 @@ async def conversation(revision: str) -> list[Frame]:
 @every_revision
 async def test_a_conversation_of_our_client_and_our_server_is_right(revision: str) -> None:
     checker = FrameChecker(mcp_wire.profile(revision))
-    found: list[Violation] = []
+    found: list[ClosedViolation] = []
     for one in await conversation(revision):
         found += checker.check(one.data, one.sender)
     assert found == []

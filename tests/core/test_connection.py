@@ -10,14 +10,14 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.connection import (
-    Answered,
     Batch,
-    Connection,
+    ErrorReceived,
     Event,
-    Failed,
-    Noticed,
-    Refused,
-    Requested,
+    MessageRejected,
+    NotificationReceived,
+    ProtocolState,
+    RequestReceived,
+    ResponseReceived,
 )
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
 from tests.support.frames import every_revision, with_batches, without_batches
@@ -33,8 +33,8 @@ def batch(*entries: bytes) -> bytes:
     return b"[" + b",".join(entries) + b"]"
 
 
-def at(revision: str) -> Connection[str]:
-    return Connection(mcp_wire.profile(revision))
+def at(revision: str) -> ProtocolState[str]:
+    return ProtocolState(mcp_wire.profile(revision))
 
 
 def only(events: list[Event]) -> Any:
@@ -44,27 +44,29 @@ def only(events: list[Event]) -> Any:
 
 def refusal(event: Event) -> tuple[type, Any]:
     """The error of a refused message, and what the peer is told."""
-    assert isinstance(event, Refused)
+    assert isinstance(event, MessageRejected)
     return type(event.error), event.answer and msgspec.json.decode(event.answer)
 
 
 @every_revision
 def test_a_request_is_an_event(revision: str) -> None:
     events = at(revision).receive(frame(id=1, method="m", params={"a": 1}))
-    assert events == [Requested(1, "m", Raw(b'{"a":1}'))]
+    assert events == [RequestReceived(1, "m", Raw(b'{"a":1}'))]
 
 
 @every_revision
 def test_a_notification_is_an_event(revision: str) -> None:
-    assert at(revision).receive(frame(method="m")) == [Noticed("m", NOTHING)]
+    assert at(revision).receive(frame(method="m")) == [NotificationReceived("m", NOTHING)]
 
 
 @every_revision
 def test_an_answer_comes_with_what_its_request_was_opened_with(revision: str) -> None:
     connection = at(revision)
     first, second = connection.open_request("first"), connection.open_request("second")
-    assert connection.receive(frame(id=second, result={})) == [Answered("second", Raw(b"{}"))]
-    assert connection.receive(frame(id=first, result={})) == [Answered("first", Raw(b"{}"))]
+    assert connection.receive(frame(id=second, result={})) == [
+        ResponseReceived("second", Raw(b"{}"))
+    ]
+    assert connection.receive(frame(id=first, result={})) == [ResponseReceived("first", Raw(b"{}"))]
 
 
 @every_revision
@@ -72,7 +74,7 @@ def test_an_error_comes_with_what_its_request_was_opened_with(revision: str) -> 
     connection = at(revision)
     id = connection.open_request("asked")
     event = only(connection.receive(frame(id=id, error={"code": 5, "message": "no"})))
-    assert isinstance(event, Failed)
+    assert isinstance(event, ErrorReceived)
     assert isinstance(event.error, McpError)
     assert (event.waiter, event.error.code) == ("asked", 5)
 
@@ -93,7 +95,7 @@ def test_an_error_comes_with_what_its_request_was_opened_with(revision: str) -> 
 def test_an_answer_to_no_open_request_is_refused(revision: str, answer: Any) -> None:
     connection = at(revision)
     connection.open_request("asked")
-    assert isinstance(only(connection.receive(frame(**answer))), Refused)
+    assert isinstance(only(connection.receive(frame(**answer))), MessageRejected)
 
 
 @every_revision
@@ -116,13 +118,13 @@ def test_a_broken_answer_with_the_id_of_an_open_request_fails_it(broken: dict[st
     connection = at(mcp_wire.LATEST)
     id = connection.open_request("asked")
     event = only(connection.receive(msgspec.json.encode({"id": id, **broken})))
-    assert isinstance(event, Failed)
+    assert isinstance(event, ErrorReceived)
     assert (event.waiter, type(event.error).__bases__) == ("asked", (InvalidRequest,))
 
 
 def test_a_broken_answer_to_no_open_request_is_never_answered() -> None:
     event = only(at(mcp_wire.LATEST).receive(b'{"jsonrpc":"1.0","id":7,"result":{}}'))
-    assert isinstance(event, Refused)
+    assert isinstance(event, MessageRejected)
     assert event.answer is None
 
 
@@ -130,8 +132,8 @@ def test_a_broken_request_with_the_id_of_an_open_request_leaves_that_open() -> N
     connection = at(mcp_wire.LATEST)
     id = connection.open_request("asked")
     broken = msgspec.json.encode({"jsonrpc": "2.0", "id": id, "method": 5})
-    assert isinstance(only(connection.receive(broken)), Refused)
-    assert connection.receive(frame(id=id, result={})) == [Answered("asked", Raw(b"{}"))]
+    assert isinstance(only(connection.receive(broken)), MessageRejected)
+    assert connection.receive(frame(id=id, result={})) == [ResponseReceived("asked", Raw(b"{}"))]
 
 
 def test_a_second_answer_to_one_request_is_refused() -> None:
@@ -145,7 +147,7 @@ def test_a_forgotten_request_takes_no_answer() -> None:
     connection = at(mcp_wire.LATEST)
     id = connection.open_request("asked")
     connection.forget_request(id)
-    assert isinstance(only(connection.receive(frame(id=id, result={}))), Refused)
+    assert isinstance(only(connection.receive(frame(id=id, result={}))), MessageRejected)
 
 
 def test_what_is_abandoned_is_everything_that_is_waited_for() -> None:
@@ -176,7 +178,7 @@ def test_the_id_of_a_request_that_is_open_is_refused_with_that_id(revision: str,
 def test_ids_of_two_json_types_are_two_ids(revision: str) -> None:
     connection = at(revision)
     connection.in_flight[1] = "a task"
-    assert connection.receive(frame(id="1", method="m")) == [Requested("1", "m", NOTHING)]
+    assert connection.receive(frame(id="1", method="m")) == [RequestReceived("1", "m", NOTHING)]
 
 
 @every_revision
@@ -206,7 +208,7 @@ def test_what_is_no_frame_is_answered_with_its_id(revision: str) -> None:
     ],
 )
 def test_deep_nesting_is_refused(revision: str, message: bytes) -> None:
-    assert isinstance(only(at(revision).receive(message)), Refused)
+    assert isinstance(only(at(revision).receive(message)), MessageRejected)
 
 
 @every_revision
@@ -215,7 +217,7 @@ def test_deep_nesting_is_refused(revision: str, message: bytes) -> None:
     [b"\xff", b"[\xff]", b'{"\xff":1}', b'{"id":"\xff"}', b'{"jsonrpc":"2.0","method":"\xff"}'],
 )
 def test_broken_utf_8_is_refused(revision: str, message: bytes) -> None:
-    assert isinstance(at(revision).receive(message)[0], Refused)
+    assert isinstance(at(revision).receive(message)[0], MessageRejected)
 
 
 # --- batches ---
@@ -231,7 +233,7 @@ def test_an_array_is_refused_without_an_id_where_there_are_no_batches(revision: 
 
 
 def test_an_array_is_refused_before_a_revision_is_agreed_on() -> None:
-    connection: Connection[str] = Connection()
+    connection: ProtocolState[str] = ProtocolState()
     assert refusal(only(connection.receive(batch(frame(id=1, method="m")))))[0] is InvalidRequest
 
 
@@ -255,7 +257,13 @@ def test_the_entries_of_a_batch_are_events_in_their_order(revision: str) -> None
         )
     )
     kinds = [type(event) for event in events]
-    assert kinds == [Requested, Noticed, Refused, Answered, Requested]
+    assert kinds == [
+        RequestReceived,
+        NotificationReceived,
+        MessageRejected,
+        ResponseReceived,
+        RequestReceived,
+    ]
 
 
 @with_batches
@@ -263,7 +271,7 @@ def test_a_batch_of_notifications_and_answers_is_answered_with_nothing(revision:
     connection = at(revision)
     asked = connection.open_request("asked")
     events = connection.receive(batch(frame(method="a"), frame(id=asked, result={})))
-    assert events == [Noticed("a", NOTHING), Answered("asked", Raw(b"{}"))]
+    assert events == [NotificationReceived("a", NOTHING), ResponseReceived("asked", Raw(b"{}"))]
 
 
 @with_batches
@@ -271,8 +279,8 @@ def test_a_batch_is_answered_when_its_last_answer_is_there(revision: str) -> Non
     one, _, two = at(revision).receive(
         batch(frame(id=1, method="a"), frame(method="b"), frame(id=2, method="c"))
     )
-    assert isinstance(one, Requested)
-    assert isinstance(two, Requested)
+    assert isinstance(one, RequestReceived)
+    assert isinstance(two, RequestReceived)
     assert one.batch is not None
     assert one.batch is two.batch
     assert one.batch.add(b"second") is None
@@ -282,8 +290,8 @@ def test_a_batch_is_answered_when_its_last_answer_is_there(revision: str) -> Non
 @with_batches
 def test_what_is_no_frame_has_its_place_in_the_answer_to_a_batch(revision: str) -> None:
     wrong, right = at(revision).receive(batch(b"17", frame(id=1, method="a")))
-    assert isinstance(wrong, Refused)
-    assert isinstance(right, Requested)
+    assert isinstance(wrong, MessageRejected)
+    assert isinstance(right, RequestReceived)
     assert wrong.batch is right.batch
     assert wrong.batch is not None
     assert wrong.batch.add(wrong.answer) is None
@@ -293,8 +301,8 @@ def test_what_is_no_frame_has_its_place_in_the_answer_to_a_batch(revision: str) 
 @with_batches
 def test_an_answer_to_nothing_does_not_hold_up_its_batch(revision: str) -> None:
     nobodys, asked = at(revision).receive(batch(frame(id=99, result={}), frame(id=1, method="a")))
-    assert isinstance(nobodys, Refused)
-    assert isinstance(asked, Requested)
+    assert isinstance(nobodys, MessageRejected)
+    assert isinstance(asked, RequestReceived)
     assert nobodys.answer is None
     assert nobodys.batch is asked.batch
     assert asked.batch is not None
@@ -305,7 +313,7 @@ def test_an_answer_to_nothing_does_not_hold_up_its_batch(revision: str) -> None:
 @with_batches
 def test_one_id_twice_in_a_batch_is_refused_the_second_time(revision: str) -> None:
     first, second = at(revision).receive(batch(frame(id=1, method="a"), frame(id=1, method="b")))
-    assert isinstance(first, Requested)
+    assert isinstance(first, RequestReceived)
     error, answer = refusal(second)
     assert (error, answer["id"]) == (InvalidRequest, 1)
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_gen import Server
 from mcp_gen.core import text_encoding
-from mcp_gen.core.text_encoding import LONG, holding_texts, with_written_texts
+from mcp_gen.core.text_encoding import LONG, long_text_field, pre_encode_texts
 from mcp_wire import Wire, encode, latest
 from tests.support.frames import every_revision
 from tests.support.peers.raw import talking
@@ -29,7 +29,7 @@ def contents(*texts: str) -> latest.ReadResourceResult:
 
 
 def written(result: Wire) -> Wire:
-    rewritten: Wire = with_written_texts(result, holding_texts(type(result)))
+    rewritten: Wire = pre_encode_texts(result, long_text_field(type(result)))
     return rewritten
 
 

@@ -46,7 +46,7 @@ async def test_who_listens_is_told_what_it_asked_for(way: Reach) -> None:
     async with way(server, client) as reached, reached.session.watch(also=[wanted]) as changes:
         assert changes.agreed(EXTENSION) == wanted
         for id in ("p3", "p2"):
-            listeners = server.notify.hearing(parcel_ids=id)
+            listeners = server.notify.extension_listeners(parcel_ids=id)
             await parcels.ToClient(listeners).notify_parcel_moved(id, "Oslo")
         (told,) = await heard.count(1)
     assert (told.parcel_id, told.place) == ("p2", "Oslo")

@@ -46,7 +46,7 @@ async def test_a_handler_may_agree_to_less() -> None:
         assert changes.agreed(EXTENSION) == WANTED
         for id in ("p2", "p1"):
             params = parcels.ParcelMovedNotificationParams(parcel_id=id, place="Oslo")
-            server.notify.hearing(parcel_ids=id).tell(
+            server.notify.extension_listeners(parcel_ids=id).publish(
                 parcels.methods.NOTIFICATIONS_PARCELS_MOVED, params
             )
         assert [one.parcel_id for one in await heard.count(1)] == ["p1"]
@@ -70,9 +70,9 @@ async def test_hooks_see_what_is_told() -> None:
     parcels.ToClientHooks(server.hooks.outbound).on_parcel_moved(sent)
     parcels.ToClientHooks(client.hooks).on_parcel_moved(heard)
     async with entered(server, client=client) as session, session.watch(also=[WANTED]):
-        await parcels.ToClient(server.notify.hearing(parcel_ids="p1")).notify_parcel_moved(
-            "p1", "x"
-        )
+        await parcels.ToClient(
+            server.notify.extension_listeners(parcel_ids="p1")
+        ).notify_parcel_moved("p1", "x")
         await heard.count(1)
     assert [one.place for one in sent.all] == ["x"]
 

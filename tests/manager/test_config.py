@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import ClientManager, Server, ServerConfig, UsageError
-from mcp_gen.manager.config import Problem, read_servers, servers_from
+from mcp_gen.manager.config import ConfigProblem, read_servers, servers_from
 
 ROOT = Path(__file__).parents[2]
 ENV = {"TOKEN": "s3cret", "EMPTY": ""}
@@ -269,4 +269,4 @@ def path_of_nothing_special() -> Path:
 
 
 def test_a_problem_says_where_and_what() -> None:
-    assert str(Problem("here", "wrong")) == "here: wrong"
+    assert str(ConfigProblem("here", "wrong")) == "here: wrong"

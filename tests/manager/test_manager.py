@@ -218,7 +218,7 @@ async def test_a_list_that_changes_while_it_is_asked_for_is_asked_for_again() ->
         first = asyncio.create_task(manager.tools())
         await begun.wait()
         second = asyncio.create_task(manager.tools())
-        manager._servers["left"].hear("tools")
+        manager._servers["left"].on_change("tools")
         server.add_tool(extra)
         third = asyncio.create_task(manager.tools())
         await asyncio.sleep(0)

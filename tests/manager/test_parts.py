@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Client, Reconnect, Server, UsageError
-from mcp_gen.manager.model_formats import exported
+from mcp_gen.manager.model_formats import export_tools
 from mcp_gen.manager.names import names_for, server_part, split
 from mcp_gen.manager.resource_cache import ResourceCache
 from mcp_gen.types import Tool
@@ -73,7 +73,7 @@ def tool(schema: dict[str, Any] | None = None, **fields: Any) -> Tool:
 
 
 def test_tools_for_chat_completions_are_functions_with_their_schemas_as_they_are() -> None:
-    assert exported("openai", [("mcp__s__t", tool(description="Does."))]) == [
+    assert export_tools("openai", [("mcp__s__t", tool(description="Does."))]) == [
         {
             "type": "function",
             "function": {"name": "mcp__s__t", "description": "Does.", "parameters": SCHEMA},
@@ -82,7 +82,7 @@ def test_tools_for_chat_completions_are_functions_with_their_schemas_as_they_are
 
 
 def test_tools_for_responses_are_not_strict() -> None:
-    assert exported("openai-responses", [("mcp__s__t", tool())]) == [
+    assert export_tools("openai-responses", [("mcp__s__t", tool())]) == [
         {
             "type": "function",
             "name": "mcp__s__t",
@@ -94,26 +94,26 @@ def test_tools_for_responses_are_not_strict() -> None:
 
 
 def test_tools_for_messages_have_an_input_schema() -> None:
-    assert exported("anthropic", [("mcp__s__t", tool(title="T"))]) == [
+    assert export_tools("anthropic", [("mcp__s__t", tool(title="T"))]) == [
         {"name": "mcp__s__t", "description": "T", "input_schema": SCHEMA}
     ]
 
 
 def test_a_schema_without_properties_gets_some() -> None:
-    (found,) = exported("anthropic", [("n", tool({"type": "object"}))])
+    (found,) = export_tools("anthropic", [("n", tool({"type": "object"}))])
     assert found["input_schema"] == {"type": "object", "properties": {}}
 
 
 @pytest.mark.parametrize(("api", "longest"), [("openai", 64), ("anthropic", 128)])
 def test_a_name_that_an_api_does_not_take_is_left_out_and_told(api: Any, longest: int) -> None:
-    found = exported(api, [("a" * longest, tool()), ("b" * (longest + 1), tool())])
+    found = export_tools(api, [("a" * longest, tool()), ("b" * (longest + 1), tool())])
     assert len(found) == 1
     (said,) = found.problems
     assert f"its name has {longest + 1} characters, {api} takes {longest}" in said
 
 
 def test_too_many_tools_are_told() -> None:
-    found = exported("openai", [(f"t{n}", tool()) for n in range(129)])
+    found = export_tools("openai", [(f"t{n}", tool()) for n in range(129)])
     assert (len(found), found.problems) == (
         129,
         ["129 tools, openai takes 128: pass on a part of them"],
@@ -121,14 +121,14 @@ def test_too_many_tools_are_told() -> None:
 
 
 def test_a_choice_at_the_top_of_a_schema_is_kept_and_told() -> None:
-    found = exported("anthropic", [("n", tool({"type": "object", "oneOf": []}))])
+    found = export_tools("anthropic", [("n", tool({"type": "object", "oneOf": []}))])
     assert "oneOf" in found[0]["input_schema"]
     assert found.problems == ["n: `oneOf` at the top of its schema, which anthropic refuses"]
 
 
 def test_an_api_that_is_not_known_is_a_mistake() -> None:
     with pytest.raises(UsageError, match="there is 'openai', 'openai-responses', 'anthropic'"):
-        exported("other", [])  # type: ignore[arg-type]
+        export_tools("other", [])  # type: ignore[arg-type]
 
 
 async def test_a_manager_exports_the_tools_of_all_servers_as_plain_json() -> None:

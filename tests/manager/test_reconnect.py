@@ -10,6 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import (
+    ChangeWatch,
     Client,
     ClientSession,
     Context,
@@ -19,7 +20,6 @@ from mcp_gen import (
     ServerConfig,
     SessionLost,
     TransportError,
-    Watch,
 )
 from mcp_gen.manager import supervisor
 from mcp_gen.types import ToolAnnotations
@@ -134,12 +134,12 @@ async def test_what_changed_while_nobody_could_tell_is_listed(
     monkeypatch.setattr(supervisor, "WATCH_PAUSE_S", 0)
     server = named_server("left")
     ends = asyncio.Event()
-    begun: list[Watch] = []
+    begun: list[ChangeWatch] = []
 
-    class Ends(Watch):
+    class Ends(ChangeWatch):
         """The first stream ends when the test says so."""
 
-        async def __aenter__(self) -> Watch:
+        async def __aenter__(self) -> ChangeWatch:
             begun.append(self)
             return await super().__aenter__()
 
@@ -153,7 +153,7 @@ async def test_what_changed_while_nobody_could_tell_is_listed(
     again = asyncio.Event()
     watched = ClientSession.watch
 
-    def watch(session: ClientSession, *uris: str, **kinds: bool) -> Watch:
+    def watch(session: ClientSession, *uris: str, **kinds: bool) -> ChangeWatch:
         made = watched(session, *uris, **kinds)
         made.__class__ = Ends
         return made

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import mcp_wire
-from mcp_gen.compat.frame_check import FrameChecker, Violation
+from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame
 from mcp_gen.core.extensions.extensions import Extensions
 from mcp_wire.profile import Profile
@@ -123,14 +123,14 @@ def server_violations(
     *,
     custom: bool = False,
     extensions: Extensions | None = None,
-) -> list[Violation]:
+) -> list[ClosedViolation]:
     """What is wrong at `revision` with what the server said; the client may say anything.
 
     `custom` says that the server has methods of its own, whose results nobody else can judge;
     `extensions` are those that it offers.
     """
     checker = FrameChecker(mcp_wire.profile(revision), extensions)
-    found: list[Violation] = []
+    found: list[ClosedViolation] = []
     client_is_right = True
     for frame in frames:
         violations = checker.check(frame.data, frame.sender)

@@ -13,7 +13,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, Server
 from mcp_gen.core.transport.protocols import Posts
-from mcp_gen.transports.http_client.legacy_sse import SseTransport
+from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from mcp_gen.transports.memory import memory_pair
 from mcp_gen.transports.message_log import logged
@@ -36,7 +36,7 @@ async def over(kind: str, revision: str = PER_REQUEST) -> AsyncIterator[Any]:
     if kind == "http":
         paired = mcp_wire.profile(revision).http_transport == "sse_pair"
         async with serving(server().asgi(sse_path="/sse")) as web:
-            yield SseTransport(f"{web.origin}/sse") if paired else HttpTransport(web.url)
+            yield LegacySseTransport(f"{web.origin}/sse") if paired else HttpTransport(web.url)
         return
     ours, theirs = memory_pair()
     serve = asyncio.get_running_loop().create_task(server().serve(theirs))

@@ -12,11 +12,11 @@ from mcp_gen import (
     Client,
     ClientSession,
     Media,
-    Report,
     Server,
     TaskState,
     ToolTask,
     UrlElicitation,
+    Violation,
     images_of,
     text_of,
 )
@@ -115,11 +115,11 @@ def handlers_keep_their_signatures(client: Client) -> None:
         raise NotImplementedError
 
     @client.on_report
-    def report(report: Report) -> None:
+    def report(report: Violation) -> None:
         raise NotImplementedError
 
     plain: Callable[[ClientSession], list[Path]] = roots
-    told: Callable[[Report], None] = report
+    told: Callable[[Violation], None] = report
     del plain, told, sample, with_tools, fill, answer, go
 
 

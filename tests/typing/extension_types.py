@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from mcp_gen import Client, ClientSession, Context, Server
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_wire import latest
 from mcp_wire.extensions import tasks
 
@@ -46,12 +46,12 @@ async def calls_are_typed(session: ClientSession) -> None:
 
 
 async def those_who_can_be_told(
-    ctx: Context, server: Server, session: ServerSession[Context]
+    ctx: Context, server: Server, session: ServerConnection[Context]
 ) -> None:
     params = tasks.WorkingTaskNotificationParams(
         task_id="1", created_at="", last_updated_at="", ttl_ms=None
     )
-    for told in (ctx.client, session.client, server.notify.hearing(task_ids="1")):
+    for told in (ctx.client, session.client, server.notify.extension_listeners(task_ids="1")):
         assert_type(await tasks.ToClient(told).notify_task_status(params), None)
 
 

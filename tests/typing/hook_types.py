@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, assert_type
 
 from mcp_gen import Client, ClientSession, Context, Server
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_wire import common, latest, v2024_11_05, v2025_11_25
 from mcp_wire.callers import ClientCaller, Peer
 from mcp_wire.hook_points import HookPoint, NoticePoint
@@ -53,7 +53,7 @@ def a_decorator_keeps_the_signature(server: Server, client: Client) -> None:
     async def before_any(ctx: Context, method: str, params: Any) -> None: ...
 
     @server.hooks.session_opened
-    def opened(session: ServerSession[Context]) -> int:
+    def opened(session: ServerConnection[Context]) -> int:
         return 1
 
     @client.hooks.on_logging_message
@@ -67,7 +67,7 @@ def a_decorator_keeps_the_signature(server: Server, client: Client) -> None:
 
     plain: Callable[[Context, CallToolParams], CallToolParams | None] = before
     later: Callable[[Context, CallToolParams, CallToolResults], Coroutine[Any, Any, None]] = after
-    count: Callable[[ServerSession[Context]], int] = opened
+    count: Callable[[ServerConnection[Context]], int] = opened
     del plain, later, count, error, before_any, logged, called
 
 

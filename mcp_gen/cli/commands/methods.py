@@ -22,7 +22,7 @@ _SENT_BY = {
 }
 
 
-class _Row(NamedTuple):
+class _MethodRow(NamedTuple):
     name: str
     shape: MethodShape
     dates: list[str]
@@ -55,21 +55,21 @@ def methods(
         _print(rows)
 
 
-def _rows(revision: str | None) -> list[_Row]:
+def _rows(revision: str | None) -> list[_MethodRow]:
     # Loaded when it is needed: `mcp-gen --help` is to be quick.
     from mcp_wire.changes import METHODS, shapes
 
     wanted = mcp_wire.profile(revision).revision if revision else None
-    rows: list[_Row] = []
+    rows: list[_MethodRow] = []
     for name in METHODS:
         found: dict[str, Any] = shapes(name)
         shape = found.get(wanted or list(found)[-1])
         if shape:
-            rows.append(_Row(name, shape, list(found)))
+            rows.append(_MethodRow(name, shape, list(found)))
     return rows
 
 
-def _print(rows: list[_Row]) -> None:
+def _print(rows: list[_MethodRow]) -> None:
     out = console()
     for kind in ("request", "notification"):
         table = plain_table("method", "sent by", "params", "results", "capability", "dates")
@@ -94,5 +94,5 @@ def _span(dates: list[str]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _plain(row: _Row) -> dict[str, Any]:
+def _plain(row: _MethodRow) -> dict[str, Any]:
     return {"name": row.name, **row.shape._asdict(), "revisions": row.dates}

@@ -18,23 +18,23 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.projection.project import project
-from mcp_gen.core.sampling import unbalanced
+from mcp_gen.core.sampling import find_unpaired_tool_use
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers
 
 if TYPE_CHECKING:
-    from mcp_gen.client.callbacks.callbacks import Offer
+    from mcp_gen.client.callbacks.callbacks import ClientCallbacks
     from mcp_gen.client.session.session import ClientSession
     from mcp_wire import common
     from mcp_wire.profile import Profile
 
-__all__ = ["Answers"]
+__all__ = ["CallbackAnswers"]
 
 
-class Answers(ClientHandlers["ClientSession"]):
+class CallbackAnswers(ClientHandlers["ClientSession"]):
     """The program's handlers, between the types of one revision and the newest ones."""
 
-    def __init__(self, offer: Offer, profile: Profile) -> None:
+    def __init__(self, offer: ClientCallbacks, profile: Profile) -> None:
         self._offer = offer
         self._profile = profile
 
@@ -42,7 +42,7 @@ class Answers(ClientHandlers["ClientSession"]):
         """Whether the request of this Python name is answered."""
         offer = self._offer
         answered = {self.ping.__name__}
-        if offer.elicits(self._profile):
+        if offer.answers_elicitation(self._profile):
             answered.add(self.elicit.__name__)
         if offer.sampling is not None:
             answered.add(self.create_message.__name__)
@@ -65,7 +65,7 @@ class Answers(ClientHandlers["ClientSession"]):
         """
         asked: Any = params
         if hasattr(asked, "url"):
-            return await self._page(ctx, asked)
+            return await self._elicit_url(ctx, asked)
         if self._offer.elicitation is None:
             raise InvalidParams("elicitation: this client shows no forms")
         form: latest.ElicitRequestFormParams = _newest(asked)
@@ -75,15 +75,17 @@ class Answers(ClientHandlers["ClientSession"]):
             answer = latest.ElicitResult(action="accept", content=content)
         return _filled(form.requested_schema, _checked(answer))
 
-    async def _page(self, session: ClientSession, asked: Any) -> latest.ElicitResult:
-        if self._offer.elicitation_url is None:
+    async def _elicit_url(self, session: ClientSession, asked: Any) -> latest.ElicitResult:
+        if self._offer.url_elicitation is None:
             raise InvalidParams("elicitation: this client sends its user to no pages")
         page = UrlElicitation(asked.message, asked.url, getattr(asked, "elicitation_id", None))
-        return await self.visited(session, page)
+        return await self.run_url_elicitation(session, page)
 
-    async def visited(self, session: ClientSession, page: UrlElicitation) -> latest.ElicitResult:
+    async def run_url_elicitation(
+        self, session: ClientSession, page: UrlElicitation
+    ) -> latest.ElicitResult:
         """What the user said to a page; `cancel` where there is nobody to send there."""
-        handler = self._offer.elicitation_url
+        handler = self._offer.url_elicitation
         if handler is None:
             return latest.ElicitResult(action="cancel")
         answer: Any = await _awaited(handler(session, page))
@@ -106,7 +108,7 @@ class Answers(ClientHandlers["ClientSession"]):
             raise InvalidParams("sampling: this client has no model")
         if not offer.sampling_tools and (asked.tools is not None or asked.tool_choice is not None):
             raise InvalidParams("sampling: this client has not declared `sampling.tools`")
-        wrong = unbalanced(asked.messages)
+        wrong = find_unpaired_tool_use(asked.messages)
         if wrong:
             raise InvalidParams(f"sampling: {wrong}")
         said: latest.CreateMessageResult | None = await _awaited(offer.sampling(ctx, asked))
@@ -163,10 +165,10 @@ def _filled(schema: latest.ElicitationSchema, result: latest.ElicitResult) -> la
     }
     content = {**defaults, **(result.content or {})}
     # The validator is loaded with the first form.
-    from mcp_gen.client.tools.output_schema import Schema, SchemaError
+    from mcp_gen.client.tools.output_schema import OutputSchema, OutputSchemaError
 
     try:
-        Schema(msgspec.to_builtins(schema)).check(content)
-    except SchemaError as error:
+        OutputSchema(msgspec.to_builtins(schema)).check(content)
+    except OutputSchemaError as error:
         raise UsageError(f"elicitation: the answers do not fit the form: {error}") from None
     return latest.ElicitResult(action="accept", content=content)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Action",
+    "ClientCallbacks",
     "FormHandler",
-    "Offer",
     "RootLike",
     "RootsSource",
     "SamplingHandler",
@@ -51,7 +51,7 @@ RootsSource: TypeAlias = "_Roots | Callable[[ClientSession], _Roots | Awaitable[
 """The roots, or what gives them when a server asks: `roots(session)`, async or not."""
 
 
-class Offer:
+class ClientCallbacks:
     """What servers may ask of this client. What has no handler is not declared."""
 
     def __init__(
@@ -73,9 +73,9 @@ class Offer:
         self.sampling_context = False
         """Whether the model may be given what servers know."""
         self.elicitation = elicitation
-        self.elicitation_url = elicitation_url
+        self.url_elicitation = elicitation_url
         self.experimental = experimental
-        self.passing: Mapping[str, Any] = {}
+        self.forwarding: Mapping[str, Any] = {}
         """The handlers that ask whoever made the call, by the attribute that they are meant for."""
         self.named: Mapping[str, dict[str, Any]] = {}
         """Extensions that are declared, and no more is known of."""
@@ -107,15 +107,15 @@ class Offer:
         return EXTENSION in self.extensions
 
     @property
-    def relays(self) -> frozenset[str]:
+    def forwards(self) -> frozenset[str]:
         """Of the capabilities, those for which whoever made the call is asked."""
-        if not self.passing:
+        if not self.forwarding:
             return frozenset()
         answers = {"elicitation": "elicitation", "sampling": "sampling", "roots": "list_roots"}
         return frozenset(
             capability
             for capability, name in answers.items()
-            if getattr(self, name) is self.passing[name]
+            if getattr(self, name) is self.forwarding[name]
         )
 
     @property
@@ -123,9 +123,9 @@ class Offer:
         """Whether servers may ask for roots."""
         return self.roots is not None or self.list_roots is not None
 
-    def copy(self) -> Offer:
+    def copy(self) -> ClientCallbacks:
         """What a session that begins now keeps to. The roots themselves stay shared."""
-        made = Offer()
+        made = ClientCallbacks()
         vars(made).update(vars(self))
         made.extensions = self.extensions.copy()
         return made
@@ -141,25 +141,25 @@ class Offer:
             elicitation=self._elicitation_capability(profile),
         )
         declared = project(known, profile.revision).value
-        if not self.answers_later(profile):
+        if not self.answers_with_tasks(profile):
             return declared
         return msgspec.structs.replace(declared, tasks=self._tasks_capability(profile))
 
-    def answers_later(self, profile: Profile) -> bool:
+    def answers_with_tasks(self, profile: Profile) -> bool:
         """Whether servers may ask for answers that come later, as tasks of this client."""
-        asked = self.sampling is not None or self.elicits(profile)
+        asked = self.sampling is not None or self.answers_elicitation(profile)
         return self.tasks and asked and profile.tasks == "core"
 
-    def elicits(self, profile: Profile) -> bool:
+    def answers_elicitation(self, profile: Profile) -> bool:
         """Whether the user can be asked at a revision."""
-        urls = profile.url_elicitation != "none" and self.elicitation_url is not None
+        urls = profile.url_elicitation != "none" and self.url_elicitation is not None
         return profile.elicit is not None and (self.elicitation is not None or urls)
 
     def _roots_capability(self, profile: Profile) -> dict[str, Any] | None:
         if not self.has_roots:
             return None
         # Each caller has others: no server is to keep those of one for the next.
-        told = profile.roots_changed and "roots" not in self.relays
+        told = profile.roots_changed and "roots" not in self.forwards
         return {"listChanged": True} if told else {}
 
     def _sampling_capability(self, profile: Profile) -> latest.SamplingCapability | None:
@@ -172,13 +172,13 @@ class Offer:
         )
 
     def _elicitation_capability(self, profile: Profile) -> latest.ElicitationCapability | None:
-        if not self.elicits(profile):
+        if not self.answers_elicitation(profile):
             return None
         if profile.url_elicitation == "none":
             return latest.ElicitationCapability()
         return latest.ElicitationCapability(
             form=None if self.elicitation is None else {},
-            url=None if self.elicitation_url is None else {},
+            url=None if self.url_elicitation is None else {},
         )
 
     def _tasks_capability(self, profile: Profile) -> Any:
@@ -186,7 +186,9 @@ class Offer:
         requests = types.ClientTaskRequests(
             sampling=types.SamplingTaskRequests(create_message={}) if self.sampling else None,
             elicitation=(
-                types.ElicitationTaskRequests(create={}) if self.elicits(profile) else None
+                types.ElicitationTaskRequests(create={})
+                if self.answers_elicitation(profile)
+                else None
             ),
         )
         return types.ClientTasksCapability(list={}, cancel={}, requests=requests)

@@ -10,10 +10,10 @@ from mcp_gen.client.callbacks.callbacks import FormHandler, SamplingHandler, Url
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.client.callbacks.callbacks import Offer, RootLike
+    from mcp_gen.client.callbacks.callbacks import ClientCallbacks, RootLike
     from mcp_gen.client.session.session import ClientSession
 
-__all__ = ["Offers"]
+__all__ = ["CallbackDecorators"]
 
 S = TypeVar("S", bound=SamplingHandler)
 F = TypeVar("F", bound=FormHandler)
@@ -21,13 +21,13 @@ U = TypeVar("U", bound=UrlHandler)
 L = TypeVar("L", bound="Callable[[ClientSession], Any]")
 
 
-class Offers(ABC):
+class CallbackDecorators(ABC):
     """Decorators for what servers may ask, and the roots that they are told of.
 
     A session keeps to what there was when it began: give handlers before you connect.
     """
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ClientCallbacks) -> None:
         self._offer = offer
 
     @overload
@@ -80,7 +80,7 @@ class Offers(ABC):
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
         """
-        self._offer.elicitation_url = handler
+        self._offer.url_elicitation = handler
         return handler
 
     def list_roots(self, handler: L) -> L:

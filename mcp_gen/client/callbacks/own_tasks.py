@@ -19,7 +19,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING, MemoryTaskStore, StoredTask
-from mcp_gen.session.kernel.errors import error_told
+from mcp_gen.session.kernel.errors import error_for_peer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_wire import common
     from mcp_wire.profile import Profile
 
-__all__ = ["OwnTasks"]
+__all__ = ["ClientTasks"]
 
 MAX_TASKS = 100
 """How many a client keeps for one server."""
@@ -40,7 +40,7 @@ _HERE = "here"
 """There is one session, so that all tasks are of it."""
 
 
-class OwnTasks:
+class ClientTasks:
     """Runs handlers as tasks, and keeps what comes of them, in one connection.
 
     They end with the connection: nobody else could ask for them.
@@ -54,7 +54,7 @@ class OwnTasks:
         self._running: dict[str, asyncio.Task[Any] | None] = {}
         self._ended: dict[str, asyncio.Event] = {}
 
-    async def begin(
+    async def start(
         self, session: ClientSession, ttl_ms: int | None, answer: Callable[[], Awaitable[Any]]
     ) -> Any:
         """Let it be answered later; gives the task at once.
@@ -96,7 +96,7 @@ class OwnTasks:
         if task.id in self._running:
             await self._keep(task, handler)
         self._over(task.id)
-        await self._tell(session, task.id)
+        await self._notify_status(session, task.id)
 
     async def _keep(self, task: StoredTask, handler: asyncio.Future[Any]) -> None:
         changed = replace(task, updated_at=time.time())
@@ -105,7 +105,7 @@ class OwnTasks:
             answer = mcp_wire.encode(project(handler.result(), task.revision).value)
             changed = replace(changed, status="completed", result=Raw(answer))
         else:
-            told = error_told(error, f"task {task.id}")
+            told = error_for_peer(error, f"task {task.id}")
             error_json = Raw(mcp_wire.encode(told))
             changed = replace(changed, status="failed", error=error_json, message=told.message)
         await self._store.save(changed)
@@ -116,7 +116,7 @@ class OwnTasks:
         if ended is not None:
             ended.set()
 
-    async def _tell(self, session: ClientSession, id: str) -> None:
+    async def _notify_status(self, session: ClientSession, id: str) -> None:
         task = await self._store.load(id)
         if task is not None and not session.is_lost:
             await session.notify_task_status(**self._fields(task))

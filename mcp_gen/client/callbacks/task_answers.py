@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mcp_gen.client.callbacks.answers import Answers
-from mcp_gen.client.callbacks.own_tasks import OwnTasks
+from mcp_gen.client.callbacks.answers import CallbackAnswers
+from mcp_gen.client.callbacks.own_tasks import ClientTasks
 from mcp_gen.core.projection.project import project
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from mcp_gen.client.callbacks.callbacks import Offer
+    from mcp_gen.client.callbacks.callbacks import ClientCallbacks
     from mcp_gen.client.session.session import ClientSession
     from mcp_wire import common
     from mcp_wire.profile import Profile
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["TaskAnswers"]
 
 
-class TaskAnswers(Answers):
+class TaskAnswers(CallbackAnswers):
     """The program's handlers; each answer says which of the server's tasks it belongs to.
 
     A client with `tasks` runs what a server asks for as a task of its own, if the server wants it.
@@ -32,13 +32,13 @@ class TaskAnswers(Answers):
 
     def __init__(
         self,
-        offer: Offer,
+        offer: ClientCallbacks,
         profile: Profile,
         run: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         super().__init__(offer, profile)
         self._key = profile.related_task_key or ""
-        self._own = OwnTasks(profile, run) if offer.tasks else None
+        self._own = ClientTasks(profile, run) if offer.tasks else None
         self._about_tasks = {
             one.__name__
             for one in (self.get_task, self.get_task_payload, self.list_tasks, self.cancel_task)
@@ -47,7 +47,7 @@ class TaskAnswers(Answers):
     def offers(self, name: str) -> bool:
         """Whether the request of this Python name is answered."""
         if name in self._about_tasks:
-            return self._own is not None and self._offer.answers_later(self._profile)
+            return self._own is not None and self._offer.answers_with_tasks(self._profile)
         return super().offers(name)
 
     # --- what may become a task ---
@@ -76,7 +76,7 @@ class TaskAnswers(Answers):
             return self._related(params, await handler(ctx, params))
 
         if self._own is not None and params.task is not None:
-            return await self._own.begin(ctx, params.task.ttl, answer)
+            return await self._own.start(ctx, params.task.ttl, answer)
         return await answer()
 
     def _related(self, params: Any, result: Any) -> Any:
@@ -113,6 +113,6 @@ class TaskAnswers(Answers):
         return await self._tasks.cancel(params.task_id)
 
     @property
-    def _tasks(self) -> OwnTasks:
+    def _tasks(self) -> ClientTasks:
         assert self._own is not None
         return self._own

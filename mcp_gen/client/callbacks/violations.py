@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.core.projection.closed import Violation
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.core.projection.closed import ClosedViolation
+    from mcp_gen.session.duplex.client import ClientConnection
 
-__all__ = ["OnReport", "Report", "Reports"]
+__all__ = ["OnReport", "Violation", "ViolationReporter"]
 
 _log = logging.getLogger("mcp_gen.client")
 
 
-class Report(NamedTuple):
+class Violation(NamedTuple):
     """Something a server sent that the revision which is spoken does not have."""
 
     session: ClientSession
@@ -28,23 +28,27 @@ class Report(NamedTuple):
     what: str
 
 
-OnReport: TypeAlias = "Callable[[Report], Any]"
+OnReport: TypeAlias = "Callable[[Violation], Any]"
 """Called with each report, async or not."""
 
 
-class Reports:
+class ViolationReporter:
     """Whoever listens to what servers get wrong."""
 
     def __init__(self) -> None:
         self.handlers: list[OnReport] = []
 
-    def tell(
-        self, session: ClientSession, link: ClientLink, method: str, violation: Violation
+    def report(
+        self,
+        session: ClientSession,
+        link: ClientConnection,
+        method: str,
+        violation: ClosedViolation,
     ) -> None:
         """Tell of one thing; what a handler raises is logged."""
         if not self.handlers:
             _log.warning("%s: %s", method or "a message", violation)
-        report = Report(session, method, *violation)
+        report = Violation(session, method, *violation)
         for handler in self.handlers:
             try:
                 answer = handler(report)

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError, SessionLost
-from mcp_gen.core.revisions import listed, with_handshake
-from mcp_gen.session.messages.sender import Asking
+from mcp_gen.core.revisions import find_revision, with_handshake
+from mcp_gen.session.messages.sender import RequestSender
 
 if TYPE_CHECKING:
-    from mcp_gen.client.connecting.identity import Identity
+    from mcp_gen.client.connecting.identity import ClientProfile
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire.profile import Profile
 
-__all__ = ["Opener"]
+__all__ = ["Handshake"]
 
 
-class Opener:
+class Handshake:
     """Opens a session on one connection."""
 
-    def __init__(self, link: ClientLink, identity: Identity, timeout_s: float) -> None:
+    def __init__(self, link: ClientConnection, identity: ClientProfile, timeout_s: float) -> None:
         self._link = link
         self._identity = identity
         self._timeout_s = timeout_s
@@ -55,7 +55,7 @@ class Opener:
         """
         profile = mcp_wire.profile(revision)
         self._link.attempt(profile)
-        shake = self._discover if profile.handshake is None else self._shake_hands
+        shake = self._discover if profile.handshake is None else self._initialize
         spoken, opening, meta = await shake(profile, timeout_s or self._timeout_s)
         if pinned and spoken is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
@@ -64,8 +64,8 @@ class Opener:
         session = self._identity.session_over(
             self._link, spoken, results_at=results_at, meta=meta, opening=opening
         )
-        await self._say_ready(spoken, session)
-        self._link.begin_again = lambda: self._begin_again(spoken, session)
+        await self._send_initialized(spoken, session)
+        self._link.begin_again = lambda: self._recreate_session(spoken, session)
         await self._link.opened(session)
         return session
 
@@ -75,25 +75,25 @@ class Opener:
         routes = dispatch.ClientDispatcher(answers, self._link.hooks).routes
         self._link.agree(spoken, routes, self._identity.offer.extensions)
 
-    async def _say_ready(self, spoken: Profile, session: ClientSession) -> None:
+    async def _send_initialized(self, spoken: Profile, session: ClientSession) -> None:
         if spoken.initialized:
-            telling = Asking(self._link, spoken, self._link.hooks.outbound, session)
+            telling = RequestSender(self._link, spoken, self._link.hooks.outbound, session)
             await telling.notify(spoken.initialized, spoken.initialized.params())
             # Requests go other ways over HTTP: none may arrive before it.
             await self._link.drain()
 
-    async def _begin_again(
+    async def _recreate_session(
         self, spoken: Profile, session: ClientSession
     ) -> Callable[[], Awaitable[None]]:
         """Shake hands anew, for a session that goes on as if nothing had happened."""
         self._link.attempt(spoken)
-        again, opening, _ = await self._shake_hands(spoken, self._timeout_s)
+        again, opening, _ = await self._initialize(spoken, self._timeout_s)
         if again is not spoken:
             raise SessionLost(
                 f"the server has ended the session, and wants to speak {again.revision} now"
             )
         self._agree(spoken)
-        await self._say_ready(spoken, session)
+        await self._send_initialized(spoken, session)
         return lambda: self._identity.control.session_recreated(opening)
 
     async def _discover(
@@ -106,7 +106,7 @@ class Opener:
             profile.client_capabilities_key or "": capabilities,
         }
         opening = await self._to_server(profile).discover(meta=meta, timeout_s=timeout_s)
-        if listed(profile.revision, opening.supported_versions) is None:
+        if find_revision(profile.revision, opening.supported_versions) is None:
             # It answered, and lists other revisions: the same as if it had refused.
             raise McpError(
                 profile.errors.unsupported_protocol_version or ProtocolError.code,
@@ -115,7 +115,7 @@ class Opener:
             )
         return profile, opening, meta
 
-    async def _shake_hands(
+    async def _initialize(
         self, profile: Profile, timeout_s: float
     ) -> tuple[Profile, Any, dict[str, Any] | None]:
         info, capabilities = self._identity.at(profile.revision)
@@ -125,7 +125,7 @@ class Opener:
             capabilities=capabilities,
             timeout_s=timeout_s,
         )
-        agreed = listed(opening.protocol_version, with_handshake())
+        agreed = find_revision(opening.protocol_version, with_handshake())
         if agreed is None:
             raise ProtocolError(
                 f"the server wants to speak {opening.protocol_version!r}; "
@@ -135,5 +135,5 @@ class Opener:
 
     def _to_server(self, profile: Profile) -> Any:
         rows = self._identity.offer.extensions.rows(profile)
-        asking = Asking(self._link, profile, self._link.hooks.outbound, rows=rows)
+        asking = RequestSender(self._link, profile, self._link.hooks.outbound, rows=rows)
         return import_module(f"{profile.module}.requests").ToServer(asking)

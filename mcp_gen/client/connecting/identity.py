@@ -7,33 +7,33 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
-from mcp_gen.client.callbacks.answers import Answers
+from mcp_gen.client.callbacks.answers import CallbackAnswers
 from mcp_gen.client.requests.settings import SessionOptions
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.projection.project import project
 
 if TYPE_CHECKING:
-    from mcp_gen.client.callbacks.callbacks import Offer
-    from mcp_gen.client.callbacks.violations import Reports
-    from mcp_gen.client.requests.settings import Settings
+    from mcp_gen.client.callbacks.callbacks import ClientCallbacks
+    from mcp_gen.client.callbacks.violations import ViolationReporter
+    from mcp_gen.client.requests.settings import ClientSettings
     from mcp_gen.client.session.incoming import SessionRelays
     from mcp_gen.client.session.recovery import SessionControl
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import latest
     from mcp_wire.profile import Profile
 
-__all__ = ["Identity"]
+__all__ = ["ClientProfile"]
 
 
-class Identity:
+class ClientProfile:
     """Who the client is and what it offers in one session, at any revision."""
 
     def __init__(
         self,
         info: latest.Implementation,
-        offer: Offer,
-        settings: Settings,
-        reports: Reports,
+        offer: ClientCallbacks,
+        settings: ClientSettings,
+        reports: ViolationReporter,
         results_at: str | None = None,
     ) -> None:
         self.info = info
@@ -45,11 +45,11 @@ class Identity:
             extensions=offer.extensions,
             declares_tasks=offer.has_tasks,
             has_roots=offer.has_roots,
-            answers=partial(Answers, offer),
+            answers=partial(CallbackAnswers, offer),
         )
         self._session: ClientSession | None = None
         self._control: SessionControl | None = None
-        self.link: ClientLink | None = None
+        self.link: ClientConnection | None = None
         """The connection that the session has."""
 
     def at(self, revision: str) -> tuple[Any, Any]:
@@ -65,10 +65,10 @@ class Identity:
 
     def answers(
         self, profile: Profile, run: Callable[[Coroutine[Any, Any, None]], None]
-    ) -> Answers:
+    ) -> CallbackAnswers:
         """Make the handlers of a server's requests at a revision; `run` is for background work."""
         if profile.related_task_key is None:
-            return Answers(self.offer, profile)
+            return CallbackAnswers(self.offer, profile)
         # Loaded at revisions where clients have tasks.
         from mcp_gen.client.callbacks.task_answers import TaskAnswers
 
@@ -76,7 +76,7 @@ class Identity:
 
     def session_over(
         self,
-        link: ClientLink,
+        link: ClientConnection,
         profile: Profile,
         *,
         results_at: str,
@@ -96,7 +96,7 @@ class Identity:
                 meta=meta,
                 opening=opening,
                 options=self._options,
-                report=self._reports.tell,
+                report=self._reports.report,
                 make_relay=self._make_relay,
                 on_created=self._take_control,
             )
@@ -109,7 +109,7 @@ class Identity:
 
     def _make_relay(self, session: ClientSession) -> SessionRelays:
         # Most clients relay nothing, and need not load what does.
-        from mcp_gen.client.connecting.relay import SessionRelay
+        from mcp_gen.client.connecting.relay import ClientSessionRelay
 
         # A session keeps to what there was when it began.
-        return SessionRelay(session, self._options, self.offer.relays, lambda: self.link)
+        return ClientSessionRelay(session, self._options, self.offer.forwards, lambda: self.link)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import mcp_wire
-from mcp_gen.client.connecting.handshake import Opener
+from mcp_gen.client.connecting.handshake import Handshake
 from mcp_gen.core.errors import (
     HttpError,
     InvalidParams,
@@ -22,30 +22,30 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.core.revisions import listed, per_request, with_handshake
+from mcp_gen.core.revisions import find_revision, per_request, with_handshake
 
 if TYPE_CHECKING:
-    from mcp_gen.client.connecting.identity import Identity
-    from mcp_gen.client.connecting.targets import Reach
+    from mcp_gen.client.connecting.identity import ClientProfile
+    from mcp_gen.client.connecting.targets import ConnectTarget
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.core.transport.protocols import Duplex, Posts
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.duplex.client import ClientConnection
 
-__all__ = ["Negotiation", "Verdict", "Verdicts"]
+__all__ = ["NegotiationResult", "Negotiator", "Verdicts"]
 
 
-class Verdict(NamedTuple):
+class NegotiationResult(NamedTuple):
     """What a server turned out to speak."""
 
     revision: str
     older_transport: bool
 
 
-Verdicts: TypeAlias = dict[Hashable, Verdict]
+Verdicts: TypeAlias = dict[Hashable, NegotiationResult]
 """By what servers are remembered by."""
 
 
-class Negotiation:
+class Negotiator:
     """Finds out how a server wants to be spoken to, and opens the session.
 
     It is asked without a handshake first. What does not know the question says so in any way it
@@ -55,26 +55,26 @@ class Negotiation:
 
     def __init__(
         self,
-        reach: Reach,
-        identity: Identity,
+        reach: ConnectTarget,
+        identity: ClientProfile,
         verdicts: Verdicts,
         *,
-        open_link: Callable[[Duplex | Posts], Awaitable[ClientLink]],
-        drop_link: Callable[[ClientLink], Awaitable[None]],
+        open_link: Callable[[Duplex | Posts], Awaitable[ClientConnection]],
+        drop_link: Callable[[ClientConnection], Awaitable[None]],
         probe_timeout_s: float,
         timeout_s: float,
     ) -> None:
-        self._reach = reach
+        self._target = reach
         self._identity = identity
         self._verdicts = verdicts
         self._open_link = open_link
         self._drop_link = drop_link
         self._probe_timeout_s = probe_timeout_s
         self._timeout_s = timeout_s
-        self._link: ClientLink | None = None
+        self._link: ClientConnection | None = None
         self._older = False
 
-    async def session(self, revision: str | None) -> tuple[ClientSession, ClientLink]:
+    async def session(self, revision: str | None) -> tuple[ClientSession, ClientConnection]:
         """The session at `revision`, or at the newest that both sides speak; and its connection.
 
         Raises:
@@ -88,7 +88,7 @@ class Negotiation:
             assert self._link is not None
             return session, self._link
         except BaseException:
-            await self._hang_up()
+            await self._disconnect()
             raise
 
     async def _open(self, revision: str | None) -> ClientSession:
@@ -97,12 +97,12 @@ class Negotiation:
         session = await self._remembered()
         if session is None:
             session = await self._probe()
-        if self._reach.key is not None:
-            self._verdicts[self._reach.key] = Verdict(session.revision, self._older)
+        if self._target.key is not None:
+            self._verdicts[self._target.key] = NegotiationResult(session.revision, self._older)
         return session
 
     async def _remembered(self) -> ClientSession | None:
-        verdict = self._verdicts.pop(self._reach.key, None)
+        verdict = self._verdicts.pop(self._target.key, None)
         if verdict is None:
             return None
         try:
@@ -110,7 +110,7 @@ class Negotiation:
             return await opener.open(verdict.revision)
         except (McpError, ProtocolError, TransportError):
             # It is another server by now, or has learnt: ask anew.
-            await self._hang_up()
+            await self._disconnect()
             return None
 
     async def _probe(self) -> ClientSession:
@@ -122,7 +122,7 @@ class Negotiation:
         except InvalidParams as odd:
             # Some answer anything with an empty result.
             try:
-                return await self._shake_hands(opener)
+                return await self._initialize(opener)
             except (McpError, ProtocolError):
                 raise odd from None
         except RequestTimeout:
@@ -133,17 +133,17 @@ class Negotiation:
             if _says_who(error):
                 raise
         except SessionLost:
-            if not self._reach.again:
+            if not self._target.is_reusable:
                 raise
             # Some end over a question that they do not expect: the next one is asked another.
-            await self._hang_up()
+            await self._disconnect()
             opener = await self._call()
-        return await self._shake_hands(opener)
+        return await self._initialize(opener)
 
-    async def _after_silence(self, opener: Opener) -> ClientSession:
+    async def _after_silence(self, opener: Handshake) -> ClientSession:
         """A server that waits for a handshake may say nothing before it; or it was only slow."""
         try:
-            return await self._shake_hands(opener)
+            return await self._initialize(opener)
         except (McpError, HttpError) as error:
             refused = error
         refusal = refused if isinstance(refused, McpError) else refused.error
@@ -160,7 +160,7 @@ class Negotiation:
         except McpGenError:
             raise refused from None
 
-    async def _refused(self, opener: Opener, error: McpError) -> ClientSession:
+    async def _refused(self, opener: Handshake, error: McpError) -> ClientSession:
         named = _mutual(error)
         if named is not None:
             # Once more even if it lists what it has just refused.
@@ -170,7 +170,7 @@ class Negotiation:
             # Only who speaks it refuses so.
             raise error
         try:
-            return await self._shake_hands(opener)
+            return await self._initialize(opener)
         except McpError as no_handshake:
             offered = _offered(error)
             if not offered:
@@ -180,18 +180,18 @@ class Negotiation:
                 f"this client knows {', '.join(mcp_wire.REVISIONS)}"
             ) from no_handshake
 
-    async def _shake_hands(self, opener: Opener, pinned: str | None = None) -> ClientSession:
+    async def _initialize(self, opener: Handshake, pinned: str | None = None) -> ClientSession:
         """Open with a handshake, on the older transport where the newer one is refused."""
         revision = pinned or with_handshake()[-1]
         try:
             return await opener.open(revision, pinned=pinned is not None)
         except HttpError as error:
-            if self._reach.dial_older is None or _says_who(error) or error.status >= 500:
+            if self._target.dial_older is None or _says_who(error) or error.status >= 500:
                 raise
             if error.error is not None and _mutual(error.error) is not None:
                 raise  # it speaks what it lists, and that it does here
             refused = error
-        await self._hang_up()
+        await self._disconnect()
         try:
             opener = await self._call(older=True)
         except (ProtocolError, TransportError) as error:
@@ -202,17 +202,17 @@ class Negotiation:
         opener = await self._call()
         if mcp_wire.profile(revision).handshake is None:
             return await opener.open_pinned(revision)
-        return await self._shake_hands(opener, revision)
+        return await self._initialize(opener, revision)
 
-    async def _call(self, *, older: bool = False) -> Opener:
+    async def _call(self, *, older: bool = False) -> Handshake:
         self._older = older
-        dial = self._reach.dial_older if older else self._reach.dial
+        dial = self._target.dial_older if older else self._target.dial
         if dial is None:
             raise UsageError("this server has one transport")
         self._link = await self._open_link(dial())
-        return Opener(self._link, self._identity, self._timeout_s)
+        return Handshake(self._link, self._identity, self._timeout_s)
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         link, self._link = self._link, None
         if link is not None:
             await self._drop_link(link)
@@ -226,7 +226,7 @@ def _says_who(error: HttpError) -> bool:
 def _mutual(error: McpError) -> str | None:
     """The newest revision that a server's refusal lists and we speak; None if it lists none."""
     offered = _offered(error)
-    return next((one for one in reversed(mcp_wire.REVISIONS) if listed(one, offered)), None)
+    return next((one for one in reversed(mcp_wire.REVISIONS) if find_revision(one, offered)), None)
 
 
 def _offered(error: McpError) -> list[Any]:

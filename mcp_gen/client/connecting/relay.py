@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 import mcp_wire
-from mcp_gen.client.requests.sender import ClientAsking
+from mcp_gen.client.requests.sender import ClientRequestSender
 from mcp_gen.core.errors import (
     InvalidRequest,
     McpError,
@@ -25,23 +25,23 @@ from mcp_wire import encode, latest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_gen.client.callbacks.callbacks import Offer
+    from mcp_gen.client.callbacks.callbacks import ClientCallbacks
     from mcp_gen.client.requests.settings import SessionOptions
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.client.subscriptions.watch import Watch
-    from mcp_gen.core.relay import Asker, Listener
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.client.subscriptions.watch import ChangeWatch
+    from mcp_gen.core.relay import RelayListener, RelayRequestHandler
+    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["SessionRelay", "ask_callers"]
+__all__ = ["ClientSessionRelay", "ask_callers"]
 
-_asking: ContextVar[Asker | None] = ContextVar("asking", default=None)
+_asking: ContextVar[RelayRequestHandler | None] = ContextVar("asking", default=None)
 """For whom a request is made: known in what is done for it, where each has a way of its own."""
 
 
-class SessionRelay:
+class ClientSessionRelay:
     """The way through a session for calls of others; see `mcp_gen.core.relay.Relay`."""
 
     def __init__(
@@ -49,16 +49,16 @@ class SessionRelay:
         session: ClientSession,
         options: SessionOptions,
         passed: frozenset[str],
-        link: Callable[[], ClientLink | None],
+        link: Callable[[], ClientConnection | None],
     ) -> None:
         self._session = session
         self._options = options
         self._passed = passed
         self._current_link = link
-        self._asking: RelayAsking | None = None
-        self._open: dict[Asker, None] = {}
+        self._asking: RelayRequestSender | None = None
+        self._open: dict[RelayRequestHandler, None] = {}
         """Those for whom something is being asked, in the order in which they came."""
-        self._listeners: WeakSet[Listener] = WeakSet()
+        self._listeners: WeakSet[RelayListener] = WeakSet()
 
     @property
     def profile(self) -> Profile:
@@ -96,7 +96,7 @@ class SessionRelay:
         method: Method[Any, Any],
         params: Any,
         *,
-        asker: Asker | None = None,
+        asker: RelayRequestHandler | None = None,
         progress: OnProgress | None = None,
         again: bool = False,
         timeout_s: float | None = None,
@@ -118,7 +118,7 @@ class SessionRelay:
         self,
         method: Method[Any, Any],
         params: Any,
-        asker: Asker | None,
+        asker: RelayRequestHandler | None,
         progress: OnProgress | None,
         timeout_s: float | None,
     ) -> Raw:
@@ -137,7 +137,7 @@ class SessionRelay:
             _asking.reset(token)
             self._open.pop(asker, None)
 
-    def _with_meta(self, params: Any, asker: Asker | None) -> Any:
+    def _with_meta(self, params: Any, asker: RelayRequestHandler | None) -> Any:
         """The params with what this session says in every request, and what the caller can do."""
         profile = self.profile
         own = self._session.meta
@@ -156,11 +156,11 @@ class SessionRelay:
         meta = {**given, **(own or {})}
         return msgspec.structs.replace(params, meta=meta or None)
 
-    def _way(self) -> RelayAsking:
+    def _way(self) -> RelayRequestSender:
         link = self._current_link()
         assert link is not None
         if self._asking is None or self._asking.link is not link:
-            self._asking = RelayAsking.over(
+            self._asking = RelayRequestSender.over(
                 link, self._session, self._options, passes_on=self.passes_on
             )
         return self._asking
@@ -180,9 +180,9 @@ class SessionRelay:
                 "nobody can be asked: no call is open that the question could belong to, or "
                 "several clients have calls open on this connection",
             )
-        return await asker.ask(role, params, elicitation_id)
+        return await asker.request(role, params, elicitation_id)
 
-    def asker(self) -> Asker | None:
+    def asker(self) -> RelayRequestHandler | None:
         """Whoever made the call that something which just came belongs to; None if unsure."""
         link = self._current_link()
         own = _asking.get() if link is not None and link.tells_calls_apart else None
@@ -195,15 +195,15 @@ class SessionRelay:
 
     # --- news ---
 
-    def add(self, listener: Listener) -> None:
+    def add(self, listener: RelayListener) -> None:
         """Tell somebody what happens, as long as there is anybody else who holds it."""
         self._listeners.add(listener)
 
-    def discard(self, listener: Listener) -> None:
+    def discard(self, listener: RelayListener) -> None:
         """The end of `add`."""
         self._listeners.discard(listener)
 
-    def hear(self, news: str, params: Any) -> None:
+    def on_notification(self, news: str, params: Any) -> None:
         """A notification came."""
         if news == "log":
             asker = self.asker()
@@ -211,14 +211,14 @@ class SessionRelay:
                 asker.log(params.level, params.data, params.logger)
             return
         for listener in list(self._listeners):
-            listener.hear(news, params)
+            listener.on_notification(news, params)
 
-    def begun_again(self) -> None:
+    def session_recreated(self) -> None:
         """The session goes on with a server that knows nothing of what was before."""
         for listener in list(self._listeners):
-            listener.begun_again()
+            listener.session_recreated()
 
-    def watch(self, *uris: str, lists: bool = False) -> Watch:
+    def watch(self, *uris: str, lists: bool = False) -> ChangeWatch:
         """Hear of changes of resources, or of all lists that the server has."""
         declared = self.capabilities
         return self._session.watch(
@@ -246,7 +246,7 @@ class _Kind(Struct, rename={"result_type": "resultType"}):
 _kind = msgspec.json.Decoder(_Kind)
 
 
-class RelayAsking(ClientAsking):
+class RelayRequestSender(ClientRequestSender):
     """Sends a session's requests without reading more of their results than must be."""
 
     _passes_on = False
@@ -254,19 +254,19 @@ class RelayAsking(ClientAsking):
     @classmethod
     def over(
         cls,
-        link: ClientLink,
+        link: ClientConnection,
         session: ClientSession,
         options: SessionOptions,
         *,
         passes_on: bool,
-    ) -> RelayAsking:
+    ) -> RelayRequestSender:
         """What sends over a connection of a session."""
         made = cls(link, session.profile, mcp_wire.LATEST, session, options, session.cache)
         made._passes_on = passes_on
         return made
 
     @property
-    def link(self) -> ClientLink:
+    def link(self) -> ClientConnection:
         """The connection that they go through."""
         return self._link
 
@@ -285,14 +285,16 @@ class RelayAsking(ClientAsking):
         point = self._outbound.points.get(method.name)
         answers = self._asks_back is not None and not self._passes_on
         if not point and not answers and self._checks == "lenient":
-            return await self._outlet.request(
+            return await self._channel.request(
                 method, params, timeout_s=timeout_s, progress=progress
             )
 
         async def send(context: Any, params: Any) -> Raw:
-            raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
+            raw = await self._channel.request(
+                method, params, timeout_s=timeout_s, progress=progress
+            )
             if self._checks != "lenient":
-                self._look_over(method, raw)
+                self._check_conformance(method, raw)
             return raw
 
         times = self._options.settings.max_rounds
@@ -323,11 +325,11 @@ class RelayAsking(ClientAsking):
 # --- what a client answers whose servers ask those who make calls ---
 
 
-def ask_callers(offer: Offer) -> None:
+def ask_callers(offer: ClientCallbacks) -> None:
     """Let what servers may ask go to whoever made the call, where the client does not answer."""
-    offer.passing = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
-    if offer.elicitation is None and offer.elicitation_url is None:
-        offer.elicitation, offer.elicitation_url = _elicit, _visit
+    offer.forwarding = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
+    if offer.elicitation is None and offer.url_elicitation is None:
+        offer.elicitation, offer.url_elicitation = _elicit, _elicit_url
     if offer.sampling is None:
         offer.sampling = _sample
         offer.sampling_tools = offer.sampling_context = True
@@ -335,9 +337,9 @@ def ask_callers(offer: Offer) -> None:
         offer.list_roots = _list_roots
 
 
-def _relay_of(session: ClientSession) -> SessionRelay:
+def _relay_of(session: ClientSession) -> ClientSessionRelay:
     relay = relay_of(session)
-    assert isinstance(relay, SessionRelay)
+    assert isinstance(relay, ClientSessionRelay)
     return relay
 
 
@@ -348,7 +350,7 @@ async def _elicit(
     return answer
 
 
-async def _visit(session: ClientSession, page: UrlElicitation) -> latest.ElicitResult:
+async def _elicit_url(session: ClientSession, page: UrlElicitation) -> latest.ElicitResult:
     params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
     answer: latest.ElicitResult = await _relay_of(session).ask(
         "elicit", params, page.elicitation_id

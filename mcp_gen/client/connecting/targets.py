@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
-__all__ = ["Reach", "Serves", "Target", "reach"]
+__all__ = ["ConnectTarget", "ConnectableServer", "Target", "resolve_target"]
 
 
 @runtime_checkable
-class Serves(Protocol):
+class ConnectableServer(Protocol):
     """A server in this process."""
 
     async def serve(self, transport: Duplex) -> None:
@@ -27,7 +27,7 @@ class Serves(Protocol):
         ...
 
 
-Target: TypeAlias = "str | Sequence[str] | Serves | Duplex | Posts | Reach"
+Target: TypeAlias = "str | Sequence[str] | ConnectableServer | Duplex | Posts | ConnectTarget"
 """A URL or a command line, a command as words, a Server, a transport, or how one is made."""
 
 Dial: TypeAlias = "Callable[[], Duplex | Posts]"
@@ -35,7 +35,7 @@ Background: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 
 
 @dataclass(frozen=True)
-class Reach:
+class ConnectTarget:
     """How a server is reached.
 
     `dial` makes a transport to it, `dial_older` one of the older kind where there is one. `again`
@@ -45,12 +45,12 @@ class Reach:
 
     dial: Dial
     dial_older: Dial | None = None
-    again: bool = False
+    is_reusable: bool = False
     restarts: bool = False
     key: Hashable = field(default=None)
 
 
-def reach(
+def resolve_target(
     target: Target,
     background: Background,
     *,
@@ -58,7 +58,7 @@ def reach(
     bearer: str | None = None,
     http_client: Any = None,
     probe_timeout_s: float = 10.0,
-) -> Reach:
+) -> ConnectTarget:
     """How to reach this. `background` runs what serves a server in this process.
 
     Raises:
@@ -69,28 +69,28 @@ def reach(
         return _over_http(target, web, probe_timeout_s)
     if any(one is not None for one in web.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
-    if isinstance(target, Reach):
+    if isinstance(target, ConnectTarget):
         return target
     if isinstance(target, str | Sequence):
         return _by_command(_words(target) if isinstance(target, str) else list(target))
-    if isinstance(target, Serves):
-        return Reach(lambda: _in_memory(target, background), restarts=True)
-    return Reach(lambda: target)
+    if isinstance(target, ConnectableServer):
+        return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
+    return ConnectTarget(lambda: target)
 
 
-def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> Reach:
+def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> ConnectTarget:
     # HTTP clients take long to load: only for URLs.
-    from mcp_gen.transports.http_client.legacy_sse import SseTransport
+    from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
     from mcp_gen.transports.http_client.pool import origin_of
     from mcp_gen.transports.http_client.transport import HttpTransport
 
     origin = origin_of(url)
     # Not by its origin alone: servers of several kinds may stand behind one.
     key = (*origin, url.split("://", 1)[1].partition("/")[2].partition("?")[0])
-    return Reach(
+    return ConnectTarget(
         lambda: HttpTransport(url, **web),
-        lambda: SseTransport(url, **web, endpoint_timeout_s=endpoint_timeout_s),
-        again=True,
+        lambda: LegacySseTransport(url, **web, endpoint_timeout_s=endpoint_timeout_s),
+        is_reusable=True,
         restarts=True,
         key=key,
     )
@@ -103,16 +103,18 @@ def _words(line: str) -> list[str]:
     return shlex.split(line)
 
 
-def _by_command(words: list[str]) -> Reach:
+def _by_command(words: list[str]) -> ConnectTarget:
     if not words:
         raise UsageError("connect(): expected a URL or a command, got nothing")
     # Loaded for commands only.
     from mcp_gen.transports.command import CommandTransport
 
-    return Reach(lambda: CommandTransport(words), again=True, restarts=True, key=tuple(words))
+    return ConnectTarget(
+        lambda: CommandTransport(words), is_reusable=True, restarts=True, key=tuple(words)
+    )
 
 
-def _in_memory(server: Serves, background: Background) -> Duplex:
+def _in_memory(server: ConnectableServer, background: Background) -> Duplex:
     # Loaded for servers in this process only.
     from mcp_gen.transports.memory import memory_pair
 

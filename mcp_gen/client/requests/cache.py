@@ -30,14 +30,14 @@ _STALE = {
 """What is out of date once a server has told of a change, by the notification's place."""
 
 
-class _Key(NamedTuple):
+class _CacheKey(NamedTuple):
     method: str
     params: bytes
     audience: tuple[Hashable, ...]
     """Who the result is for; empty if it is for everybody."""
 
 
-class _Kept(NamedTuple):
+class _CachedResult(NamedTuple):
     result: Any
     until: float
     holds: str
@@ -74,7 +74,7 @@ class ResponseCache:
         self._max = max_entries
         self._clock = clock
         self._principal = principal
-        self._entries: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._entries: OrderedDict[_CacheKey, _CachedResult] = OrderedDict()
         self._changes = 0
         self._holds: dict[str, str] = {}
         """What results of each method hold that may be kept."""
@@ -107,7 +107,7 @@ class ResponseCache:
     def get(self, slot: Slot) -> Any:
         """A result that is still good; None if there is none."""
         for audience in ((self._principal(),), ()):
-            key = _Key(slot.method, slot.params, audience)
+            key = _CacheKey(slot.method, slot.params, audience)
             kept = self._entries.get(key)
             if kept is None:
                 continue
@@ -123,9 +123,9 @@ class ResponseCache:
         if ttl_ms <= 0 or slot.changes < self._changes:
             return
         public = getattr(result, "cache_scope", None) == "public"
-        key = _Key(slot.method, slot.params, () if public else (self._principal(),))
+        key = _CacheKey(slot.method, slot.params, () if public else (self._principal(),))
         until = self._clock() + ttl_ms / 1000
-        self._entries[key] = _Kept(result, until, slot.holds, slot.uri)
+        self._entries[key] = _CachedResult(result, until, slot.holds, slot.uri)
         self._entries.move_to_end(key)
         while len(self._entries) > self._max:
             self._entries.popitem(last=False)
@@ -139,7 +139,7 @@ class ResponseCache:
         """Forget what was answered to a method: a cursor was refused, so its pages are void."""
         self._drop(lambda key, kept: key.method == method)
 
-    def hear(self, news: str, uri: str | None) -> None:
+    def on_notification(self, news: str, uri: str | None) -> None:
         """The server told of a change: what it is about is out of date.
 
         `news` is the notification's place on a Profile; `uri` what was updated, if that was it.
@@ -151,7 +151,7 @@ class ResponseCache:
             # What was read may hold what was updated, or be a part of it.
             self._drop(lambda key, kept: kept.uri is not None and _related(kept.uri, uri))
 
-    def _drop(self, wrong: Callable[[_Key, _Kept], bool]) -> None:
+    def _drop(self, wrong: Callable[[_CacheKey, _CachedResult], bool]) -> None:
         self._changes += 1
         for key in [key for key, kept in self._entries.items() if wrong(key, kept)]:
             del self._entries[key]

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from mcp_gen.core.errors import ProtocolError
 
-__all__ = ["walked"]
+__all__ = ["walk_pages"]
 
 T = TypeVar("T")
 
 
-async def walked(
+async def walk_pages(
     what: str,
     ask: Callable[[str | None], Awaitable[Any]],
     items: Callable[[Any], Sequence[T]],

@@ -17,21 +17,21 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.projection.closed import violations
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import select
-from mcp_gen.session.messages.gather import together
-from mcp_gen.session.messages.sender import Asking
+from mcp_gen.session.messages.gather import gather_all
+from mcp_gen.session.messages.sender import RequestSender
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcp_gen.client.requests.cache import ResponseCache
     from mcp_gen.client.requests.settings import SessionOptions
-    from mcp_gen.session.duplex.client import ClientLink
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.duplex.client import ClientConnection
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["ClientAsking"]
+__all__ = ["ClientRequestSender"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -41,7 +41,7 @@ MAX_BACK_OFF_S = 2.0
 """How long to wait before a request is made again for a server that asked nothing, but twice."""
 
 
-class ClientAsking(Asking):
+class ClientRequestSender(RequestSender):
     """Sends a session's requests, until each has its answer.
 
     Results are of `results_at`: read with its types where it is as new as what is spoken, and
@@ -51,13 +51,13 @@ class ClientAsking(Asking):
 
     def __init__(
         self,
-        link: ClientLink,
+        link: ClientConnection,
         spoken: Profile,
         results_at: str,
         session: Any,
         options: SessionOptions,
         cache: ResponseCache,
-        outlet: Outlet | None = None,
+        outlet: Channel | None = None,
         *,
         await_task_call: Callable[[str, Any, float | None], Awaitable[Any]] | None = None,
     ) -> None:
@@ -76,15 +76,17 @@ class ClientAsking(Asking):
         """The kind of result in which a server asks back; None where it has other ways."""
         if spoken.asks_client == "input_required":
             self._asks_back = mcp_wire.types(read_at).InputRequiredResult
-        self.task_made: Any = getattr(mcp_wire.types(spoken.revision), "CreateTaskResult", None)
+        self.on_task_created: Any = getattr(
+            mcp_wire.types(spoken.revision), "CreateTaskResult", None
+        )
         """The kind of result in which a server begins a task; None where there are none."""
-        self.unasked = spoken.tasks == "extension" and options.declares_tasks
+        self.server_may_start_tasks = spoken.tasks == "extension" and options.declares_tasks
         """Whether a server may begin one of its own accord."""
-        if self.unasked:
+        if self.server_may_start_tasks:
             # Loaded only where the extension is declared.
             from mcp_wire.extensions.tasks import CreateTaskResult
 
-            self.task_made = CreateTaskResult
+            self.on_task_created = CreateTaskResult
         self._await_task_call = await_task_call
 
     async def request(
@@ -113,7 +115,7 @@ class ClientAsking(Asking):
         for number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:
-                    raw = await self._outlet.request(
+                    raw = await self._channel.request(
                         method, params, timeout_s=timeout_s, progress=progress
                     )
                     result = self._read(method, raw)
@@ -126,7 +128,7 @@ class ClientAsking(Asking):
                     raise  # what came of a task stays so, however often it is asked for
                 await self.visit_first(error)
                 continue
-            if type(result) is self.task_made:
+            if type(result) is self.on_task_created:
                 return await self._begun(method, params, result, timeout_s)
             if type(result) is not self._asks_back:
                 return result if self._restated is None else self._restate(method, result)
@@ -167,7 +169,7 @@ class ClientAsking(Asking):
         if tagged.tag_field is not None:
             plain = {tagged.tag_field: tagged.tag, **plain}  # inside of others it may be left out
         result = self._read(method, msgspec.Raw(mcp_wire.encode(plain)))
-        if type(result) in (self._asks_back, self.task_made):
+        if type(result) in (self._asks_back, self.on_task_created):
             super()._other_kind(method, result)
         return result if self._restated is None else self._restate(method, result)
 
@@ -189,10 +191,10 @@ class ClientAsking(Asking):
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
         call: Any = params
-        if self.unasked and self._await_task_call is not None:
+        if self.server_may_start_tasks and self._await_task_call is not None:
             outcome: R = await self._await_task_call(call.name, result, timeout_s)
             return outcome
-        if not self.unasked and call.task is None:
+        if not self.server_may_start_tasks and call.task is None:
             super()._other_kind(method, result)
         return result
 
@@ -200,36 +202,36 @@ class ClientAsking(Asking):
         try:
             result = super()._read(method, raw)
         except InvalidParams:
-            if self.unasked or self.task_made not in method.results:
+            if self.server_may_start_tasks or self.on_task_created not in method.results:
                 raise
             begun = self.task_in(raw)
             if begun is None:
                 raise
             result = begun
         if self._checks != "lenient":
-            self._look_over(method, raw)
+            self._check_conformance(method, raw)
         return result
 
     def task_in(self, raw: msgspec.Raw) -> Any:
         """The result in which a server begins a task; None if it is something else."""
         try:
-            return mcp_wire.decode(self.task_made, raw)
+            return mcp_wire.decode(self.on_task_created, raw)
         except msgspec.ValidationError:
             return None
 
-    def _look_over(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
+    def _check_conformance(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
         """Tell what a result may not have at the revision that is spoken.
 
         Raises:
             ProtocolError: it has something, and that is to be an error.
         """
-        arms = self._extensions.arms.keys() & self._also.get(method.name, ())
+        arms = self._extensions.arms.keys() & self._extra_results.get(method.name, ())
         kinds = dict.fromkeys([method.result, *method.results, *arms])
         each = (list(violations(kind, raw, self._spoken.revision, "$.result")) for kind in kinds)
         fewest = min(each, key=len)
         for violation in fewest:
-            if self._link.on_odd is not None:
-                self._link.on_odd(method.name, violation)
+            if self._link.on_violation is not None:
+                self._link.on_violation(method.name, violation)
         if fewest and self._checks == "strict":
             raise ProtocolError(f"{method.name}: {fewest[0]}")
 
@@ -265,7 +267,7 @@ class ClientAsking(Asking):
             InputRefused: one was refused.
         """
         asked = (self._answer(method, question) for question in questions.values())
-        return dict(zip(questions, await together(*asked), strict=True))
+        return dict(zip(questions, await gather_all(*asked), strict=True))
 
     async def _answer(self, method: Method[Any, Any], question: Any) -> Any:
         route = self._link.routes.get(question.method)
@@ -296,5 +298,5 @@ class ClientAsking(Asking):
         required.code, required.data = error.code, error.data
         answers = self._options.answers(self._spoken)
         for page in required.elicitations:
-            if (await answers.visited(self.context, page)).action != "accept":
+            if (await answers.run_url_elicitation(self.context, page)).action != "accept":
                 raise required from error

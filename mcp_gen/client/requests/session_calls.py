@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["SessionCalls", "SessionView", "UrlElicitationHandler"]
+__all__ = ["ClientSessionView", "SessionCalls", "UrlElicitationHandler"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -25,12 +25,12 @@ R = TypeVar("R")
 class UrlElicitationHandler(Protocol):
     """Sends the user to the pages that a server names."""
 
-    async def visited(self, session: Any, page: UrlElicitation) -> latest.ElicitResult:
+    async def run_url_elicitation(self, session: Any, page: UrlElicitation) -> latest.ElicitResult:
         """Return the user's answer; `cancel` where the client has no handler for pages."""
         ...
 
 
-class SessionView(Protocol):
+class ClientSessionView(Protocol):
     """The public calls and facts of a session that its parts use."""
 
     default_timeout_s: float
@@ -97,7 +97,7 @@ class SessionCalls(Protocol):
     """Requests that the parts of a session send, and that its users do not see."""
 
     @property
-    def session(self) -> SessionView:
+    def session(self) -> ClientSessionView:
         """The session itself."""
         ...
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_wire.profile import Profile
 
-__all__ = ["Checks", "SessionOptions", "Settings"]
+__all__ = ["Checks", "ClientSettings", "SessionOptions"]
 
 Checks: TypeAlias = Literal["strict", "lenient", "report"]
 """What becomes of what a server may not send: it is an error, passed over, or told of."""
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class ClientSettings(Struct, frozen=True, kw_only=True):
     """See `Client`, whose arguments these are."""
 
     timeout_s: float = 60.0
@@ -37,7 +37,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 class SessionOptions(NamedTuple):
     """Facts about a client that one of its sessions keeps to from its beginning."""
 
-    settings: Settings
+    settings: ClientSettings
     extensions: Extensions
     """The extensions that the client declares."""
     declares_tasks: bool

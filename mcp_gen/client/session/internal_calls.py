@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from mcp_gen.client.requests.sender import ClientAsking
+from mcp_gen.client.requests.sender import ClientRequestSender
 from mcp_gen.core.errors import SessionLost
 from mcp_gen.core.projection.project import project
-from mcp_gen.session.messages.sender import AtRevision
+from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from mcp_gen.client.requests.cache import ResponseCache
-    from mcp_gen.client.requests.session_calls import SessionView
+    from mcp_gen.client.requests.session_calls import ClientSessionView
     from mcp_gen.client.requests.settings import SessionOptions
     from mcp_gen.client.session.recovery import Recovery
     from mcp_gen.core.envelope import RequestId
-    from mcp_gen.session.duplex.client import ClientLink
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.duplex.client import ClientConnection
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire import latest
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
@@ -35,39 +35,41 @@ __all__ = ["InternalCalls"]
 R = TypeVar("R")
 
 
-class _Calls(AtRevision, ServerCaller):
+class _Calls(RevisionAdapter, ServerCaller):
     """The calls over all revisions, through one sender."""
 
 
 class InternalCalls:
     """Implements `SessionCalls`; kept off `ClientSession` so that programs do not see it."""
 
-    _link: ClientLink
+    _link: ClientConnection
     _profile: Profile
     _results_at: str
     _cache: ResponseCache
     _await_task_call: Callable[[str, Any, float | None], Awaitable[Any]]
     _requests: Any
     """The generated calls of the revision that is spoken."""
-    _sender: ClientAsking
+    _sender: ClientRequestSender
     _as_spoken: Any
     """The generated calls with results of their own types; None until they are needed."""
-    _call_starter: ClientAsking | None
+    _call_starter: ClientRequestSender | None
     """Sends calls that may become tasks; None until it is needed."""
 
-    def __init__(self, session: SessionView, options: SessionOptions, recovery: Recovery) -> None:
+    def __init__(
+        self, session: ClientSessionView, options: SessionOptions, recovery: Recovery
+    ) -> None:
         self.session = session
         self._options = options
         self._recovery = recovery
 
     def attach(
         self,
-        link: ClientLink,
+        link: ClientConnection,
         profile: Profile,
         results_at: str,
         cache: ResponseCache,
         await_task_call: Callable[[str, Any, float | None], Awaitable[Any]],
-    ) -> tuple[ClientAsking, Any]:
+    ) -> tuple[ClientRequestSender, Any]:
         """Use this connection from now on; return the session's sender and its generated calls."""
         self._link, self._profile, self._results_at = link, profile, results_at
         self._cache, self._await_task_call = cache, await_task_call
@@ -77,10 +79,10 @@ class InternalCalls:
         return self._sender, self._requests(self._sender)
 
     def _new_sender(
-        self, results_at: str, outlet: Outlet | None = None, *, waits: bool = True
-    ) -> ClientAsking:
+        self, results_at: str, outlet: Channel | None = None, *, waits: bool = True
+    ) -> ClientRequestSender:
         """Make a sender; one that does not wait gives the tasks that calls become."""
-        return ClientAsking(
+        return ClientRequestSender(
             self._link,
             self._profile,
             results_at,
@@ -91,7 +93,7 @@ class InternalCalls:
             await_task_call=self._await_task_call if waits else None,
         )
 
-    def _calls_through(self, sender: ClientAsking) -> _Calls:
+    def _calls_through(self, sender: ClientRequestSender) -> _Calls:
         calls = _Calls(self._profile, self._requests(sender), self.session.meta)
         calls.default_timeout_s = self.session.default_timeout_s
         return calls
@@ -134,7 +136,7 @@ class InternalCalls:
         result: Any = await self._calls_through(sender).call_tool(
             **fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
-        return result, type(result) is sender.task_made
+        return result, type(result) is sender.on_task_created
 
     async def listen(
         self,

@@ -14,7 +14,7 @@ from mcp_wire.callers import ServerCaller
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.duplex.client import ClientConnection
 
 __all__ = ["READS", "Recovery", "SessionControl"]
 
@@ -49,7 +49,7 @@ class SessionControl(NamedTuple):
 class Recovery:
     """The current connection of a session, and the way to another once it was lost."""
 
-    link: ClientLink
+    link: ClientConnection
 
     def __init__(self) -> None:
         self.connect_again: Callable[[], Awaitable[Any]] | None = None
@@ -67,7 +67,7 @@ class Recovery:
         if self.link.is_lost:
             await self.restart(self.link)
 
-    async def restart(self, lost: ClientLink) -> None:
+    async def restart(self, lost: ClientConnection) -> None:
         """Go on with a server that was started anew; whoever comes first starts it.
 
         Raises:

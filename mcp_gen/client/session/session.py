@@ -11,18 +11,18 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.client.requests.cache import ResponseCache
-from mcp_gen.client.requests.pages import walked
+from mcp_gen.client.requests.pages import walk_pages
 from mcp_gen.client.session.incoming import IncomingMessages
 from mcp_gen.client.session.internal_calls import InternalCalls
 from mcp_gen.client.session.recovery import READS, Recovery, SessionControl
 from mcp_gen.client.session.tool_calls import ToolCalls
-from mcp_gen.client.subscriptions.elicitation_completions import Visits
-from mcp_gen.client.subscriptions.watch import Subscriptions, Watch, check_extension_filters
-from mcp_gen.client.tasks.tasks import Tasks
-from mcp_gen.client.tools.typed_results import Returns
+from mcp_gen.client.subscriptions.elicitation_completions import ElicitationCompletions
+from mcp_gen.client.subscriptions.watch import ChangeWatch, Subscriptions, check_extension_filters
+from mcp_gen.client.tasks.tasks import TaskCalls
+from mcp_gen.client.tools.typed_results import TypedResults
 from mcp_gen.core.errors import McpError, SessionLost, UsageError
 from mcp_gen.core.extensions.extensions import SERVER, carries, declared, owner_of
-from mcp_gen.session.messages.sender import AtRevision
+from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from mcp_gen.client.session.incoming import SessionRelays
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import UrlElicitation
-    from mcp_gen.core.projection.closed import Violation
+    from mcp_gen.core.projection.closed import ClosedViolation
     from mcp_gen.core.relay import Relay
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire.callers import OnProgress
     from mcp_wire.extension import Extension
     from mcp_wire.method import Method
@@ -62,14 +62,14 @@ class ClientSession(ToolCalls):
 
     def __init__(
         self,
-        link: ClientLink,
+        link: ClientConnection,
         profile: Profile,
         *,
         results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
         options: SessionOptions,
-        report: Callable[[ClientSession, ClientLink, str, Violation], None],
+        report: Callable[[ClientSession, ClientConnection, str, ClosedViolation], None],
         make_relay: Callable[[ClientSession], SessionRelays],
         on_created: Callable[[SessionControl], None],
     ) -> None:
@@ -78,11 +78,11 @@ class ClientSession(ToolCalls):
         self._report = report
         self._make_relay = make_relay
         self._log_level: str | None = settings.log_level
-        self._visits = Visits()
+        self._visits = ElicitationCompletions()
         self._recovery = Recovery()
         self._internal = InternalCalls(self, options, self._recovery)
-        self._returns = Returns(self)
-        self._tasks = Tasks(
+        self._returns = TypedResults(self)
+        self._tasks = TaskCalls(
             self._internal, settings, self._returns, declared=options.declares_tasks
         )
         self.subscriptions = Subscriptions(self)
@@ -97,7 +97,7 @@ class ClientSession(ToolCalls):
 
     def _bind(
         self,
-        link: ClientLink,
+        link: ClientConnection,
         profile: Profile,
         *,
         results_at: str,
@@ -109,7 +109,7 @@ class ClientSession(ToolCalls):
         self._link = self._recovery.link = link
         link.max_wait_s = settings.max_timeout_s
         if settings.checks != "lenient":
-            link.on_odd = partial(self._report, self, link)
+            link.on_violation = partial(self._report, self, link)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
             profile, settings.max_cached, clock=clock, principal=lambda: link.principal
@@ -121,14 +121,14 @@ class ClientSession(ToolCalls):
             link, profile, results_at, self.cache, self._tasks.await_task_call
         )
         self._sender = sender
-        AtRevision.__init__(self, profile, calls, meta)
+        RevisionAdapter.__init__(self, profile, calls, meta)
         self._incoming.attach(link, self.cache, sender)
         self._tasks.bound()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's answer to the handshake, or to the question what it speaks."""
         if self._incoming.relay is not None:
-            self._incoming.relay.begun_again()
+            self._incoming.relay.session_recreated()
 
     # --- what was agreed ---
 
@@ -229,17 +229,17 @@ class ClientSession(ToolCalls):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
         """
         most = self._options.settings.max_pages
-        return walked("tools", self.list_tools, lambda page: page.tools, most)
+        return walk_pages("tools", self.list_tools, lambda page: page.tools, most)
 
     def resources(self) -> AsyncIterator[latest.Resource]:
         """All of the server's resources, page after page."""
         most = self._options.settings.max_pages
-        return walked("resources", self.list_resources, lambda page: page.resources, most)
+        return walk_pages("resources", self.list_resources, lambda page: page.resources, most)
 
     def resource_templates(self) -> AsyncIterator[latest.ResourceTemplate]:
         """All of the server's resource templates, page after page."""
         most = self._options.settings.max_pages
-        return walked(
+        return walk_pages(
             "resource templates",
             self.list_resource_templates,
             lambda page: page.resource_templates,
@@ -249,7 +249,7 @@ class ClientSession(ToolCalls):
     def prompts(self) -> AsyncIterator[latest.Prompt]:
         """All of the server's prompts, page after page."""
         most = self._options.settings.max_pages
-        return walked("prompts", self.list_prompts, lambda page: page.prompts, most)
+        return walk_pages("prompts", self.list_prompts, lambda page: page.prompts, most)
 
     # --- changes ---
 
@@ -260,7 +260,7 @@ class ClientSession(ToolCalls):
         prompts: bool = False,
         resources: bool = False,
         also: Sequence[Struct] = (),
-    ) -> Watch:
+    ) -> ChangeWatch:
         """Hear when resources change, and when there are other tools, prompts or resources.
 
             async with session.watch("file:///a", tools=True) as changes:
@@ -284,7 +284,7 @@ class ClientSession(ToolCalls):
             resources_list_changed=resources or None,
             resource_subscriptions=list(dict.fromkeys(uris)) or None,
         )
-        return Watch(self, self.subscriptions, wanted, also)
+        return ChangeWatch(self, self.subscriptions, wanted, also)
 
     async def listen(
         self,
@@ -370,7 +370,7 @@ class ClientSession(ToolCalls):
         self._recovery.closed = True
         await self._link.close()
 
-    async def _ask(
+    async def _request(
         self,
         name: str,
         fields: dict[str, Any],

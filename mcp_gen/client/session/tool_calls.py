@@ -7,16 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
-from mcp_gen.session.messages.sender import AtRevision, is_plain
+from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
 from mcp_wire.callers import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from mcp_gen.client.tasks.tasks import Tasks
+    from mcp_gen.client.tasks.tasks import TaskCalls
     from mcp_gen.client.tasks.tool_task import ToolTask
-    from mcp_gen.client.tools.typed_results import Returns
-    from mcp_gen.session.duplex.client import ClientLink
+    from mcp_gen.client.tools.typed_results import TypedResults
+    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import common, latest
     from mcp_wire.callers import OnProgress
 
@@ -38,12 +38,12 @@ class CallOptions(TypedDict, total=False):
     """Call again if the server went away and the tool says that it is idempotent."""
 
 
-class ToolCalls(AtRevision, ServerCaller):
+class ToolCalls(RevisionAdapter, ServerCaller):
     """The part of a session that calls tools."""
 
-    _link: ClientLink
-    _returns: Returns
-    _tasks: Tasks
+    _link: ClientConnection
+    _returns: TypedResults
+    _tasks: TaskCalls
 
     @property
     @abstractmethod
@@ -162,7 +162,7 @@ class ToolCalls(AtRevision, ServerCaller):
         name: str = fields["name"]
         if not task and name not in self._tasks.only:
             try:
-                result = await self._ask(ServerCaller.call_tool.__name__, fields, **options)
+                result = await self._request(ServerCaller.call_tool.__name__, fields, **options)
             except McpError as error:
                 if not await self._tasks.required(name, error):
                     raise

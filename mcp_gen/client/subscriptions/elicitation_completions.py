@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ["Visits"]
+__all__ = ["ElicitationCompletions"]
 
 MAX_KEPT = 1000
 """How many pages are remembered that nobody has asked about yet."""
 
 
-class Visits:
+class ElicitationCompletions:
     """What one server told of pages, by their elicitation ids."""
 
     def __init__(self) -> None:
         self._done: dict[str, None] = {}
         self._waiting: dict[str, asyncio.Event] = {}
 
-    def done(self, id: str) -> None:
+    def complete(self, id: str) -> None:
         """The server says so; it may know of pages that this client has never heard of."""
         self._done[id] = None
         if len(self._done) > MAX_KEPT:

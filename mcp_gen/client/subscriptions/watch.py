@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from mcp_gen.client.requests.session_calls import SessionView
+    from mcp_gen.client.requests.session_calls import ClientSessionView
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile
 
-__all__ = ["Change", "Subscriptions", "Watch", "check_extension_filters"]
+__all__ = ["Change", "ChangeWatch", "Subscriptions", "check_extension_filters"]
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
 
@@ -52,7 +52,7 @@ class Change(NamedTuple):
     """Which resource; it may be a part of one that is watched."""
 
 
-class Watch:
+class ChangeWatch:
     """The changes of a server, as they come: made by `ClientSession.watch`.
 
     async with session.watch("file:///a", tools=True) as changes:
@@ -64,7 +64,7 @@ class Watch:
 
     def __init__(
         self,
-        session: SessionView,
+        session: ClientSessionView,
         subscriptions: Subscriptions,
         wanted: latest.SubscriptionFilter,
         also: Sequence[Struct] = (),
@@ -86,7 +86,7 @@ class Watch:
         self._held: list[str] = []
         """The resources that were subscribed to for this watch."""
 
-    async def __aenter__(self) -> Watch:
+    async def __aenter__(self) -> ChangeWatch:
         """Begin to hear.
 
         Raises:
@@ -116,7 +116,7 @@ class Watch:
     ) -> None:
         await self._end()
 
-    def __aiter__(self) -> Watch:
+    def __aiter__(self) -> ChangeWatch:
         return self
 
     async def __anext__(self) -> Change:
@@ -148,7 +148,7 @@ class Watch:
 
     # --- what the session calls ---
 
-    def hear(self, news: str, params: Any) -> None:
+    def on_change(self, news: str, params: Any) -> None:
         """A notification came; `news` is its place on a Profile."""
         if self._session.profile.listen and not self._is_mine(params):
             if news == "cancelled" and params.request_id == self._id and self._id is not None:
@@ -171,7 +171,7 @@ class Watch:
             _log.warning("watch: more changes than are looked at: %s is dropped", kind)
         self._wake()
 
-    def lost(self, error: BaseException) -> None:
+    def on_disconnect(self, error: BaseException) -> None:
         """The session was lost."""
         self._finish(error)
 
@@ -263,9 +263,9 @@ class Watch:
 class Subscriptions:
     """Open watches, and the resources they subscribe to, each once however many watch it."""
 
-    def __init__(self, session: SessionView) -> None:
+    def __init__(self, session: ClientSessionView) -> None:
         self._session = session
-        self.watches: set[Watch] = set()
+        self.watches: set[ChangeWatch] = set()
         """The watches that are open."""
         self._holders: dict[str, int] = {}
 

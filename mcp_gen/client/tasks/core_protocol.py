@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
-from mcp_gen.client.requests.pages import walked
-from mcp_gen.client.tasks.protocol import TaskWay, known
-from mcp_gen.client.tasks.state import seen
+from mcp_gen.client.requests.pages import walk_pages
+from mcp_gen.client.tasks.protocol import TaskProtocol, known
+from mcp_gen.client.tasks.state import snapshot_of
 from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound
 from mcp_wire.callers import ServerCaller
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from mcp_gen.client.requests.session_calls import SessionCalls
     from mcp_gen.client.tasks.protocol import InputAnswers
-    from mcp_gen.client.tasks.state import Seen
+    from mcp_gen.client.tasks.state import TaskSnapshot
 
-__all__ = ["CoreTasks"]
+__all__ = ["CoreTaskProtocol"]
 
 
-class CoreTasks(TaskWay):
+class CoreTaskProtocol(TaskProtocol):
     """The client asks for a task where the tool allows it, or needs it."""
 
     def __init__(self, calls: SessionCalls, max_pages: int) -> None:
@@ -35,7 +35,7 @@ class CoreTasks(TaskWay):
         self._support: dict[str, str | None] | None = None
         """What each tool says of tasks, once the tools were listed."""
 
-    async def wanted(self, tool: str, asked_for: Any) -> Any:
+    async def task_params(self, tool: str, asked_for: Any) -> Any:
         """TaskMetadata, if the server has declared tasks and the tool allows one.
 
         Source:
@@ -47,7 +47,7 @@ class CoreTasks(TaskWay):
             return self._metadata()
         return self._metadata(ttl=asked_for) if isinstance(asked_for, int) else asked_for
 
-    async def required(self, tool: str, error: McpError) -> bool:
+    async def requires_task(self, tool: str, error: McpError) -> bool:
         """Whether the tool is listed as one that runs as a task only."""
         if not self._declared:
             return False
@@ -63,14 +63,16 @@ class CoreTasks(TaskWay):
         """There are other tools now."""
         self._support = None
 
-    async def get(self, id: str, timeout_s: float | None) -> Seen:
+    async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
         """Ask where a task stands."""
         asking = self._calls.send_with_retry(
             lambda calls: calls.get_task(task_id=id, timeout_s=timeout_s)
         )
-        return seen(await known(id, asking))
+        return snapshot_of(await known(id, asking))
 
-    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def answer_input(
+        self, task: InputAnswers, seen: TaskSnapshot
+    ) -> Coroutine[Any, Any, Any] | None:
         """Ask for what comes of it before it is over: the server asks live meanwhile.
 
         Source:
@@ -87,7 +89,7 @@ class CoreTasks(TaskWay):
             # What came of it, or that this server does not like the question: its status tells.
             return None
 
-    async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
+    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
         """Fetch what came of it."""
         return await self._payload(seen.state.id, timeout_s)
 
@@ -97,24 +99,24 @@ class CoreTasks(TaskWay):
         )
         return self._calls.tool_result(result)
 
-    async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
+    async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
         """Call it off."""
         asking = self._calls.send_once(
             lambda calls: calls.cancel_task(task_id=id, timeout_s=timeout_s)
         )
-        return seen(await asking)
+        return snapshot_of(await asking)
 
     @property
-    def cancels(self) -> bool:
+    def can_cancel(self) -> bool:
         """Whether the server has declared it."""
         tasks = self._calls.session.server_capabilities.tasks
         return tasks is not None and tasks.cancel is not None
 
-    async def listed(self) -> AsyncIterator[Seen]:
+    async def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
         """All pages of them."""
         asking = partial(self._page, ServerCaller.list_tasks.__name__)
-        async for task in walked("tasks", asking, lambda page: page.tasks, self._max_pages):
-            yield seen(task)
+        async for task in walk_pages("tasks", asking, lambda page: page.tasks, self._max_pages):
+            yield snapshot_of(task)
 
     @property
     def _declared(self) -> bool:
@@ -127,7 +129,7 @@ class CoreTasks(TaskWay):
         # Newer revisions list tools without it: they are read with the types of this one.
         if self._support is None:
             asking = partial(self._page, ServerCaller.list_tools.__name__)
-            tools = walked("tools", asking, lambda page: page.tools, self._max_pages)
+            tools = walk_pages("tools", asking, lambda page: page.tools, self._max_pages)
             self._support = {
                 tool.name: tool.execution and tool.execution.task_support async for tool in tools
             }

@@ -10,9 +10,9 @@ from mcp_gen.core.errors import InvalidParams, McpError, TaskGone, UsageError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Coroutine
 
-    from mcp_gen.client.tasks.state import Seen
+    from mcp_gen.client.tasks.state import TaskSnapshot
 
-__all__ = ["InputAnswers", "NoTasks", "TaskWay", "known"]
+__all__ = ["InputAnswers", "NoTasks", "TaskProtocol", "known"]
 
 
 class InputAnswers(Protocol):
@@ -24,18 +24,18 @@ class InputAnswers(Protocol):
     """The keys whose answers the server has."""
 
 
-class TaskWay(ABC):
+class TaskProtocol(ABC):
     """The requests of one protocol for tasks, on one connection."""
 
     @abstractmethod
-    async def wanted(self, tool: str, asked_for: Any) -> Any:
+    async def task_params(self, tool: str, asked_for: Any) -> Any:
         """What to add to a call so that it may go on as a task; None where that is not asked for.
 
         `asked_for` is True, how many milliseconds it is to be kept, or TaskMetadata.
         """
 
     @abstractmethod
-    async def required(self, tool: str, error: McpError) -> bool:
+    async def requires_task(self, tool: str, error: McpError) -> bool:
         """Whether a call was refused because it has to be one that may go on as a task."""
 
     @abstractmethod
@@ -43,7 +43,7 @@ class TaskWay(ABC):
         """There are other tools now."""
 
     @abstractmethod
-    async def get(self, id: str, timeout_s: float | None) -> Seen:
+    async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
         """Where a task stands.
 
         Raises:
@@ -51,14 +51,16 @@ class TaskWay(ABC):
         """
 
     @abstractmethod
-    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def answer_input(
+        self, task: InputAnswers, seen: TaskSnapshot
+    ) -> Coroutine[Any, Any, Any] | None:
         """See to what the server asks for; gives what comes of the task, where it says so.
 
         None where nothing is to be done.
         """
 
     @abstractmethod
-    async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
+    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
         """What came of a task that is completed or failed.
 
         Raises:
@@ -66,7 +68,7 @@ class TaskWay(ABC):
         """
 
     @abstractmethod
-    async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
+    async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
         """Call a task off; gives where it stands then, where the server says so.
 
         Raises:
@@ -75,11 +77,11 @@ class TaskWay(ABC):
 
     @property
     @abstractmethod
-    def cancels(self) -> bool:
+    def can_cancel(self) -> bool:
         """Whether the server takes it to heart when a task is called off."""
 
     @abstractmethod
-    def listed(self) -> AsyncIterator[Seen]:
+    def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
         """All tasks that the server knows of this client.
 
         Raises:
@@ -87,45 +89,47 @@ class TaskWay(ABC):
         """
 
 
-class NoTasks(TaskWay):
+class NoTasks(TaskProtocol):
     """A connection without tasks: every call is answered when it is done."""
 
     def __init__(self, why: str) -> None:
         self._why = why
 
-    async def wanted(self, tool: str, asked_for: Any) -> Any:
+    async def task_params(self, tool: str, asked_for: Any) -> Any:
         """Nothing can be asked for."""
         return None
 
-    async def required(self, tool: str, error: McpError) -> bool:
+    async def requires_task(self, tool: str, error: McpError) -> bool:
         """It was refused for another reason."""
         return False
 
     def forget(self) -> None:
         """Nothing is known of tools."""
 
-    async def get(self, id: str, timeout_s: float | None) -> Seen:
+    async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
         """There is no task."""
         raise self._none()
 
-    def attend(self, task: InputAnswers, seen: Seen) -> Coroutine[Any, Any, Any] | None:
+    def answer_input(
+        self, task: InputAnswers, seen: TaskSnapshot
+    ) -> Coroutine[Any, Any, Any] | None:
         """There is no task."""
         raise self._none()
 
-    async def outcome(self, seen: Seen, timeout_s: float | None) -> Any:
+    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
         """There is no task."""
         raise self._none()
 
-    async def cancel(self, id: str, timeout_s: float | None) -> Seen | None:
+    async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
         """There is no task."""
         raise self._none()
 
     @property
-    def cancels(self) -> bool:
+    def can_cancel(self) -> bool:
         """There is no task."""
         return False
 
-    def listed(self) -> AsyncIterator[Seen]:
+    def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
         """There is no task."""
         raise self._none()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-__all__ = ["Seen", "TaskState", "TaskStatus", "seen"]
+__all__ = ["TaskSnapshot", "TaskState", "TaskStatus", "snapshot_of"]
 
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
@@ -30,12 +30,12 @@ class TaskState(NamedTuple):
     """How long the server wants to be left alone between two questions; None: it does not say."""
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         """Whether nothing changes any more."""
         return self.status in _FINAL
 
 
-class Seen(NamedTuple):
+class TaskSnapshot(NamedTuple):
     """What a server told of a task: where it stands, and what it carries."""
 
     state: TaskState
@@ -47,11 +47,11 @@ class Seen(NamedTuple):
     """The JSON-RPC error that came of it instead."""
 
 
-def seen(task: Any) -> Seen:
+def snapshot_of(task: Any) -> TaskSnapshot:
     """What a task of any revision or extension tells."""
     ttl: int | None = task.ttl if hasattr(task, "ttl") else task.ttl_ms
     poll: int | None = task.poll_interval if hasattr(task, "ttl") else task.poll_interval_ms
-    return Seen(
+    return TaskSnapshot(
         TaskState(
             task.task_id,
             task.status,

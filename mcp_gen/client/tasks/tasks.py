@@ -11,8 +11,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_gen.client.tasks.protocol import NoTasks, TaskWay
-from mcp_gen.client.tasks.state import seen
+from mcp_gen.client.tasks.protocol import NoTasks, TaskProtocol
+from mcp_gen.client.tasks.state import snapshot_of
 from mcp_gen.client.tasks.tool_task import ToolTask
 from mcp_gen.client.tools.result_content import text_of
 from mcp_gen.core.errors import (
@@ -24,18 +24,18 @@ from mcp_gen.core.errors import (
     SessionLost,
     TaskGone,
 )
-from mcp_gen.session.duplex.progress import Lasting
+from mcp_gen.session.duplex.progress import DetachedProgress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from mcp_gen.client.requests.session_calls import SessionCalls
-    from mcp_gen.client.requests.settings import Settings
-    from mcp_gen.client.tasks.state import Seen
-    from mcp_gen.client.tools.typed_results import Returns
+    from mcp_gen.client.requests.settings import ClientSettings
+    from mcp_gen.client.tasks.state import TaskSnapshot
+    from mcp_gen.client.tools.typed_results import TypedResults
     from mcp_wire.callers import OnProgress
 
-__all__ = ["Tasks"]
+__all__ = ["TaskCalls"]
 
 Begun: TypeAlias = "tuple[Any, bool]"
 """What a call was answered with, and whether that is a task."""
@@ -46,22 +46,27 @@ MAX_EARLY = 1000
 _log = logging.getLogger("mcp_gen.client")
 
 
-class Tasks:
+class TaskCalls:
     """Begins tasks, and waits for them. One for each session, whatever connections it has."""
 
     def __init__(
-        self, calls: SessionCalls, settings: Settings, returns: Returns, *, declared: bool
+        self,
+        calls: SessionCalls,
+        settings: ClientSettings,
+        returns: TypedResults,
+        *,
+        declared: bool,
     ) -> None:
         self._calls = calls
         self._returns = returns
         self._declared = declared
         self._settings = settings
-        self._way: TaskWay | None = None
+        self._way: TaskProtocol | None = None
         self._followed: dict[str, set[ToolTask]] = {}
         self._starting = 0
         self._left: set[asyncio.Task[Begun]] = set()
         """The calls that nobody waits for any more."""
-        self._early: dict[str, Seen] = {}
+        self._early: dict[str, TaskSnapshot] = {}
         """What was told of tasks whose ids are not known yet: they are on their way."""
         self.only: set[str] = set()
         """The tools that are known to run as tasks only."""
@@ -78,26 +83,26 @@ class Tasks:
             self._way.forget()
 
     @property
-    def way(self) -> TaskWay:
+    def protocol(self) -> TaskProtocol:
         """How the server is asked about tasks."""
         if self._way is None:
             self._way = self._chosen()
         return self._way
 
-    def _chosen(self) -> TaskWay:
+    def _chosen(self) -> TaskProtocol:
         profile = self._calls.session.profile
         if profile.tasks == "core":
             # Only the protocol that is spoken is loaded.
-            from mcp_gen.client.tasks.core_protocol import CoreTasks
+            from mcp_gen.client.tasks.core_protocol import CoreTaskProtocol
 
-            return CoreTasks(self._calls, self._settings.max_pages)
+            return CoreTaskProtocol(self._calls, self._settings.max_pages)
         if profile.tasks == "extension":
             if not self._declared:
                 return NoTasks("make the client with `tasks=True`, so that servers may begin tasks")
             # Only the protocol that is spoken is loaded.
-            from mcp_gen.client.tasks.extension_protocol import ExtensionTasks
+            from mcp_gen.client.tasks.extension_protocol import ExtensionTaskProtocol
 
-            return ExtensionTasks(self._calls)
+            return ExtensionTaskProtocol(self._calls)
         return NoTasks(f"{profile.revision} has no tasks")
 
     # --- beginning ---
@@ -113,10 +118,10 @@ class Tasks:
     ) -> ToolTask:
         """Call a tool so that it may go on as a task, and give that, or what came of it at once."""
         name: str = fields["name"]
-        task = await self.way.wanted(name, asked_for)
-        reports: Lasting | None = None
+        task = await self.protocol.task_params(name, asked_for)
+        reports: DetachedProgress | None = None
         if task is not None and progress is not None:
-            progress = reports = Lasting(progress)
+            progress = reports = DetachedProgress(progress)
         call = partial(
             self._calls.start_call, {**fields, "task": task}, meta=meta, progress=progress
         )
@@ -141,7 +146,7 @@ class Tasks:
         self,
         call: Callable[..., Coroutine[Any, Any, Begun]],
         timeout_s: float | None,
-        reports: Lasting | None,
+        reports: DetachedProgress | None,
     ) -> Begun:
         """Await a call that asks for a task. If nobody waits any more, its task is called off.
 
@@ -156,7 +161,7 @@ class Tasks:
         calling = loop.create_task(call(timeout_s=limit_s))
         heard = -1
         try:
-            while not calling.done() and heard != (heard := reports.heard if reports else 0):
+            while not calling.done() and heard != (heard := reports.report if reports else 0):
                 left_s = min(timeout_s, ends - loop.time())
                 await asyncio.wait({calling}, timeout=left_s)
             if not calling.done():
@@ -178,14 +183,18 @@ class Tasks:
     def leave(self, begun: Any) -> None:
         """Call off a task that began when nobody waited for it any more."""
         task = self.begun(begun, "", None)
-        if not task.done and self.way.cancels:
+        if not task.done and self.protocol.can_cancel:
             self._calls.run(self._call_off(task))
 
     def begun(
-        self, result: Any, tool: str, timeout_s: float | None, reports: Lasting | None = None
+        self,
+        result: Any,
+        tool: str,
+        timeout_s: float | None,
+        reports: DetachedProgress | None = None,
     ) -> ToolTask:
         """The task that a call was answered with."""
-        state = seen(getattr(result, "task", result))
+        state = snapshot_of(getattr(result, "task", result))
         state = self._early.pop(state.state.id, state)
         if timeout_s is None:
             timeout_s = self._calls.session.default_timeout_s
@@ -200,12 +209,12 @@ class Tasks:
     async def all(self) -> AsyncIterator[ToolTask]:
         """What the server lists."""
         timeout_s = self._calls.session.default_timeout_s
-        async for state in self.way.listed():
+        async for state in self.protocol.list_tasks():
             yield ToolTask(self, state.state.id, seen=state, timeout_s=timeout_s)
 
     async def required(self, tool: str, error: McpError) -> bool:
         """Whether a call was refused because this tool runs as a task only; then it is known."""
-        if not await self.way.required(tool, error):
+        if not await self.protocol.requires_task(tool, error):
             return False
         self.only.add(tool)
         return True
@@ -263,13 +272,13 @@ class Tasks:
 
     async def _leave(self, task: ToolTask) -> None:
         """Call a task off; the answer is not waited for: the caller wants to be rid of it."""
-        if task.id is not None and not task.done and self.way.cancels:
+        if task.id is not None and not task.done and self.protocol.can_cancel:
             self._calls.run(self._call_off(task))
             await asyncio.sleep(0)  # in which it is sent
 
     async def _call_off(self, task: ToolTask) -> None:
         try:
-            await self.way.cancel(task.id or "", self._calls.session.default_timeout_s)
+            await self.protocol.cancel(task.id or "", self._calls.session.default_timeout_s)
         except McpGenError as error:
             _log.debug("calling off the task %s: %s", task.id, error)
 
@@ -295,16 +304,16 @@ class Tasks:
         if not others:
             self._followed.pop(task.id or "", None)
 
-    def hear(self, params: Any) -> None:
+    def on_notification(self, params: Any) -> None:
         """The server told where a task stands."""
-        told, id = seen(params), params.task_id
+        told, id = snapshot_of(params), params.task_id
         for task in list(self._followed.get(id, ())):
-            task.take(told)
+            task.update(told)
         if self._starting and id not in self._followed and len(self._early) < MAX_EARLY:
             self._early[id] = told
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """The connection has ended: whoever waits is to find out, or to go on with the next."""
         for tasks in list(self._followed.values()):
             for task in list(tasks):
-                task.stir()
+                task.wake()

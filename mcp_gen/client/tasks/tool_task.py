@@ -12,9 +12,9 @@ from mcp_gen.core.errors import McpError, McpGenError, RequestTimeout, TaskCance
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
 
-    from mcp_gen.client.tasks.protocol import TaskWay
-    from mcp_gen.client.tasks.state import Seen, TaskState, TaskStatus
-    from mcp_gen.session.duplex.progress import Lasting
+    from mcp_gen.client.tasks.protocol import TaskProtocol
+    from mcp_gen.client.tasks.state import TaskSnapshot, TaskState, TaskStatus
+    from mcp_gen.session.duplex.progress import DetachedProgress
     from mcp_wire import latest
 
 __all__ = ["ToolTask"]
@@ -36,7 +36,7 @@ class TaskOwner(Protocol):
     """Interface of the session part that a task belongs to."""
 
     @property
-    def way(self) -> TaskWay:
+    def protocol(self) -> TaskProtocol:
         """The requests of the server's task protocol."""
         ...
 
@@ -73,10 +73,10 @@ class ToolTask:
         id: str | None,
         *,
         tool: str | None = None,
-        seen: Seen | None = None,
+        seen: TaskSnapshot | None = None,
         result: Any = None,
         timeout_s: float | None = None,
-        reports: Lasting | None = None,
+        reports: DetachedProgress | None = None,
     ) -> None:
         self.id = id
         """How the server names it: to be kept, and given to `ClientSession.task` later. None where
@@ -88,13 +88,13 @@ class ToolTask:
         self.told: set[str] = set()
         """The keys of the questions whose answers the server has."""
         self._tasks = tasks
-        self._seen = seen
+        self._snapshot = seen
         self._result = result
         self._timeout_s = timeout_s
         self._reports = reports
         self._waiting = 0
         self._following: asyncio.Task[None] | None = None
-        self._asking: asyncio.Task[Any] | None = None
+        self._polling: asyncio.Task[Any] | None = None
         """A request that the server answers when it is done, and may use to ask."""
         self._error: Exception | None = None
         self._news: asyncio.Future[None] | None = None
@@ -107,13 +107,13 @@ class ToolTask:
     @property
     def state(self) -> TaskState | None:
         """What was last heard of it; None where nothing has been heard, or there is no task."""
-        return self._seen and self._seen.state
+        return self._snapshot and self._snapshot.state
 
     @property
     def status(self) -> TaskStatus | None:
         """Where it stood when it was last heard of; None: `refresh` tells."""
-        if self._seen is not None:
-            return self._seen.state.status
+        if self._snapshot is not None:
+            return self._snapshot.state.status
         return None if self._result is None else "completed"
 
     @property
@@ -131,7 +131,7 @@ class ToolTask:
             McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
         """
         if self.id is not None and not self._over:
-            self.take(await self._tasks.way.get(self.id, self._timeout_s))
+            self.update(await self._tasks.protocol.get(self.id, self._timeout_s))
         return self.state
 
     @overload
@@ -178,7 +178,7 @@ class ToolTask:
         """
         if self.id is not None and not self.done:
             try:
-                now = await self._tasks.way.cancel(self.id, self._timeout_s)
+                now = await self._tasks.protocol.cancel(self.id, self._timeout_s)
             except McpError:
                 # It may have ended meanwhile.
                 if not await self._is_over():
@@ -187,7 +187,7 @@ class ToolTask:
                 if now is None:
                     await self.refresh()
                 else:
-                    self.take(now)
+                    self.update(now)
         return self.state
 
     async def __aiter__(self) -> AsyncIterator[TaskState]:
@@ -212,13 +212,13 @@ class ToolTask:
 
     # --- what the session tells ---
 
-    def take(self, seen: Seen) -> None:
+    def update(self, seen: TaskSnapshot) -> None:
         """The server told where it stands. What is over stays so, whatever came late."""
         if not self._over:
-            self._seen = seen
-        self.stir()
+            self._snapshot = seen
+        self.wake()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """There is something to look at, such as that the connection has ended."""
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
@@ -227,7 +227,7 @@ class ToolTask:
 
     @property
     def _over(self) -> bool:
-        return self._seen is not None and self._seen.state.over
+        return self._snapshot is not None and self._snapshot.state.finished
 
     async def _is_over(self) -> bool:
         await self.refresh()
@@ -250,12 +250,12 @@ class ToolTask:
             self._reports.release()
 
     async def _fetched(self) -> Any:
-        assert self._seen is not None
-        state = self._seen.state
+        assert self._snapshot is not None
+        state = self._snapshot.state
         if state.status == "cancelled":
             why = f": {state.message}" if state.message else ""
             raise TaskCancelled(f"the task {self.id!r} was cancelled{why}")
-        return await self._tasks.way.outcome(self._seen, self._timeout_s)
+        return await self._tasks.protocol.outcome(self._snapshot, self._timeout_s)
 
     @contextmanager
     def _followed(self) -> Generator[None]:
@@ -277,9 +277,9 @@ class ToolTask:
         following, self._following = self._following, None
         if following is not None and following is not asyncio.current_task():
             following.cancel()
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
+        if self._polling is not None:
+            self._polling.cancel()
+            self._polling = None
         if self.done:
             self._release()
         self._tasks.unfollow(self)
@@ -290,12 +290,12 @@ class ToolTask:
         Raises what the server could not be asked for.
         """
         if self._error is None:
-            await asyncio.wait({self._stirred()})
+            await asyncio.wait({self._woken()})
         error: Exception | None = self._error
         if error is not None and not self.done:
             raise error
 
-    def _stirred(self) -> asyncio.Future[None]:
+    def _woken(self) -> asyncio.Future[None]:
         if self._news is None or self._news.done():
             self._news = asyncio.get_running_loop().create_future()
         return self._news
@@ -303,44 +303,44 @@ class ToolTask:
     async def _follow(self) -> None:
         this = asyncio.current_task()
         try:
-            await self._keep_asking()
+            await self._keep_polling()
         except Exception as error:
             self._error = error
         if self._following is this:
             self._unfollowed()
-        self.stir()
+        self.wake()
 
-    async def _keep_asking(self) -> None:
+    async def _keep_polling(self) -> None:
         poll_s = POLL_S
-        if self._seen is None:
+        if self._snapshot is None:
             await self.refresh()
         while not self.done:
-            self._attend()
-            before = self._seen
+            self._answer_input()
+            before = self._snapshot
             await self._pause(poll_s)
             poll_s = min(poll_s * 1.5, SLOW_POLL_S)
             self._harvest()
-            if self._seen is before and not self._over:
+            if self._snapshot is before and not self._over:
                 await self._refresh_after_result()
 
-    def _attend(self) -> None:
+    def _answer_input(self) -> None:
         """See to what the server asks for before it goes on."""
-        assert self._seen is not None
-        if self._asking is None:
-            work = self._tasks.way.attend(self, self._seen)
+        assert self._snapshot is not None
+        if self._polling is None:
+            work = self._tasks.protocol.answer_input(self, self._snapshot)
             if work is not None:
-                self._asking = asyncio.get_running_loop().create_task(work)
-                self._asking.add_done_callback(self._asked)
+                self._polling = asyncio.get_running_loop().create_task(work)
+                self._polling.add_done_callback(self._polled)
 
-    def _asked(self, asking: asyncio.Task[Any]) -> None:
+    def _polled(self, asking: asyncio.Task[Any]) -> None:
         if not asking.cancelled():
             asking.exception()  # it is looked at elsewhere, if anybody still waits
-        self.stir()
+        self.wake()
 
     def _harvest(self) -> None:
         """Take what came of seeing to it: what comes of the whole, where the server said so."""
-        if self._asking is not None and self._asking.done():
-            asked, self._asking = self._asking, None
+        if self._polling is not None and self._polling.done():
+            asked, self._polling = self._polling, None
             self._result = asked.result()
 
     async def _refresh_after_result(self) -> None:
@@ -352,13 +352,13 @@ class ToolTask:
 
     async def _pause(self, poll_s: float) -> None:
         """Until it is time to ask again, or there is something to look at."""
-        if not self._tasks.is_lost and (self._asking is None or not self._asking.done()):
-            await asyncio.wait({self._stirred()}, timeout=self._delay_s(poll_s))
+        if not self._tasks.is_lost and (self._polling is None or not self._polling.done()):
+            await asyncio.wait({self._woken()}, timeout=self._delay_s(poll_s))
 
     def _delay_s(self, poll_s: float) -> float:
         """How long to wait before the server is asked again."""
-        assert self._seen is not None
-        wanted_ms, ttl_ms = self._seen.state.poll_ms, self._seen.state.ttl_ms
+        assert self._snapshot is not None
+        wanted_ms, ttl_ms = self._snapshot.state.poll_ms, self._snapshot.state.ttl_ms
         if wanted_ms is not None:
             poll_s = wanted_ms / 1000
         if ttl_ms is not None:

@@ -11,17 +11,17 @@ from mcp_gen.core.errors import ProtocolError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Schema", "SchemaError"]
+__all__ = ["OutputSchema", "OutputSchemaError"]
 
 MAX_MESSAGE = 250
 """Characters of what is said of a value that does not fit: it may have members of any name."""
 
 
-class SchemaError(ValueError):
+class OutputSchemaError(ValueError):
     """A value that does not fit; the message ends in the path."""
 
 
-class Schema:
+class OutputSchema:
     """A schema of dialect 2020-12, or of what its `$schema` says.
 
     It may refer to itself, but not to other documents: nothing is fetched.
@@ -50,7 +50,7 @@ class Schema:
         try:
             self._validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            raise SchemaError(
+            raise OutputSchemaError(
                 f"{_short(error.message)} - at `{_short(_path(error.instance_path))}`"
             ) from None
 

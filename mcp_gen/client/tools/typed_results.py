@@ -12,11 +12,11 @@ from mcp_gen.client.tools.result_content import text_of
 from mcp_gen.core.errors import InvalidParams, ProtocolError, ToolError, UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.client.requests.session_calls import SessionView
-    from mcp_gen.client.tools.output_schema import Schema
+    from mcp_gen.client.requests.session_calls import ClientSessionView
+    from mcp_gen.client.tools.output_schema import OutputSchema
     from mcp_wire import common
 
-__all__ = ["Returns"]
+__all__ = ["TypedResults"]
 
 T = TypeVar("T")
 
@@ -24,14 +24,14 @@ _WRAPPED = "result"
 """The key under which servers put data that is no object, where data must be one."""
 
 
-class Returns:
+class TypedResults:
     """The output schemas of one server's tools, and results read by them."""
 
-    def __init__(self, session: SessionView) -> None:
+    def __init__(self, session: ClientSessionView) -> None:
         self._session = session
         self._tools: dict[str, Any] | None = None
         """The tools by name, once the list was read; None when there are others now."""
-        self._schemas: dict[str, Schema] = {}
+        self._schemas: dict[str, OutputSchema] = {}
 
     def forget(self) -> None:
         """There are other tools now."""
@@ -82,14 +82,14 @@ class Returns:
         if data is UNSET:
             raise InvalidParams(f"{name}: the tool promised structured content, and gave none")
         # The validator is loaded with the first output schema.
-        from mcp_gen.client.tools.output_schema import Schema, SchemaError
+        from mcp_gen.client.tools.output_schema import OutputSchema, OutputSchemaError
 
         schema = self._schemas.get(name)
         if schema is None:
-            schema = self._schemas[name] = Schema(msgspec.to_builtins(promised))
+            schema = self._schemas[name] = OutputSchema(msgspec.to_builtins(promised))
         try:
             schema.check(data)
-        except SchemaError as error:
+        except OutputSchemaError as error:
             raise InvalidParams(f"{name}: not what the tool promised: {error}") from None
         return True
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 import mcp_wire
 from mcp_gen.core.errors import InvalidRequest, MissingCapability, UsageError
 from mcp_gen.core.extensions.names import check_identifier
-from mcp_gen.core.revisions import listed
+from mcp_gen.core.revisions import find_revision
 from mcp_wire.extension import Extension
 from mcp_wire.method import Method
 
@@ -162,7 +162,7 @@ class Extensions:
 
 def carries(extension: Extension, profile: Profile) -> bool:
     """Whether an extension exists at a revision."""
-    return listed(profile.revision, extension.revisions) is not None
+    return find_revision(profile.revision, extension.revisions) is not None
 
 
 def declared(
@@ -284,14 +284,14 @@ def _generous(row: Method[Any, Any], revision: str) -> Method[Any, Any]:
     return _changed(row, params=params, results=(result,), result=result)
 
 
-class _Place(Struct):
+class _ExtensionsField(Struct):
     extensions: dict[str, Any] | None = None
 
 
 def _open(capabilities: type[Struct]) -> type[Struct]:
     if _PLACE in capabilities.__struct_fields__:
         return capabilities
-    return with_fields(capabilities, _Place)
+    return with_fields(capabilities, _ExtensionsField)
 
 
 def _tags(kinds: Iterable[type[Any]]) -> set[Any]:

@@ -14,10 +14,10 @@ import msgspec
 import mcp_wire
 from mcp_wire import encode
 
-__all__ = ["Violation", "differences", "violations"]
+__all__ = ["ClosedViolation", "differences", "violations"]
 
 
-class Violation(NamedTuple):
+class ClosedViolation(NamedTuple):
     """What is wrong with a frame, and where."""
 
     path: str
@@ -29,30 +29,30 @@ class Violation(NamedTuple):
 
 def violations(
     kind: Any, data: bytes | msgspec.Raw, revision: str, path: str
-) -> Iterator[Violation]:
+) -> Iterator[ClosedViolation]:
     """Where a JSON text is no value of a wire type, or has what the type does not name."""
     try:
         # Strict, not mcp_wire.decode: a kind that the revision lacks is a violation here.
         again = encode(mcp_wire.decoder(kind).decode(data))
         given = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        yield Violation(path, f"not valid at {revision}: {error}")
+        yield ClosedViolation(path, f"not valid at {revision}: {error}")
         return
     for where, what in differences(given, msgspec.json.decode(again), path):
-        yield Violation(where, f"{what} at {revision}")
+        yield ClosedViolation(where, f"{what} at {revision}")
 
 
-def differences(given: Any, again: Any, path: str) -> Iterator[Violation]:
+def differences(given: Any, again: Any, path: str) -> Iterator[ClosedViolation]:
     """Where two JSON values differ. 1 and 1.0 are the same number; 1 and true differ."""
     if given.__class__ is dict and again.__class__ is dict:
         for key in given.keys() - again.keys():
-            yield Violation(f"{path}.{key}", "not a key")
+            yield ClosedViolation(f"{path}.{key}", "not a key")
         for key in again.keys() - given.keys():
-            yield Violation(f"{path}.{key}", "missing")
+            yield ClosedViolation(f"{path}.{key}", "missing")
         for key in given.keys() & again.keys():
             yield from differences(given[key], again[key], f"{path}.{key}")
     elif given.__class__ is list and again.__class__ is list and len(given) == len(again):
         for i, (one, other) in enumerate(zip(given, again, strict=True)):
             yield from differences(one, other, f"{path}[{i}]")
     elif given != again or (given.__class__ is bool) != (again.__class__ is bool):
-        yield Violation(path, f"{given!r} became {again!r}")
+        yield ClosedViolation(path, f"{given!r} became {again!r}")

@@ -56,7 +56,7 @@ def project_error(error: McpError, *, of: str, to: str) -> McpError:
     return error if code == error.code else McpError(code, error.message, error.data)
 
 
-class _Shape:
+class _FieldShape:
     """What a field of the target takes: which structs, and below lists and maps what."""
 
     __slots__ = ("annotation", "item", "structs", "value")
@@ -64,15 +64,15 @@ class _Shape:
     def __init__(self, annotation: Any) -> None:
         self.annotation = annotation
         self.structs: tuple[type, ...] = ()
-        self.item: _Shape | None = None
-        self.value: _Shape | None = None
+        self.item: _FieldShape | None = None
+        self.value: _FieldShape | None = None
         union = get_origin(annotation) in (Union, UnionType)
         for arm in get_args(annotation) if union else (annotation,):
             origin = get_origin(arm)
             if origin is list:
-                self.item = _Shape(get_args(arm)[0])
+                self.item = _FieldShape(get_args(arm)[0])
             elif origin is dict:
-                self.value = _Shape(get_args(arm)[1])
+                self.value = _FieldShape(get_args(arm)[1])
             elif isinstance(arm, type) and issubclass(arm, Struct | Arm):
                 self.structs += (arm,)
 
@@ -83,29 +83,29 @@ class _Shape:
         return bool(self.structs) or any(shape.nested for shape in inner)
 
 
-class _Kept(NamedTuple):
+class _KeptField(NamedTuple):
     """A field that source and target have. `shape` where its value must be looked into."""
 
     name: str
     wire: str
     absent: Any
-    shape: _Shape | None
+    shape: _FieldShape | None
     checked: Any
     """The target's annotation where a plain value may not fit it; None where it must."""
 
 
-class _Plan(NamedTuple):
+class _StructPlan(NamedTuple):
     """How one struct becomes its namesake at a revision."""
 
     target: type[Struct]
-    kept: tuple[_Kept, ...]
+    kept: tuple[_KeptField, ...]
     dropped: tuple[tuple[str, str, Any], ...]
     rule: Apply | None
 
 
 _types = cache(mcp_wire.types)
 
-_plans: dict[tuple[type, str], _Plan | None] = {}
+_plans: dict[tuple[type, str], _StructPlan | None] = {}
 
 
 class _Projection:
@@ -117,7 +117,7 @@ class _Projection:
         self.home = _types(to)
         self.losses: list[Loss] = []
 
-    def restate(self, value: Any, shape: _Shape | None, path: str) -> Any:
+    def restate(self, value: Any, shape: _FieldShape | None, path: str) -> Any:
         """The value at the target; `shape` is what its place takes, None where that is open."""
         if isinstance(value, Wire):
             return self._fitting(value, shape, path)
@@ -128,7 +128,7 @@ class _Projection:
             return self._entries(value, shape, path)
         return value
 
-    def _fitting(self, value: Wire, shape: _Shape | None, path: str) -> Any:
+    def _fitting(self, value: Wire, shape: _FieldShape | None, path: str) -> Any:
         if shape and shape.value and not shape.structs:
             return msgspec.to_builtins(value)  # a struct here, an open map there
         made = self.struct(value, path)
@@ -136,7 +136,7 @@ class _Projection:
             return made
         raise self.refuse(f"cannot hold {type(value).__name__} here", path)
 
-    def _items(self, items: list[Any], shape: _Shape | None, path: str) -> Any:
+    def _items(self, items: list[Any], shape: _FieldShape | None, path: str) -> Any:
         if shape is None or shape.item:
             inner = shape.item if shape else None
             return [self.restate(item, inner, f"{path}[{i}]") for i, item in enumerate(items)]
@@ -144,13 +144,13 @@ class _Projection:
             return self.restate(items[0], shape, f"{path}[0]")
         raise self.refuse(f"takes one value here, got {len(items)}", path)
 
-    def _entries(self, entries: dict[str, Any], shape: _Shape | None, path: str) -> Any:
+    def _entries(self, entries: dict[str, Any], shape: _FieldShape | None, path: str) -> Any:
         if shape and shape.structs:
             return self._closed(entries, shape, path)
         inner = shape.value if shape else None
         return {key: self.restate(one, inner, f"{path}.{key}") for key, one in entries.items()}
 
-    def _closed(self, entries: dict[str, Any], shape: _Shape, path: str) -> Any:
+    def _closed(self, entries: dict[str, Any], shape: _FieldShape, path: str) -> Any:
         """An open map here, a struct there."""
         made = self.plain(entries, shape.annotation, path)
         for key in entries.keys() - msgspec.to_builtins(made).keys():
@@ -204,12 +204,12 @@ class _Projection:
     def _is_home(self, kind: type) -> bool:
         return getattr(self.home, kind.__name__, None) is kind
 
-    def _plan(self, kind: type) -> _Plan | None:
+    def _plan(self, kind: type) -> _StructPlan | None:
         target = self._namesake(kind.__name__)
         if target is None or target is kind:
             return None
         there = {field.name: field for field in msgspec.structs.fields(target)}
-        kept: list[_Kept] = []
+        kept: list[_KeptField] = []
         dropped: list[tuple[str, str, Any]] = []
         rule = RULES.get(kind.__name__)
         for field in msgspec.structs.fields(kind):
@@ -217,11 +217,11 @@ class _Projection:
                 dropped.append((field.name, field.encode_name, field.default))
                 continue
             annotation = there[field.name].type
-            shape, ours = _Shape(annotation), _Shape(field.type)
+            shape, ours = _FieldShape(annotation), _FieldShape(field.type)
             nested = shape.nested or ours.nested
             same = annotation == field.type or (rule and field.name in rule.rewrites)
             kept.append(
-                _Kept(
+                _KeptField(
                     field.name,
                     field.encode_name,
                     field.default,
@@ -230,7 +230,7 @@ class _Projection:
                 )
             )
         apply = rule.of(_profile_of(kind), self.profile) if rule else None
-        return _Plan(target, tuple(kept), tuple(dropped), apply)
+        return _StructPlan(target, tuple(kept), tuple(dropped), apply)
 
     def _namesake(self, name: str) -> type[Struct] | None:
         """The struct of that name, or of the name it has at the target."""

@@ -35,7 +35,7 @@ class EventStore(Protocol):
         ...
 
 
-class _Kept:
+class _SessionEvents:
     """The messages of one session."""
 
     __slots__ = ("events", "size_bytes")
@@ -67,14 +67,14 @@ class MemoryEventStore:
         self._session_events = session_events
         self._session_bytes = session_bytes
         self._total_bytes = total_bytes
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _SessionEvents] = OrderedDict()
         self._size_bytes = 0
 
     def append(self, session: str, stream: str, number: int, message: bytes) -> None:
         """Keep a message."""
         kept = self._kept.get(session)
         if kept is None:
-            kept = self._kept[session] = _Kept()
+            kept = self._kept[session] = _SessionEvents()
         else:
             self._kept.move_to_end(session)
         kept.events.append((stream, number, message))

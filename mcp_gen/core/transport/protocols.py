@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_wire.profile import Profile
 
-__all__ = ["Answer", "Asked", "Duplex", "Exchange", "Lines", "Posted", "Posts", "Receiver", "Reply"]
+__all__ = [
+    "Answer",
+    "Duplex",
+    "Exchange",
+    "Lines",
+    "PostedMessage",
+    "PostedRequest",
+    "Posts",
+    "Receiver",
+    "Reply",
+]
 
 
 class Receiver(Protocol):
@@ -52,7 +62,7 @@ class Duplex(Protocol):
 
 
 @runtime_checkable
-class Posted(Protocol):
+class PostedMessage(Protocol):
     """What a duplex has beside, if each message is an HTTP request of its own."""
 
     @property
@@ -70,11 +80,11 @@ Lines: TypeAlias = Sequence[tuple[bytes, bytes]]
 """Headers: names in lower case, and values."""
 
 
-class Asked(Protocol):
+class PostedRequest(Protocol):
     """A request of a client's that is posted: whoever waits for its answer."""
 
     @property
-    def answered(self) -> bool:
+    def finished(self) -> bool:
         """Whether the receiver has got the answer, or nobody waits for it any more."""
         ...
 
@@ -94,7 +104,7 @@ class Posts(Protocol):
         """Begin to deliver. Raises TransportError where it cannot."""
         ...
 
-    def speak(self, profile: Profile, *, agreed: bool) -> None:
+    def use_revision(self, profile: Profile, *, agreed: bool) -> None:
         """What is sent from now on is of this revision; it is new to the server until `agreed`.
 
         A session that there was is left.
@@ -108,11 +118,11 @@ class Posts(Protocol):
         """
         ...
 
-    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
+    def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
         """Send a request; gives what drops it."""
         ...
 
-    def tell(self, message: bytes, headers: Lines) -> None:
+    def post_notification(self, message: bytes, headers: Lines) -> None:
         """Send a notification; those of one client arrive in their order."""
         ...
 
@@ -200,7 +210,7 @@ class Reply(Protocol):
         """Say that nothing more will be sent, and let `carry` return."""
         ...
 
-    def cut(self) -> None:
+    def close_stream(self) -> None:
         """Do as if the client had hung up: it reads too slowly."""
         ...
 
@@ -208,18 +218,18 @@ class Reply(Protocol):
         """Wait until the client has read enough for more to be sent."""
         ...
 
-    async def carry(self) -> None:
+    async def attach_stream(self) -> None:
         """Send what is queued until `end` is called, or until the client hangs up.
 
         For requests whose handler runs in a task of its own. It is never cancelled for them.
         """
         ...
 
-    def cancels(self) -> Any:
+    def cancel_on_disconnect(self) -> Any:
         """From now on a client that hangs up cancels the current task, which this gives."""
         ...
 
-    def lasts(self) -> None:
+    def keep_open(self) -> None:
         """The request is open for as long as its client wants: what ends the server ends it too."""
         ...
 

@@ -17,11 +17,11 @@ from mcp_gen.server.notifications.topics import PROMPTS, RESOURCES, TOOLS
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.listing.cache_hints import CacheHints, Hints
-    from mcp_gen.server.notifications.notifier import News
-    from mcp_gen.server.prompts.registry import PromptBox
-    from mcp_gen.server.resources.registry import ResourceBox
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.notifications.notifier import Notifier
+    from mcp_gen.server.prompts.registry import PromptRegistry
+    from mcp_gen.server.resources.registry import ResourceRegistry
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_gen.session.peer.session import Session
     from mcp_wire import latest
 
@@ -62,17 +62,17 @@ class SessionFeatures(ToolsApi, ResourcesApi, PromptsApi):
         setattr(self, name, box)
         return box
 
-    def _to_transform(self, name: str) -> OfferedTool:
+    def _to_transform(self, name: str) -> ServerTool:
         return self.tools.get(name) or self._server.tools[name]
 
 
 class ListsApi:
     """The part of a server that says what its lists have in common."""
 
-    tools: ToolBox
-    resources: ResourceBox
-    prompts: PromptBox
-    notify: News
+    tools: ToolRegistry
+    resources: ResourceRegistry
+    prompts: PromptRegistry
+    notify: Notifier
     hints: Hints
 
     def for_session(self, session: Session | None) -> SessionFeatures:

@@ -14,8 +14,8 @@ from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.prompts.completion import Completions
-    from mcp_gen.server.prompts.registry import PromptBox, PromptHandler
-    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.server.prompts.registry import PromptHandler, PromptRegistry
+    from mcp_gen.server.resources.registry import ResourceRegistry
     from mcp_wire import common
 
 __all__ = ["CompletionsApi", "PromptsApi"]
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class PromptsApi:
     """Methods that add and remove prompts."""
 
-    prompts: PromptBox
+    prompts: PromptRegistry
 
     @overload
     def prompt(self, function: F, /) -> F: ...
@@ -119,8 +119,8 @@ class CompletionsApi:
     """Methods that add and remove completions."""
 
     completions: Completions
-    resources: ResourceBox
-    prompts: PromptBox
+    resources: ResourceRegistry
+    prompts: PromptRegistry
 
     def completion(self, name: str, argument: str, /) -> Callable[[F], F]:
         """Suggest values for an argument of a prompt, or for a variable of a template.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.resources.registry import ResourceBox
+from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
 from mcp_wire import latest
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_gen.server.resources.resource import (
-        Described,
         DescribedResource,
+        DescriptionOptions,
         ResourceSource,
         Source,
     )
@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class ResourcesApi:
     """Methods that add and remove resources and templates."""
 
-    resources: ResourceBox
+    resources: ResourceRegistry
 
     def resource(self, uri: str, /, **described: Unpack[DescribedResource]) -> Callable[[F], F]:
         """Offer what a function returns under a URI, or under all URIs of a template.
@@ -66,7 +66,11 @@ class ResourcesApi:
         self.resources.add(FixedResource(uri, source, **described))
 
     def add_resource_template(
-        self, uri_template: str, function: Callable[..., Any], /, **described: Unpack[Described]
+        self,
+        uri_template: str,
+        function: Callable[..., Any],
+        /,
+        **described: Unpack[DescriptionOptions],
     ) -> None:
         """Offer a function of a template's variables; see `resource`."""
         self.resources.add_template(TemplatedResource(uri_template, function, **described))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.server.api.transforms import ToolTransformsApi
-from mcp_gen.server.tools.registry import made_tool
+from mcp_gen.server.tools.registry import build_tool
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.options import AnyTool
@@ -139,7 +139,7 @@ class ToolsApi(ToolTransformsApi):
         Raises:
             UsageError: see `tool`.
         """
-        self.tools.add(made_tool(tool, handler, **described))
+        self.tools.add(build_tool(tool, handler, **described))
 
     def remove_tool(self, name: str) -> None:
         """Offer a tool no longer; calls of it that are under way go on.

@@ -9,8 +9,8 @@ from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.options import AnyArgument
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_gen.server.transforms.argument import Argument
     from mcp_wire import latest
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -21,7 +21,7 @@ __all__ = ["ToolTransformsApi"]
 class ToolTransformsApi:
     """The part of a server that changes how its tools are offered."""
 
-    tools: ToolBox
+    tools: ToolRegistry
 
     def transform_tool(
         self,
@@ -74,21 +74,21 @@ class ToolTransformsApi:
         else:
             self.tools.replace(tool, made)
 
-    def _to_transform(self, name: str) -> OfferedTool:
+    def _to_transform(self, name: str) -> ServerTool:
         return self.tools.get(name) or self._mounted_tool(name) or self.tools[name]
 
     def _is_mounted(self, name: str) -> bool:
         return name not in self.tools and self._mounted_tool(name) is not None
 
-    def _mounted_tool(self, name: str) -> OfferedTool | None:
+    def _mounted_tool(self, name: str) -> ServerTool | None:
         """Return the tool that is mounted under a name, as far as is known."""
         return None
 
-    async def _find_mounted(self, name: str) -> OfferedTool | None:
+    async def _find_mounted(self, name: str) -> ServerTool | None:
         """Return the tool that is mounted under a name; servers far away are asked."""
         return None
 
-    async def find_tool(self, name: str) -> OfferedTool:
+    async def find_tool(self, name: str) -> ServerTool:
         """Return the tool that clients know by a name, as `transformed` takes it.
 
         Raises:

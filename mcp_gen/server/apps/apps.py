@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.ui import APPS, shows, visible_to
 from mcp_gen.server.apps.resource import AppResource
-from mcp_gen.server.functions.suggestions import one_of
+from mcp_gen.server.functions.suggestions import suggest
 from mcp_wire.extensions.ui import EXTENSION
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_gen.core.extensions.extensions import Extensions
-    from mcp_gen.server.apps.resource import AppSource, DescribedApp
+    from mcp_gen.server.apps.resource import AppOptions, AppSource
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.resources.registry import ResourceBox
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.resources.registry import ResourceRegistry
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_wire import latest
 
-__all__ = ["Apps", "seen_by", "shows_apps"]
+__all__ = ["Apps", "client_supports_apps", "is_visible_to"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def shows_apps(ctx: Context) -> bool:
+def client_supports_apps(ctx: Context) -> bool:
     """Whether the client of a request shows apps, as it declared.
 
     A tool with an app returns what the model is to read in any case; this is for what only an app
@@ -38,13 +38,13 @@ def shows_apps(ctx: Context) -> bool:
     return shows(ctx.declares(EXTENSION))
 
 
-def seen_by(ctx: Context, tool: latest.Tool) -> bool:
+def is_visible_to(ctx: Context, tool: latest.Tool) -> bool:
     """Whether a tool is for the client of a request: one for apps alone is for who shows them.
 
     A filter: `server.filter_tools(seen_by)`. Servers have it themselves as soon as they offer such
     a tool; it is for what is mounted from elsewhere.
     """
-    return visible_to(tool, "model") or shows_apps(ctx)
+    return visible_to(tool, "model") or client_supports_apps(ctx)
 
 
 class Apps:
@@ -54,7 +54,7 @@ class Apps:
         self,
         extensions: Extensions,
         add_extension: Callable[..., None],
-        resources: ResourceBox,
+        resources: ResourceRegistry,
         filter_tools: Callable[[Callable[[Context, latest.Tool], bool]], object],
     ) -> None:
         self._resources = resources
@@ -65,11 +65,11 @@ class Apps:
         if EXTENSION not in extensions:
             add_extension(*APPS[:1], settings=APPS[1])
 
-    def add(self, uri: str, source: AppSource, /, **described: Unpack[DescribedApp]) -> None:
+    def add(self, uri: str, source: AppSource, /, **described: Unpack[AppOptions]) -> None:
         """Offer an app; see `Server.add_ui_resource`."""
         self._resources.add(AppResource(uri, source, **described))
 
-    def take(self, tool: OfferedTool) -> None:
+    def add_tool(self, tool: ServerTool) -> None:
         """A tool has an app, or is called by one."""
         ui = tool.ui
         if ui is None:
@@ -79,7 +79,7 @@ class Apps:
         if ui.visibility is not None and "model" not in ui.visibility and not self._filters:
             # Who does not know what `_meta` says of it would show it to the model.
             self._filters = True
-            self._filter_tools(seen_by)
+            self._filter_tools(is_visible_to)
 
     def check(self) -> None:
         """Before the first client is served: every app that a tool names is there.
@@ -92,7 +92,7 @@ class Apps:
             if uri not in there:
                 apps = [one for one in there if isinstance(there[one].item, AppResource)]
                 raise UsageError(
-                    f"tool {name}: ui: there is no app {uri!r}{one_of(uri, apps)}; offer it with "
+                    f"tool {name}: ui: there is no app {uri!r}{suggest(uri, apps)}; offer it with "
                     f'`@server.ui_resource("{uri}")`'
                 )
         # What a session gets later may have its app in that session.

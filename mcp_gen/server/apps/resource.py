@@ -20,7 +20,7 @@ from mcp_wire.extensions.ui import McpUiResourceCsp, McpUiResourceMeta, McpUiRes
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
 
-__all__ = ["AppResource", "AppSource", "DescribedApp", "Permission"]
+__all__ = ["AppOptions", "AppResource", "AppSource", "Permission"]
 
 AppSource: TypeAlias = "Source | Path"
 """A function, the HTML itself, or a file of it, which is read anew each time."""
@@ -29,7 +29,7 @@ Permission: TypeAlias = Literal["camera", "microphone", "geolocation", "clipboar
 _ORIGIN = re.compile(r"(https?|wss?)://(\*\.)?[A-Za-z0-9._\-]+(:\d+)?")
 
 
-class DescribedApp(TypedDict, total=False):
+class AppOptions(TypedDict, total=False):
     """What an app says of itself, and needs of its host."""
 
     name: str
@@ -64,7 +64,7 @@ class AppResource(FixedResource):
 
     def __init__(self, uri: str, source: AppSource, **given: Any) -> None:
         check_app_uri(uri, f"app {uri!r}")
-        unknown = given.keys() - DescribedApp.__annotations__.keys()
+        unknown = given.keys() - AppOptions.__annotations__.keys()
         if unknown:
             raise UsageError(f"app {uri!r}: `{min(unknown)}` is not for apps to say: leave it out")
         ui = McpUiResourceMeta(

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.projection.project import project
-from mcp_gen.session.kernel.results import Encoded, Passed
+from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import UnknownContent, Wire, latest
 from mcp_wire.base import DEFAULT_TAGS
 
@@ -23,11 +23,11 @@ __all__ = [
     "as_block",
     "as_text",
     "failed",
+    "is_alternative_result",
     "is_block",
     "is_result",
     "newest",
     "of_revision",
-    "stands_for_result",
     "to_json",
 ]
 
@@ -47,7 +47,7 @@ def newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
     Args:
         method: The newest row of the method that was called; tools/call if there is none.
     """
-    if isinstance(result, Encoded | Passed):
+    if isinstance(result, EncodedResult | RelayedResult):
         result = result.json
     if isinstance(result, Raw):
         row: Any = method or mcp_wire.profile(mcp_wire.LATEST).call_tool
@@ -65,11 +65,11 @@ def is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
 def is_result(value: Any) -> TypeGuard[common.CallToolResult]:
     """A result of any revision, or what may stand in its place: the tool has made its own."""
     return isinstance(value, Wire) and (
-        type(value).__name__ in _RESULTS or stands_for_result(type(value))
+        type(value).__name__ in _RESULTS or is_alternative_result(type(value))
     )
 
 
-def stands_for_result(kind: Any) -> bool:
+def is_alternative_result(kind: Any) -> bool:
     """Whether values of a wire type answer a request without being its result: a question, a task.
 
     They say so with another `resultType`.

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.context.threads import Worker
+from mcp_gen.server.context.threads import ThreadBridge
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.answers import Answer, Messages
@@ -33,13 +33,13 @@ async def call_in_thread(ctx: Context, function: Callable[..., T], arguments: di
     questions of the thread, the thread has a moment to end too.
     """
     loop = asyncio.get_running_loop()
-    worker = ctx.worker = Worker(loop)
+    worker = ctx.worker = ThreadBridge(loop)
     call = partial(contextvars.copy_context().run, function, **arguments)
     try:
         return await loop.run_in_executor(None, worker.run, call)
     except asyncio.CancelledError:
         worker.release()
-        if ctx.rounds is not None and ctx.rounds.over:
+        if ctx.rounds is not None and ctx.rounds.closed:
             await worker.end()
         raise
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from msgspec import Struct
 
 from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
-from mcp_gen.session.messages.gather import together
+from mcp_gen.session.messages.gather import gather_all
 from mcp_gen.session.peer.session import client_at
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.blocking import BlockingContext
-    from mcp_gen.server.context.rate_limit import Allowance
+    from mcp_gen.server.context.rate_limit import RateLimiter
     from mcp_gen.server.context.server_view import ServerView
     from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
-    from mcp_gen.server.context.threads import Worker
-    from mcp_gen.session.peer.session import Caller, Session, SessionClient
+    from mcp_gen.server.context.threads import ThreadBridge
+    from mcp_gen.session.peer.session import RequestOrigin, Session, SessionClient
     from mcp_wire import latest
     from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile
@@ -42,18 +42,18 @@ class Context(Struct, eq=False):
     """The server that answers it."""
     request_id: RequestId | None
     """The id of the request; None in a hook of a notification, which has none."""
-    caller: Caller
+    caller: RequestOrigin
     meta: dict[str, Any] | None
     """The request's `_meta`, as it came."""
     asking: Any = None
     """The params of a tool, prompt or resource while it runs: then it may ask the client."""
     rounds: RoundsView | None = None
     """The questions of this request, once there are any."""
-    worker: Worker | None = None
+    worker: ThreadBridge | None = None
     """The thread that a handler runs in, where it does."""
     last_progress: float | None = None
     """What was reported last: progress only goes up."""
-    reports: Allowance | None = None
+    reports: RateLimiter | None = None
     """How many reports may still be sent, once there has been one."""
     task: TaskHandle | None = None
     """The task that the handler runs as; None where the request is answered with its result."""
@@ -103,7 +103,7 @@ class Context(Struct, eq=False):
             UsageError: from its calls, where the revision has no such message: prefer `elicit`,
                 `sample` and `list_roots`, which work at all of them.
         """
-        return client_at(self.profile, self.caller.outlet, self.server.runtime.kernel, self)
+        return client_at(self.profile, self.caller.channel, self.server.runtime.kernel, self)
 
     @property
     def lifespan(self) -> Any:
@@ -179,7 +179,7 @@ class Context(Struct, eq=False):
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
         """
-        hang_up = getattr(self.caller.outlet, "close_stream", None)
+        hang_up = getattr(self.caller.channel, "close_stream", None)
         if hang_up is not None:
             hang_up(retry_ms)
 
@@ -345,7 +345,7 @@ class Context(Struct, eq=False):
         The answers come in the order of the questions. Where one fails, the others are cancelled,
         at the client too, and its error is raised.
         """
-        return await together(*questions)
+        return await gather_all(*questions)
 
     @overload
     async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T: ...
@@ -364,7 +364,7 @@ class Context(Struct, eq=False):
     @property
     def round(self) -> int:
         """How often the handler has been run for this request, this time included: 1 at first."""
-        rounds = self.server.runtime.services(self).earlier_rounds()
+        rounds = self.server.runtime.services(self).previous_rounds()
         return rounds.number if rounds else 1
 
     @property
@@ -376,13 +376,13 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        rounds = self.server.runtime.services(self).earlier_rounds()
+        rounds = self.server.runtime.services(self).previous_rounds()
         return rounds.responses if rounds else None
 
     @property
     def request_state(self) -> str | None:
         """The state of the InputRequiredResult that this handler returned last."""
-        rounds = self.server.runtime.services(self).earlier_rounds()
+        rounds = self.server.runtime.services(self).previous_rounds()
         return rounds.user_state if rounds else None
 
     @property

@@ -13,8 +13,8 @@ from mcp_wire import latest
 __all__ = [
     "AnyArgument",
     "AnyTool",
-    "Described",
     "DescribedResource",
+    "DescriptionOptions",
     "ListedResource",
     "Source",
     "SourceOf",
@@ -37,7 +37,7 @@ Source: TypeAlias = "Callable[..., Any] | str | bytes"
 """A function, or the content itself."""
 
 
-class Described(TypedDict, total=False):
+class DescriptionOptions(TypedDict, total=False):
     """What resources and templates say of themselves."""
 
     name: str
@@ -59,7 +59,7 @@ class Described(TypedDict, total=False):
     """Who may share what was read; the default is the server's."""
 
 
-class DescribedResource(Described, total=False):
+class DescribedResource(DescriptionOptions, total=False):
     """What a resource says of itself."""
 
     size: int
@@ -70,7 +70,7 @@ class SourceOf(Protocol[C_contra]):
     """Resources that come and go by themselves, all under one template with one variable."""
 
     uri_template: str
-    described: Described
+    described: DescriptionOptions
 
     async def page(self, ctx: C_contra, after: str, limit: int | None) -> Sequence[ListedResource]:
         """The resources whose keys come after `after`, in the order of their keys: the first

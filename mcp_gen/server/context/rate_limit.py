@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["Allowance"]
+__all__ = ["RateLimiter"]
 
 
-class Allowance:
+class RateLimiter:
     """How much may still be sent: what one second allows, at the beginning."""
 
     __slots__ = ("_at_s", "_left", "_most", "_per_s", "dropped")
@@ -18,7 +18,7 @@ class Allowance:
         self._at_s = time.monotonic()
         self.dropped = 0
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         """Whether one more may be sent; counts those that may not."""
         now_s = time.monotonic()
         self._left = min(self._most, self._left + (now_s - self._at_s) * self._per_s)

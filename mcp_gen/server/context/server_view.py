@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.options import (
         AnyArgument,
         AnyTool,
-        Described,
         DescribedResource,
+        DescriptionOptions,
         Source,
         SourceOf,
     )
@@ -48,7 +48,7 @@ class ListenersView(Protocol):
         """Send them a notification."""
         ...
 
-    def tell(self, method: Method[P, None], params: P) -> None:
+    def publish(self, method: Method[P, None], params: P) -> None:
         """Send them a notification with the next turn of their event loops; on any thread."""
         ...
 
@@ -76,7 +76,7 @@ class Notifications(Protocol):
         """Answer every open subscriptions/listen request; new ones may come."""
         ...
 
-    def hearing(self, **of: Any) -> ListenersView:
+    def extension_listeners(self, **of: Any) -> ListenersView:
         """Return the clients that listen to a topic of an extension.
 
         Raises:
@@ -225,7 +225,11 @@ class SessionView(Protocol[C_co]):
         ...
 
     def add_resource_template(
-        self, uri_template: str, function: Callable[..., Any], /, **described: Unpack[Described]
+        self,
+        uri_template: str,
+        function: Callable[..., Any],
+        /,
+        **described: Unpack[DescriptionOptions],
     ) -> None:
         """Register a function of the variables of a template."""
         ...

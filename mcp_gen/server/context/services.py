@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_wire import latest
 
 __all__ = [
-    "OnceStore",
+    "OnceValues",
     "RequestServices",
     "RequestStates",
     "RoundsView",
@@ -31,7 +31,7 @@ class RoundsView(Protocol):
 
     number: int
     """Number of the current run of the handler; the first is 1."""
-    over: bool
+    closed: bool
     """True once the handler has run for the last time, or is to end for another round."""
     responses: Mapping[str, Any] | None
     user_state: str | None
@@ -112,7 +112,7 @@ class RequestServices(Protocol):
         """
         ...
 
-    def earlier_rounds(self) -> RoundsView | None:
+    def previous_rounds(self) -> RoundsView | None:
         """Return the rounds of the request; None in its first round while nothing was requested."""
         ...
 
@@ -130,7 +130,7 @@ class TaskHandle(Protocol):
         """The status message that was reported last."""
         ...
 
-    wanted: bool
+    is_answer: bool
     """True if the request that made the task is answered with it."""
     tells_progress: bool
     """True if progress reports change the status of the task."""
@@ -175,7 +175,7 @@ class RequestStates(Protocol):
         ...
 
 
-class OnceStore(Protocol):
+class OnceValues(Protocol):
     """Bounded store of the values that `Context.once` has made."""
 
     def put(self, name: str | None, values: dict[str, Any]) -> str:
@@ -192,7 +192,7 @@ class ServerRuntime(Protocol[C]):
 
     kernel: Kernel[C]
     request_states: RequestStates
-    once_store: OnceStore
+    once_store: OnceValues
     max_rounds: int
     lifespan_value: Any
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Worker", "in_thread"]
+__all__ = ["ThreadBridge", "in_thread"]
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ _LATE_S = 0.05
 """How much longer each call takes to fail, once the handler is to end and will not."""
 
 
-class Worker:
+class ThreadBridge:
     """A handler in its thread, and the loop that it asks."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

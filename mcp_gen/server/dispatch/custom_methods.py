@@ -51,7 +51,7 @@ class OffersMethods:
             UsageError: a name of the protocol's or one that is taken, a type that JSON cannot
                 carry, a handler that is not async.
         """
-        row = self._row(name, params, custom_methods.request_row, self.kernel.custom)
+        row = self._row(name, params, custom_methods.request_row, self.kernel.custom_methods)
         rows = dict.fromkeys(select(revisions), row)
 
         def add(handler: Answers[P, R]) -> Answers[P, R]:
@@ -61,7 +61,7 @@ class OffersMethods:
                 row = rows.get(profile.revision)
                 return custom_methods.route(row, handler, self.kernel.hooks) if row else None
 
-            self.kernel.custom[name] = at
+            self.kernel.custom_methods[name] = at
             self.kernel.changed()
             return handler
 
@@ -71,12 +71,14 @@ class OffersMethods:
         self, name: str, *, params: type[P], revisions: Sequence[str] = mcp_wire.REVISIONS
     ) -> Callable[[Hears[P]], Hears[P]]:
         """Hear a notification that the protocol does not have; see `method`."""
-        row = self._row(name, params, custom_methods.notification_row, self.kernel.custom_notices)
+        row = self._row(
+            name, params, custom_methods.notification_row, self.kernel.custom_notifications
+        )
         rows = dict.fromkeys(select(revisions), row)
 
         def add(handler: Hears[P]) -> Hears[P]:
             _check_async(name, handler)
-            self.kernel.custom_notices[name] = lambda profile: rows.get(profile.revision)
+            self.kernel.custom_notifications[name] = lambda profile: rows.get(profile.revision)
             return NoticePoint[P](self.kernel.hooks, name).add(handler)
 
         return add

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mcp_gen.server.listing.cache_hints import Hints
-    from mcp_gen.server.notifications.notifier import News
+    from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
@@ -25,7 +25,7 @@ class Declarations:
     def __init__(
         self,
         kernel: Kernel[Any],
-        notify: News,
+        notify: Notifier,
         *,
         info: latest.Implementation,
         instructions: str | None,
@@ -67,7 +67,7 @@ class Declarations:
     def changed(self) -> None:
         """Route anew what is answered, and tell the servers in which this one is mounted."""
         self._kernel.changed()
-        for mount in list(self._notify.above):
+        for mount in list(self._notify.outer_servers):
             mount.declared()
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import carries
-from mcp_gen.server.notifications.listeners import Granted
-from mcp_gen.server.notifications.topics import also_of, fields_of
+from mcp_gen.server.notifications.listeners import GrantedFilter
+from mcp_gen.server.notifications.topics import extension_topics_of, fields_of
 from mcp_wire.extension import Extension, hook_point
 from mcp_wire.method import Method, Route
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.notifications.notifier import News
+    from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
@@ -35,7 +35,7 @@ class OffersExtensions:
     """The part of a server that takes extensions."""
 
     kernel: Kernel[Context]
-    notify: News
+    notify: Notifier
 
     def add_extension(
         self, extension: Extension, handlers: _Handlers | None = None, *, settings: Any = None
@@ -65,19 +65,21 @@ class OffersExtensions:
         kernel.extensions.check(extension)
         if handlers is not None:
             _check_handlers(extension, handlers)
-        for name in extension.methods.keys() & (kernel.custom.keys() | kernel.custom_notices):
+        for name in extension.methods.keys() & (
+            kernel.custom_methods.keys() | kernel.custom_notifications
+        ):
             raise UsageError(f"{extension.identifier}: there is a method `{name}` already")
         kernel.extensions.add(extension, settings)
         for name, method in extension.methods.items():
             if method.kind == "notification":
                 if method.from_client:
-                    kernel.custom_notices[name] = _notice(extension, method)
+                    kernel.custom_notifications[name] = _notice(extension, method)
             elif handlers is not None and handlers.offers(extension.names[name]):
                 handler = getattr(handlers, extension.names[name])
-                kernel.custom[name] = self._request(extension, method, handler)
+                kernel.custom_methods[name] = self._request(extension, method, handler)
         agree = getattr(handlers, "agree", None)
         if agree is not None:
-            self.notify.listeners.also.setdefault(extension, _granting(agree))
+            self.notify.listeners.extension_topics.setdefault(extension, _granting(agree))
         kernel.changed()
 
     def _request(
@@ -107,11 +109,11 @@ def _check_handlers(extension: Extension, handlers: Any) -> None:
 
 def _granting(
     agree: Callable[[Context, Any], Awaitable[Any]],
-) -> Callable[[Context, Any], Awaitable[Granted]]:
-    async def granted(ctx: Context, wanted: Any) -> Granted:
+) -> Callable[[Context, Any], Awaitable[GrantedFilter]]:
+    async def granted(ctx: Context, wanted: Any) -> GrantedFilter:
         agreed = await agree(ctx, wanted)
         fields = fields_of(agreed, type(agreed))
-        return Granted(fields, tuple(also_of(fields)))
+        return GrantedFilter(fields, tuple(extension_topics_of(fields)))
 
     return granted
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import mcp_wire
 from mcp_gen.core.projection.project import project
-from mcp_gen.core.revisions import listed
+from mcp_gen.core.revisions import find_revision
 from mcp_gen.server.notifications.log_messages import LogHandlers
-from mcp_gen.server.notifications.notifier import NewsHandlers
+from mcp_gen.server.notifications.notifier import SubscriptionHandlers
 from mcp_gen.server.prompts.handlers import CompletionHandlers, PromptHandlers
 from mcp_gen.server.resources.handlers import ResourceHandlers
 from mcp_gen.server.tasks.handlers import TaskHandlers
@@ -18,12 +18,12 @@ from mcp_wire import latest
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.declarations import Declarations
-    from mcp_gen.server.notifications.notifier import News
+    from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.server.prompts.completion import Completions
-    from mcp_gen.server.prompts.registry import PromptBox
-    from mcp_gen.server.resources.registry import ResourceBox
-    from mcp_gen.server.tasks.manager import TaskBox
-    from mcp_gen.server.tools.registry import ToolBox
+    from mcp_gen.server.prompts.registry import PromptRegistry
+    from mcp_gen.server.resources.registry import ResourceRegistry
+    from mcp_gen.server.tasks.manager import TaskManager
+    from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
@@ -35,10 +35,10 @@ class HandlerParts(NamedTuple):
 
     kernel: Kernel[Context]
     declarations: Declarations
-    notify: News
-    tools: ToolBox
-    resources: ResourceBox
-    prompts: PromptBox
+    notify: Notifier
+    tools: ToolRegistry
+    resources: ResourceRegistry
+    prompts: PromptRegistry
     completions: Completions
 
 
@@ -48,12 +48,12 @@ class Handlers(
     PromptHandlers,
     CompletionHandlers,
     LogHandlers,
-    NewsHandlers,
+    SubscriptionHandlers,
     TaskHandlers,
 ):
     """Everything a client may ask for."""
 
-    def __init__(self, parts: HandlerParts, tasks: TaskBox | None = None) -> None:
+    def __init__(self, parts: HandlerParts, tasks: TaskManager | None = None) -> None:
         self.parts = parts
         self.kernel = parts.kernel
         self.declarations = parts.declarations
@@ -64,7 +64,7 @@ class Handlers(
         self.completions = parts.completions
         self.take_tasks(tasks)
 
-    def take_tasks(self, tasks: TaskBox | None) -> None:
+    def take_tasks(self, tasks: TaskManager | None) -> None:
         """Answer calls of tools as tasks from now on."""
         self.task_manager = self.tool_tasks = tasks
 
@@ -73,7 +73,7 @@ class Handlers(
     ) -> common.InitializeResult:
         """initialize"""
         offered = self.kernel.handshakes
-        profile = mcp_wire.profile(listed(params.protocol_version, offered) or offered[-1])
+        profile = mcp_wire.profile(find_revision(params.protocol_version, offered) or offered[-1])
         ctx.caller.capabilities = params.capabilities
         ctx.caller.client_info = params.client_info
         ctx.caller.agreed = profile

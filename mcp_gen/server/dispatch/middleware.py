@@ -37,5 +37,5 @@ class MiddlewareChain:
 
     def add_sending(self, middleware: M) -> M:
         """Add a middleware around what goes to clients; see `Server.sending_middleware`."""
-        self._kernel.sending.append(checked(middleware))
+        self._kernel.outbound_middleware.append(checked(middleware))
         return middleware

@@ -16,7 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.threads import in_thread
-from mcp_gen.server.functions.function import NO_DEFAULT, Callee, callee
+from mcp_gen.server.functions.function import NO_DEFAULT, FunctionInfo, inspect_function
 from mcp_gen.server.functions.json_types import bare, metadata
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Depends(Struct, frozen=True):
 class _Step:
     """One factory in one call: where its arguments come from, and how it is opened."""
 
-    def __init__(self, depends: Depends, found: Callee) -> None:
+    def __init__(self, depends: Depends, found: FunctionInfo) -> None:
         self.name = found.name
         self.run_in_thread = depends.run_in_thread
         self.contexts: list[tuple[str, Any]] = []
@@ -257,7 +257,7 @@ class _Graph:
     def step(self, depends: Depends, path: tuple[Any, ...]) -> _Step:
         if depends.cached and depends.factory in self._shared:
             return self._shared[depends.factory]
-        found = callee(depends.factory, classes=True)
+        found = inspect_function(depends.factory, classes=True)
         if depends.factory in path:
             raise UsageError(f"{path[0]}: the dependency {found.name} depends on itself")
         made = _Step(depends, found)
@@ -269,7 +269,7 @@ class _Graph:
         return made
 
     def _add(
-        self, step: _Step, parameter: inspect.Parameter, found: Callee, path: tuple[Any, ...]
+        self, step: _Step, parameter: inspect.Parameter, found: FunctionInfo, path: tuple[Any, ...]
     ) -> None:
         hint = found.hints.get(parameter.name)
         depends = depends_of(hint)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Described", "described"]
+__all__ = ["DocstringInfo", "parse_docstring"]
 
 _HEADINGS = r"(?:Args|Arguments|Params|Parameters|Keyword Args|Keyword Arguments|Other Parameters)"
 _GOOGLE = re.compile(rf"{_HEADINGS}:\s*")
@@ -21,7 +21,7 @@ _FIELD = re.compile(
 )
 
 
-class Described(NamedTuple):
+class DocstringInfo(NamedTuple):
     """A docstring, taken apart."""
 
     text: str | None
@@ -29,10 +29,10 @@ class Described(NamedTuple):
     parameters: dict[str, str]
 
 
-def described(docstring: str | None) -> Described:
+def parse_docstring(docstring: str | None) -> DocstringInfo:
     """Take a docstring apart; one that is written in no known style is text as a whole."""
     if not docstring:
-        return Described(None, {})
+        return DocstringInfo(None, {})
     lines = inspect.cleandoc(docstring).splitlines()
     parameters: dict[str, str] = {}
     text: list[str] = []
@@ -44,7 +44,7 @@ def described(docstring: str | None) -> Described:
             end += 1
         number = end
     joined = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip()
-    return Described(joined or None, parameters)
+    return DocstringInfo(joined or None, parameters)
 
 
 def _section(lines: list[str], start: int, parameters: dict[str, str]) -> int:

@@ -21,7 +21,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext
 from mcp_gen.server.context.context import Context
 
-__all__ = ["NO_DEFAULT", "Callee", "callee"]
+__all__ = ["NO_DEFAULT", "FunctionInfo", "inspect_function"]
 
 NO_DEFAULT: Any = inspect.Parameter.empty
 """What stands where a parameter has no default, and where the result has no annotation."""
@@ -30,7 +30,7 @@ NO_DEFAULT: Any = inspect.Parameter.empty
 _OURS = {"Context": Context, "BlockingContext": BlockingContext}
 
 
-class Callee(NamedTuple):
+class FunctionInfo(NamedTuple):
     """A function, method, partial or callable object, as its definition has it."""
 
     function: Callable[..., Any]
@@ -54,7 +54,7 @@ class Callee(NamedTuple):
         return inspect.iscoroutinefunction(self.definition)
 
 
-def callee(function: Any, *, classes: bool = False) -> Callee:
+def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
     """Look at a function without calling it; `classes` allows one to be called for its instances.
 
     Raises:
@@ -85,7 +85,7 @@ def callee(function: Any, *, classes: bool = False) -> Callee:
         raise UsageError(f"{name} does not say what it takes: wrap it in a function") from None
     # What the program has bound is not for the caller to give.
     free = [one for one in parameters if one.name not in bound] if bound else parameters
-    return Callee(function, definition, name, free, _hints(definition, name))
+    return FunctionInfo(function, definition, name, free, _hints(definition, name))
 
 
 def _hints(definition: Any, name: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args, get_origin, is_type
 
 from msgspec import Struct
 
-__all__ = ["ARRAYS", "OBJECTS", "STRINGS", "is_named_tuple", "look_alike"]
+__all__ = ["ARRAYS", "OBJECTS", "STRINGS", "is_ambiguous_union", "is_named_tuple"]
 
 STRINGS = {
     str,
@@ -53,7 +53,7 @@ class _Look(NamedTuple):
     """What tells a Struct from others."""
 
 
-def look_alike(kinds: Iterable[Any]) -> bool:
+def is_ambiguous_union(kinds: Iterable[Any]) -> bool:
     """Whether two of these types cannot be told apart by what is on the wire.
 
     Source: https://jcristharif.com/msgspec/supported-types.html#union-optional

@@ -30,18 +30,18 @@ from mcp_gen.server.functions.json_overlap import (
     ARRAYS,
     OBJECTS,
     STRINGS,
+    is_ambiguous_union,
     is_named_tuple,
-    look_alike,
 )
 
-__all__ = ["NotJson", "Reader", "bare", "metadata", "reader_of"]
+__all__ = ["JsonTypeReader", "NotJsonType", "bare", "json_reader_for", "metadata"]
 
 
-class NotJson(Exception):
+class NotJsonType(Exception):
     """A type that JSON cannot carry. The message says which, and what to use instead."""
 
 
-class Reader(enum.Flag):
+class JsonTypeReader(enum.Flag):
     """Whose types an annotation is made of: who can read them."""
 
     ANY = 0
@@ -66,7 +66,7 @@ _CONSTRAINTS: tuple[tuple[tuple[str, ...], frozenset[Any], str], ...] = (
 """Which of Meta's constraints are about what."""
 
 
-def reader_of(hint: Any) -> Reader:
+def json_reader_for(hint: Any) -> JsonTypeReader:
     """Who can read a type.
 
     Raises:
@@ -99,7 +99,7 @@ def metadata(hint: Any) -> tuple[Any, ...]:
     return getattr(hint, "__metadata__", ())
 
 
-def _look(hint: Any, inside: frozenset[Any]) -> Reader:
+def _look(hint: Any, inside: frozenset[Any]) -> JsonTypeReader:
     """`inside` are the classes that led here: those that contain themselves are fine."""
     if isinstance(hint, (list, dict, set)):
         raise _none_of_ours(cast("object", hint))  # no type at all, and not hashable
@@ -114,14 +114,14 @@ def _look(hint: Any, inside: frozenset[Any]) -> Reader:
         return _literal(hint)
     if origin is Union or origin is UnionType:
         found = _all(arguments, inside)
-        if Reader.PYDANTIC not in found and look_alike(map(bare, arguments)):
-            raise NotJson(
+        if JsonTypeReader.PYDANTIC not in found and is_ambiguous_union(map(bare, arguments)):
+            raise NotJsonType(
                 f"{hint}: two of these look alike as JSON: use one of them, or Structs with tags"
             )
         return found
     if origin in ARRAYS:
         if origin in _SETS and any(_class_of(one) in _MUTABLE for one in arguments):
-            raise NotJson(f"{hint}: what is in a set must be hashable: use a list")
+            raise NotJsonType(f"{hint}: what is in a set must be hashable: use a list")
         return _all((one for one in arguments if one not in (..., ())), inside)
     if origin in OBJECTS:
         if arguments:
@@ -133,7 +133,7 @@ def _look(hint: Any, inside: frozenset[Any]) -> Reader:
 
 
 @lru_cache(maxsize=4096)
-def _known(hint: Any) -> Reader:
+def _known(hint: Any) -> JsonTypeReader:
     return _look(hint, frozenset())
 
 
@@ -142,56 +142,56 @@ def _class_of(hint: Any) -> Any:
     return get_origin(hint) or hint
 
 
-def _all(hints: Iterable[Any], inside: frozenset[Any]) -> Reader:
-    found = Reader.ANY
+def _all(hints: Iterable[Any], inside: frozenset[Any]) -> JsonTypeReader:
+    found = JsonTypeReader.ANY
     for hint in hints:
         found |= _look(hint, inside)
-    if found is Reader.MSGSPEC | Reader.PYDANTIC:
-        raise NotJson("types of msgspec and of pydantic do not go together: use one of them")
+    if found is JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC:
+        raise NotJsonType("types of msgspec and of pydantic do not go together: use one of them")
     return found
 
 
-def _plain(hint: Any, inside: frozenset[Any]) -> Reader:
+def _plain(hint: Any, inside: frozenset[Any]) -> JsonTypeReader:
     if hint in _LEAVES or hint in ARRAYS or hint in OBJECTS or hint in inside:
-        return Reader.ANY
+        return JsonTypeReader.ANY
     if isinstance(hint, TypeVar):
         if hint.__constraints__:
-            raise NotJson(f"{hint}: a type variable with constraints stands for no type")
-        return _look(hint.__bound__, inside) if hint.__bound__ else Reader.ANY
+            raise NotJsonType(f"{hint}: a type variable with constraints stands for no type")
+        return _look(hint.__bound__, inside) if hint.__bound__ else JsonTypeReader.ANY
     if isinstance(hint, type):
         return _class(cast("type[Any]", hint), inside)
     raise _none_of_ours(hint)
 
 
-def _class(kind: type[Any], inside: frozenset[Any]) -> Reader:
+def _class(kind: type[Any], inside: frozenset[Any]) -> JsonTypeReader:
     if kind is Raw or kind is UnsetType:
-        return Reader.MSGSPEC
+        return JsonTypeReader.MSGSPEC
     if issubclass(kind, enum.Enum):
         return _enum(kind)
     if issubclass(kind, Struct):
-        return Reader.MSGSPEC | _fields(kind, kind.__struct_fields__, inside)
+        return JsonTypeReader.MSGSPEC | _fields(kind, kind.__struct_fields__, inside)
     if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
-        return Reader.PYDANTIC
+        return JsonTypeReader.PYDANTIC
     if dataclasses.is_dataclass(kind):
         return _fields(kind, [field.name for field in dataclasses.fields(kind)], inside)
     if is_typeddict(kind) or is_named_tuple(kind):
         return _fields(kind, list(kind.__annotations__), inside)
     attributes: Any = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
-        return Reader.MSGSPEC | _fields(kind, [one.name for one in attributes], inside)
+        return JsonTypeReader.MSGSPEC | _fields(kind, [one.name for one in attributes], inside)
     raise _none_of_ours(kind)
 
 
-def _fields(kind: type[Any], names: Iterable[str], inside: frozenset[Any]) -> Reader:
+def _fields(kind: type[Any], names: Iterable[str], inside: frozenset[Any]) -> JsonTypeReader:
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError:
-        return Reader.ANY  # it may be defined further down
+        return JsonTypeReader.ANY  # it may be defined further down
     try:
         known = (_without_marks(hints[name]) for name in names if name in hints)
         return _all(known, inside | {kind})
-    except NotJson as error:
-        raise NotJson(f"{kind.__name__}: {error}") from None
+    except NotJsonType as error:
+        raise NotJsonType(f"{kind.__name__}: {error}") from None
 
 
 def _without_marks(hint: Any) -> Any:
@@ -201,17 +201,17 @@ def _without_marks(hint: Any) -> Any:
     return hint
 
 
-def _enum(kind: type[enum.Enum]) -> Reader:
+def _enum(kind: type[enum.Enum]) -> JsonTypeReader:
     values: list[object] = [member.value for member in kind]
     if not values or not any(all(type(one) is t for one in values) for t in (int, str)):
-        raise NotJson(f"{kind.__name__}: the values of an enum are all texts, or all integers")
-    return Reader.ANY
+        raise NotJsonType(f"{kind.__name__}: the values of an enum are all texts, or all integers")
+    return JsonTypeReader.ANY
 
 
-def _literal(hint: Any) -> Reader:
+def _literal(hint: Any) -> JsonTypeReader:
     if all(type(value) in (str, int, bool, NoneType) for value in get_args(hint)):
-        return Reader.ANY
-    raise NotJson(f"{hint}: literals are texts, integers, booleans and None")
+        return JsonTypeReader.ANY
+    raise NotJsonType(f"{hint}: literals are texts, integers, booleans and None")
 
 
 def _check_key(hint: Any, key: Any) -> None:
@@ -220,32 +220,32 @@ def _check_key(hint: Any, key: Any) -> None:
     if kind in STRINGS or kind in (Any, int, float, Literal, Union, UnionType) or is_enum:
         return
     if not isinstance(kind, TypeVar):
-        raise NotJson(f"{hint}: the keys of a JSON object are texts: use `dict[str, ...]`")
+        raise NotJsonType(f"{hint}: the keys of a JSON object are texts: use `dict[str, ...]`")
 
 
-def _metadata(hint: Any) -> Reader:
-    found = Reader.ANY
+def _metadata(hint: Any) -> JsonTypeReader:
+    found = JsonTypeReader.ANY
     kind = _class_of(hint)
     for one in metadata(hint):
         if type(one).__module__.partition(".")[0] in ("pydantic", "annotated_types"):
-            found |= Reader.PYDANTIC
+            found |= JsonTypeReader.PYDANTIC
         elif isinstance(one, Meta):
             found |= _constraints(kind, one)
     return found
 
 
-def _constraints(kind: Any, meta: Meta) -> Reader:
-    found = Reader.ANY
+def _constraints(kind: Any, meta: Meta) -> JsonTypeReader:
+    found = JsonTypeReader.ANY
     for names, kinds, what in _CONSTRAINTS:
         for name in names:
             if getattr(meta, name) is None:
                 continue
             if kind not in kinds:
-                raise NotJson(
+                raise NotJsonType(
                     f"`{name}` is about {what}, not about {_name(kind)}: put it where that is, as "
                     "in `Annotated[int, Meta(ge=1)] | None`"
                 )
-            found = Reader.MSGSPEC
+            found = JsonTypeReader.MSGSPEC
     return found
 
 
@@ -253,8 +253,8 @@ def _name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
-def _none_of_ours(hint: Any) -> NotJson:
-    return NotJson(
+def _none_of_ours(hint: Any) -> NotJsonType:
+    return NotJsonType(
         f"JSON has nothing for {_name(hint)}: use builtins, dataclasses, TypedDicts, Structs, "
         "attrs classes, enums or pydantic models"
     )

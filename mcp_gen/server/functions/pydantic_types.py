@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic.fields import FieldInfo
 
-__all__ = ["BadValue", "adapter", "default_of", "dump", "field_info", "read", "schemas"]
+__all__ = ["InvalidValue", "adapter", "default_of", "dump", "field_info", "read", "schemas"]
 
 
-class BadValue(msgspec.ValidationError):
+class InvalidValue(msgspec.ValidationError):
     """A value that does not fit; the message ends in the path below `$`, as msgspec's do."""
 
 
@@ -51,7 +51,7 @@ def read(adapter: TypeAdapter[Any], value: Any, path: str, *, strings: bool = Fa
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         below = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
-        raise BadValue(f"{first['msg']} - at `{path}{below}`") from None
+        raise InvalidValue(f"{first['msg']} - at `{path}{below}`") from None
 
 
 def dump(adapter: TypeAdapter[Any], value: Any) -> bytes:

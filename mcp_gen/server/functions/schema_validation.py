@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.functions.pydantic_types import BadValue
+from mcp_gen.server.functions.pydantic_types import InvalidValue
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-__all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "RawSchema"]
+__all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "CompiledSchema"]
 
 MAX_DEPTH = 64
 MAX_SUBSCHEMAS = 10_000
@@ -55,7 +55,7 @@ _MOVE_ALONG = ("/$defs/", "/definitions/")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-class RawSchema:
+class CompiledSchema:
     """A JSON Schema as it was written; not a letter of it is changed.
 
     Its dialect is 2020-12, or what `$schema` says. Nothing is fetched: it may refer to itself, but
@@ -113,7 +113,7 @@ class RawSchema:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
             said, where = _short(error.message), _short(_path(path, error.instance_path))
-            raise BadValue(f"{said} - at `{where}`") from None
+            raise InvalidValue(f"{said} - at `{where}`") from None
 
 
 def _refuse(uri: str) -> Any:
@@ -132,7 +132,7 @@ def _path(root: str, steps: list[str | int]) -> str:
 class _LookingOver:
     """One walk over a schema: bounded, and blind to what only looks like a keyword."""
 
-    def __init__(self, raw: RawSchema, *, moves: bool) -> None:
+    def __init__(self, raw: CompiledSchema, *, moves: bool) -> None:
         self._raw = raw
         self._moves = moves
         self._count = 0

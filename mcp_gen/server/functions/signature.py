@@ -21,10 +21,15 @@ from mcp_gen.server.functions.dependencies import (
     depends_of,
     plan_of,
 )
-from mcp_gen.server.functions.docstrings import described
-from mcp_gen.server.functions.function import NO_DEFAULT, callee
+from mcp_gen.server.functions.docstrings import parse_docstring
+from mcp_gen.server.functions.function import NO_DEFAULT, inspect_function
 from mcp_gen.server.functions.json_schema import Member, json_schema, of_parameters
-from mcp_gen.server.functions.json_types import NotJson, Reader, metadata, reader_of
+from mcp_gen.server.functions.json_types import (
+    JsonTypeReader,
+    NotJsonType,
+    json_reader_for,
+    metadata,
+)
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -70,7 +75,7 @@ class Signature:
     """What `returns` is where the function does not say."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        found = callee(function)
+        found = inspect_function(function)
         self._callee = found
         self.function: Callable[..., Any] = found.function
         self.name = found.name
@@ -121,7 +126,9 @@ class Signature:
             if info is not None:
                 hint, default = Annotated[hint, info], pydantic_types.default_of(info, NO_DEFAULT)
             reader = self.reader_of(name, hint)
-            self.parameters.append(Parameter(name, hint, default, Reader.PYDANTIC in reader))
+            self.parameters.append(
+                Parameter(name, hint, default, JsonTypeReader.PYDANTIC in reader)
+            )
 
     def _untyped(self, name: str) -> str:
         if name in ("self", "cls"):
@@ -131,15 +138,15 @@ class Signature:
             )
         return f"{self.name}: annotate {name}, so that callers see its type"
 
-    def reader_of(self, what: str, hint: Any) -> Reader:
+    def reader_of(self, what: str, hint: Any) -> JsonTypeReader:
         """Who can read, and write, what the function has under a type.
 
         Raises:
             UsageError: nobody, as JSON.
         """
         try:
-            return reader_of(hint)
-        except NotJson as error:
+            return json_reader_for(hint)
+        except NotJsonType as error:
             raise UsageError(f"{self.name}: {what}: {error}") from None
 
     # --- what callers give ---
@@ -221,7 +228,7 @@ class Signature:
 
         Descriptions are those in the annotations, or else in the docstring.
         """
-        texts = described(self.doc).parameters if self.parameters else {}
+        texts = parse_docstring(self.doc).parameters if self.parameters else {}
         return of_parameters(
             [
                 Member(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-__all__ = ["one_of"]
+__all__ = ["suggest"]
 
 MAX_NAMES = 8
 
 
-def one_of(name: str, known: Collection[str]) -> str:
+def suggest(name: str, known: Collection[str]) -> str:
     """The end of a message: the names that are close, or else what there is."""
     # Imported here: what is looked for is there, as a rule.
     import difflib

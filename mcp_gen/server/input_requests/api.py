@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import InvalidParams
 from mcp_gen.server.context.answers import Accepted, Answer, Cancelled, Declined
-from mcp_gen.server.input_requests.capabilities import require_for
-from mcp_gen.server.input_requests.forms import form_of
-from mcp_gen.server.input_requests.rounds import Question, Role
-from mcp_gen.server.input_requests.run import rounds_of
+from mcp_gen.server.input_requests.capabilities import require_capability
+from mcp_gen.server.input_requests.forms import elicitation_form
+from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
+from mcp_gen.server.input_requests.run import current_rounds
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ async def elicit(
     task: bool = False,
 ) -> Answer[T]:
     """See `Context.elicit`."""
-    fields = form_of(form)
+    fields = elicitation_form(form)
     params = latest.ElicitRequestFormParams(message=message, requested_schema=fields.schema)
 
     def read(result: latest.ElicitResult) -> Answer[T]:
         return _answer(result, fields.read)
 
-    question = Question(Role.ELICIT, params, as_task=task)
+    question = InputRequest(InputKind.ELICIT, params, as_task=task)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -65,7 +65,7 @@ async def elicit_url(
     def read(result: latest.ElicitResult) -> Answer[None]:
         return _answer(result, lambda content: None)
 
-    question = Question(Role.ELICIT, params, elicitation_id)
+    question = InputRequest(InputKind.ELICIT, params, elicitation_id)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -88,7 +88,7 @@ async def sample(
     def read(result: latest.CreateMessageResult) -> latest.CreateMessageResult:
         return result
 
-    question = Question(Role.CREATE_MESSAGE, asked, as_task=task)
+    question = InputRequest(InputKind.CREATE_MESSAGE, asked, as_task=task)
     return await _ask(ctx, question, key, read, timeout_s)
 
 
@@ -96,9 +96,9 @@ async def list_roots(
     ctx: Context, *, key: str | None, timeout_s: float | None
 ) -> Sequence[latest.Root]:
     """See `Context.list_roots`."""
-    question = Question(Role.LIST_ROOTS)
-    rounds_of(ctx)
-    require_for(ctx, question)
+    question = InputRequest(InputKind.LIST_ROOTS)
+    current_rounds(ctx)
+    require_capability(ctx, question)
     session = ctx.session
     if session is None:
         return await _ask(ctx, question, key, _roots, timeout_s)
@@ -121,13 +121,13 @@ async def elicitation_complete(ctx: Context, elicitation_id: str) -> None:
 
 async def _ask(
     ctx: Context,
-    question: Question,
+    question: InputRequest,
     key: str | None,
     read: Callable[[Any], T],
     timeout_s: float | None,
 ) -> T:
-    rounds = rounds_of(ctx)
-    require_for(ctx, question)
+    rounds = current_rounds(ctx)
+    require_capability(ctx, question)
     return await rounds.ask(question, key, read, timeout_s)
 
 

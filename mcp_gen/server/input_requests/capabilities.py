@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from mcp_gen.core.errors import InvalidRequest, MissingCapability
-from mcp_gen.server.input_requests.rounds import Role
-from mcp_gen.server.input_requests.validation import check_question
+from mcp_gen.server.input_requests.rounds import InputKind
+from mcp_gen.server.input_requests.validation import check_input_request
 from mcp_wire.latest import ElicitRequestURLParams
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.input_requests.rounds import Question
+    from mcp_gen.server.input_requests.rounds import InputRequest
 
-__all__ = ["declared", "require_for", "require_url"]
+__all__ = ["declared", "require_capability", "require_url_elicitation"]
 
 
-def require_for(ctx: Context, question: Question) -> None:
+def require_capability(ctx: Context, question: InputRequest) -> None:
     """Let a question pass that is one, and that the client has declared to be able to answer.
 
     Raises:
         MissingCapability: it has not; or its revision has no such question.
         UsageError: no client could answer it.
     """
-    _CHECKS[question.role](ctx, question.params)
-    check_question(question.params)
+    _CHECKS[question.kind](ctx, question.params)
+    check_input_request(question.params)
 
 
-def require_url(ctx: Context) -> None:
+def require_url_elicitation(ctx: Context) -> None:
     """The same for a page that the user is to go to."""
     if ctx.profile.url_elicitation == "none" or not declared(ctx, "elicitation", "url"):
         raise _missing(ctx, "elicitation.url")
@@ -50,7 +50,7 @@ def declared(ctx: Context, *path: str) -> bool:
 
 def _elicitation(ctx: Context, params: Any) -> None:
     if isinstance(params, ElicitRequestURLParams):
-        require_url(ctx)
+        require_url_elicitation(ctx)
         return
     if ctx.profile.elicit is None or not declared(ctx, "elicitation"):
         raise _missing(ctx, "elicitation")
@@ -77,10 +77,10 @@ def _roots(ctx: Context, params: Any) -> None:
         raise _missing(ctx, "roots")
 
 
-_CHECKS: Mapping[Role, Callable[[Any, Any], None]] = {
-    Role.ELICIT: _elicitation,
-    Role.CREATE_MESSAGE: _sampling,
-    Role.LIST_ROOTS: _roots,
+_CHECKS: Mapping[InputKind, Callable[[Any, Any], None]] = {
+    InputKind.ELICIT: _elicitation,
+    InputKind.CREATE_MESSAGE: _sampling,
+    InputKind.LIST_ROOTS: _roots,
 }
 
 

@@ -18,7 +18,7 @@ from msgspec import NODEFAULT, inspect
 from mcp_gen.core.errors import InvalidParams, UsageError
 from mcp_wire import latest
 
-__all__ = ["Form", "form_of"]
+__all__ = ["Form", "elicitation_form"]
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ class Form(Generic[T]):
         return made
 
 
-def form_of(kind: type[T]) -> Form[T]:
+def elicitation_form(kind: type[T]) -> Form[T]:
     """The form of a type, made once.
 
     Raises:

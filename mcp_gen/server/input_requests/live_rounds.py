@@ -13,11 +13,11 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.input_requests.capabilities import require_for, require_url
-from mcp_gen.server.input_requests.rounds import Question, Role, Rounds, questions_of
-from mcp_gen.server.input_requests.validation import check_page
-from mcp_gen.session.messages.gather import together
-from mcp_gen.session.messages.sender import Asking
+from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
+from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
+from mcp_gen.server.input_requests.validation import check_url_elicitation
+from mcp_gen.session.messages.gather import gather_all
+from mcp_gen.session.messages.sender import RequestSender
 from mcp_gen.session.peer.session import SessionClient
 from mcp_wire.latest import ElicitRequestURLParams, InputRequiredResult
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.input_requests.rounds import Handler
 
-__all__ = ["LiveRounds"]
+__all__ = ["ServerRequestRounds"]
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ MAX_ELICITATIONS = 1000
 """How many pages of one session may be open before the oldest is forgotten."""
 
 
-class LiveRounds(Rounds):
+class ServerRequestRounds(Rounds):
     """Asks over the outlet of the request.
 
     A handler that returns its questions is run again once they are answered, here and now.
@@ -49,7 +49,7 @@ class LiveRounds(Rounds):
 
     async def ask(
         self,
-        question: Question,
+        question: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
@@ -61,8 +61,8 @@ class LiveRounds(Rounds):
             RequestTimeout, SessionLost, McpError: there is no answer.
         """
         # Roots may have changed since: the session knows for how long they are good.
-        fresh = key is None and question.role is Role.LIST_ROOTS
-        key = self.claim(question, key)
+        fresh = key is None and question.kind is InputKind.LIST_ROOTS
+        key = self.key_for(question, key)
         if fresh or key not in self._answers:
             self._answers[key] = await self._send(question, timeout_s)
         try:
@@ -71,25 +71,27 @@ class LiveRounds(Rounds):
             del self._answers[key]
             raise
 
-    async def _send(self, question: Question, timeout_s: float | None) -> Any:
+    async def _send(self, question: InputRequest, timeout_s: float | None) -> Any:
         ctx, params = self.ctx, question.params
         newest = mcp_wire.profile(mcp_wire.LATEST)
-        asking = Asking(ctx.caller.outlet, newest, ctx.server.hooks.outbound, ctx, peer="client")
+        asking = RequestSender(
+            ctx.caller.channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
+        )
         if isinstance(params, ElicitRequestURLParams):
             page = UrlElicitation(params.message, params.url, question.elicitation_id)
-            fields: dict[str, Any] = {"params": self._page(page)}
-        elif question.role is Role.ELICIT:
+            fields: dict[str, Any] = {"params": self._elicit_url(page)}
+        elif question.kind is InputKind.ELICIT:
             fields = {"params": params}
         else:
             names: tuple[str, ...] = params.__struct_fields__ if params is not None else ()
             fields = {name: getattr(params, name) for name in names}
-        if timeout_s is None and question.role is not Role.LIST_ROOTS:
+        if timeout_s is None and question.kind is not InputKind.LIST_ROOTS:
             timeout_s = ANSWER_TIMEOUT_S
         if question.as_task:
             sent = self._as_task(question, fields, timeout_s)
         else:
             client = SessionClient(ctx.profile, asking, ctx.server.runtime.kernel.extensions)
-            call = getattr(client, question.role)
+            call = getattr(client, question.kind)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._sent.add(sent)
         try:
@@ -98,7 +100,7 @@ class LiveRounds(Rounds):
             self._sent.discard(sent)
 
     def _as_task(
-        self, question: Question, fields: dict[str, Any], timeout_s: float | None
+        self, question: InputRequest, fields: dict[str, Any], timeout_s: float | None
     ) -> asyncio.Task[Any]:
         """Send a question that may be answered as a task, if the client does that."""
         # Imported here: few servers ask so.
@@ -109,7 +111,7 @@ class LiveRounds(Rounds):
             if "params" in fields:
                 params = project(fields["params"], self.ctx.revision).value
                 given = {"params": replace(params, **more)}
-            return await getattr(client, question.role)(**given, timeout_s=timeout_s)
+            return await getattr(client, question.kind)(**given, timeout_s=timeout_s)
 
         if not takes_tasks(self.ctx, question):
             plain = question._replace(as_task=False)
@@ -117,7 +119,7 @@ class LiveRounds(Rounds):
         limit_s = ANSWER_TIMEOUT_S if timeout_s is None else timeout_s
         return asyncio.create_task(ask_as_task(self.ctx, question, ask, limit_s))
 
-    def _page(self, page: UrlElicitation) -> Any:
+    def _elicit_url(self, page: UrlElicitation) -> Any:
         """A page in the type of the request's revision, under an id that the session knows."""
         id = page.elicitation_id or secrets.token_urlsafe(16)
         session = self.ctx.session
@@ -133,10 +135,10 @@ class LiveRounds(Rounds):
     ) -> Any:
         """The handler's result; the questions it returned are asked, until it returns another."""
         while failure is None and type(result) is InputRequiredResult:
-            self.count()
-            self.responses = await self._ask_all(questions_of(result))
+            self.next_round()
+            self.responses = await self._ask_all(input_requests_in(result))
             self.user_state = result.request_state
-            self.begin_again()
+            self.restart()
             self.ctx.asking = self.params
             try:
                 result = await handler(self.ctx, self.params)
@@ -145,32 +147,32 @@ class LiveRounds(Rounds):
             finally:
                 self.ctx.asking = None
         if self._sent:
-            await self._take_back()
+            await self._cancel_unanswered()
         if isinstance(failure, UrlElicitationRequired):
-            raise self._pages_first(failure) from failure
+            raise self._url_elicitation_error(failure) from failure
         if failure is not None:
             raise failure
         return result
 
-    async def _take_back(self) -> None:
+    async def _cancel_unanswered(self) -> None:
         """Nobody waits for what is still open, and the client is about to hear the end of it."""
         for sent in self._sent:
             sent.cancel()
         await asyncio.wait(list(self._sent))
 
-    async def _ask_all(self, questions: dict[str, Question]) -> dict[str, Any]:
+    async def _ask_all(self, questions: dict[str, InputRequest]) -> dict[str, Any]:
         for question in questions.values():
-            require_for(self.ctx, question)
+            require_capability(self.ctx, question)
         sent = (self._send(question, None) for question in questions.values())
-        return dict(zip(questions, await together(*sent), strict=True))
+        return dict(zip(questions, await gather_all(*sent), strict=True))
 
-    def _pages_first(self, error: UrlElicitationRequired) -> McpError:
+    def _url_elicitation_error(self, error: UrlElicitationRequired) -> McpError:
         """The error of the revision for this; raises MissingCapability where it has none."""
-        require_url(self.ctx)
+        require_url_elicitation(self.ctx)
         for page in error.elicitations:
-            check_page(page.url)
+            check_url_elicitation(page.url)
         code = self.ctx.profile.errors.url_elicitation_required
-        pages = [msgspec.to_builtins(self._page(page)) for page in error.elicitations]
+        pages = [msgspec.to_builtins(self._elicit_url(page)) for page in error.elicitations]
         return McpError(
             error.code if code is None else code, error.message, {"elicitations": pages}
         )

@@ -22,16 +22,16 @@ from mcp_gen.core.errors import (
     MissingCapability,
     UrlElicitationRequired,
 )
-from mcp_gen.server.input_requests.capabilities import require_for
-from mcp_gen.server.input_requests.request_state import State
-from mcp_gen.server.input_requests.rounds import Question, Role, Rounds, questions_of
+from mcp_gen.server.input_requests.capabilities import require_capability
+from mcp_gen.server.input_requests.request_state import RequestState
+from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.input_requests.rounds import Handler
 
-__all__ = ["CLEANUP_S", "ReplayedRounds", "result_of"]
+__all__ = ["CLEANUP_S", "InputRequiredRounds", "result_of"]
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ _LATE = 8
 """How often a handler that will not end is let off at once, before it has to wait."""
 
 
-class ReplayedRounds(Rounds):
+class InputRequiredRounds(Rounds):
     """Asks in the result of the request.
 
     A question without an answer cancels the handler's task: of all ways to end a handler it is the
@@ -55,9 +55,9 @@ class ReplayedRounds(Rounds):
     def __init__(self, ctx: Context, params: Any) -> None:
         """Raises InvalidParams for a state that this server has not given for this request."""
         super().__init__(ctx, params)
-        self._kept: str | None = None
+        self._once_store_id: str | None = None
         self._answers: dict[str, Raw] = {}
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, InputRequest] = {}
         self._waiting: list[asyncio.Future[Any]] = []
         self._askers: set[asyncio.Task[Any]] = set()
         self._task: asyncio.Task[Any] | None = None
@@ -80,7 +80,7 @@ class ReplayedRounds(Rounds):
         state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
         self.user_state = state.state
-        self._kept = state.kept
+        self._once_store_id = state.kept
         self.values = runtime.once_store.get(state.kept)
         came = {key: came[key] for key in state.asked if key in came}
         if state.returned:
@@ -94,23 +94,23 @@ class ReplayedRounds(Rounds):
 
     async def ask(
         self,
-        question: Question,
+        question: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
     ) -> T:
         """The answer, if the client has sent one; otherwise this never returns."""
-        key = self.claim(question, key)
+        key = self.key_for(question, key)
         if key in self._answers:
             try:
-                return read(result_of(question.role, self._answers[key]))
+                return read(result_of(question.kind, self._answers[key]))
             except (InvalidParams, msgspec.ValidationError):
                 # No answer to this question: it is asked again.
                 del self._answers[key]
         nothing: T = await self._no_answer(key, question)
         return nothing
 
-    async def _no_answer(self, key: str, question: Question) -> Any:
+    async def _no_answer(self, key: str, question: InputRequest) -> Any:
         loop = asyncio.get_running_loop()
         if self.over:
             # Asked by code that only runs because the round ends: nobody is to be bothered with it.
@@ -120,7 +120,7 @@ class ReplayedRounds(Rounds):
         self._open[key] = question
         asker = asyncio.current_task()
         if self._task is None:
-            self._task = self.ctx.caller.outlet.task(self.ctx.request_id) or asker
+            self._task = self.ctx.caller.channel.task(self.ctx.request_id) or asker
             self._timer = loop.call_soon(self._stop_in, _TURNS - 1)
         if asker is not None and asker is not self._task:
             self._askers.add(asker)
@@ -141,10 +141,10 @@ class ReplayedRounds(Rounds):
         self._cancels += 1
         self._task.cancel()
         if self._cancels > 1:
-            self._let_go()
+            self._release()
         self._timer = asyncio.get_running_loop().call_later(CLEANUP_S, self._stop)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for waiting in self._waiting:
             waiting.cancel()
 
@@ -165,7 +165,7 @@ class ReplayedRounds(Rounds):
         if self._open and not isinstance(failure, MissingCapability):
             return self._required()
         if isinstance(failure, UrlElicitationRequired):
-            self._ask_for_pages(failure)
+            self._require_url_elicitations(failure)
             return self._required()
         if failure is not None:
             raise failure
@@ -180,21 +180,21 @@ class ReplayedRounds(Rounds):
         assert task is not None
         if self._timer:
             self._timer.cancel()
-        if not self.ctx.caller.outlet.answers(self.ctx.request_id):
+        if not self.ctx.caller.channel.answers(self.ctx.request_id):
             # Cancelled from outside. The task's own count says less: a task group that failed on
             # Python 3.11 leaves one too many.
-            self._let_go()
+            self._release()
             raise asyncio.CancelledError
         while task.cancelling():
             task.uncancel()
-        self._let_go()
+        self._release()
         left = [asker for asker in self._askers if not asker.done()]
         if left:
             await asyncio.wait(left, timeout=CLEANUP_S)
 
     def _required(self) -> latest.InputRequiredResult:
         asked = {
-            key: question.role.request_type(params=question.params)
+            key: question.kind.request_type(params=question.params)
             for key, question in self._open.items()
         }
         responses = None
@@ -207,13 +207,13 @@ class ReplayedRounds(Rounds):
 
     def _returned(self, result: latest.InputRequiredResult) -> latest.InputRequiredResult:
         """The handler's own questions, its state protected like ours."""
-        questions = questions_of(result)
+        questions = input_requests_in(result)
         for question in questions.values():
-            require_for(self.ctx, question)
+            require_capability(self.ctx, question)
         sealed = self._sealed(list(questions), returned=True, state=result.request_state)
         return msgspec.structs.replace(result, request_state=sealed)
 
-    def _ask_for_pages(self, error: UrlElicitationRequired) -> None:
+    def _require_url_elicitations(self, error: UrlElicitationRequired) -> None:
         """Make the pages that the handler insists on questions.
 
         Raises:
@@ -222,25 +222,25 @@ class ReplayedRounds(Rounds):
         """
         for page in error.elicitations:
             params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
-            question = Question(Role.ELICIT, params)
-            require_for(self.ctx, question)
-            key = self.claim(question, None)
+            question = InputRequest(InputKind.ELICIT, params)
+            require_capability(self.ctx, question)
+            key = self.key_for(question, None)
             given = self._answers.pop(key, None)
             if given is not None and _refused(given):
                 raise McpError(InvalidRequest.code, f"{error.message}; the user has refused")
             self._open[key] = question
 
     def _sealed(self, asked: list[str], **more: Any) -> str:
-        self.count()
+        self.next_round()
         runtime = self.ctx.server.runtime
         if self.values:
-            self._kept = runtime.once_store.put(self._kept, self.values)
-        state = State(
+            self._once_store_id = runtime.once_store.put(self._once_store_id, self.values)
+        state = RequestState(
             round=self.number,
             expires=runtime.request_states.expiry(),
             asked=asked,
             answers=self._answers,
-            kept=self._kept,
+            once_store_id=self._once_store_id,
             **more,
         )
         return runtime.request_states.seal(state, self._bound_to)
@@ -258,7 +258,7 @@ def _binding(ctx: Context, params: Any) -> bytes:
     return hashlib.sha256(msgspec.json.encode(what, order="sorted")).digest()
 
 
-def result_of(role: Role, given: Raw) -> Any:
+def result_of(role: InputKind, given: Raw) -> Any:
     """What the client sent as the answer to a question; ValidationError if it is none."""
     method: Any = getattr(mcp_wire.profile(mcp_wire.LATEST), role)
     return method.decode_result(given)
@@ -266,7 +266,7 @@ def result_of(role: Role, given: Raw) -> Any:
 
 def _refused(given: Raw) -> bool:
     try:
-        return bool(result_of(Role.ELICIT, given).action != "accept")
+        return bool(result_of(InputKind.ELICIT, given).action != "accept")
     except msgspec.ValidationError:
         return False
 

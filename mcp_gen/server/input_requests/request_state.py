@@ -18,7 +18,7 @@ from msgspec import Raw, Struct
 
 from mcp_gen.core.errors import InvalidParams, UsageError
 
-__all__ = ["Kept", "State", "States"]
+__all__ = ["OnceStore", "RequestState", "RequestStateSealer"]
 
 MIN_KEY_BYTES = 16
 MAX_KEPT = 1000
@@ -29,7 +29,7 @@ _NONCE_BYTES = 12
 _ANEW = "make the request anew, without it - at `$.requestState`"
 
 
-class State(Struct, omit_defaults=True):
+class RequestState(Struct, omit_defaults=True):
     """Where a request stands, as JSON: a client can read it, unless it is encrypted."""
 
     round: int
@@ -46,14 +46,14 @@ class State(Struct, omit_defaults=True):
     """What the handler was given as `input_responses`, and is to be given again."""
     state: str | None = None
     """The handler's own state."""
-    kept: str | None = None
+    once_store_id: str | None = None
     """Under which name this server keeps the values of `once`."""
 
 
-_decode = msgspec.json.Decoder(State).decode
+_decode = msgspec.json.Decoder(RequestState).decode
 
 
-class States:
+class RequestStateSealer:
     """Seals and opens states. The first of `keys` seals, all of them open.
 
     Each key has at least 16 bytes. Without keys there is a random one: then no other process, and
@@ -96,7 +96,7 @@ class States:
         """When a state that is sealed now expires."""
         return int(time.time() + self.ttl_s)
 
-    def seal(self, state: State, bound_to: bytes) -> str:
+    def seal(self, state: RequestState, bound_to: bytes) -> str:
         """The state as text that only opens together with `bound_to`."""
         plain = msgspec.json.encode(state)
         if self._ciphers:
@@ -104,7 +104,7 @@ class States:
             return _ENCRYPTED + _text(nonce + self._ciphers[0].encrypt(nonce, plain, bound_to))
         return f"{_SIGNED}{_text(plain)}.{_text(_signature(self._keys[0], plain, bound_to))}"
 
-    def open(self, text: str, bound_to: bytes) -> State:
+    def open(self, text: str, bound_to: bytes) -> RequestState:
         """The state that was sealed.
 
         Raises:
@@ -149,7 +149,7 @@ class States:
         return None
 
 
-class Kept:
+class OnceStore:
     """What `once` has made, by the name that a state carries; bounded in time and in number.
 
     What is gone is made again: whoever relies on more keeps it elsewhere.

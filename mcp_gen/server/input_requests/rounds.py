@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Handler",
-    "Question",
-    "Role",
+    "InputKind",
+    "InputRequest",
     "Rounds",
-    "questions_of",
+    "input_requests_in",
 ]
 
 P = TypeVar("P")
@@ -35,7 +35,7 @@ T = TypeVar("T")
 Handler: TypeAlias = "Callable[[Context, P], Coroutine[Any, Any, R]]"
 
 
-class Role(StrEnum):
+class InputKind(StrEnum):
     """Kind of a question to the client; the value is the name of its method on a Profile."""
 
     ELICIT = "elicit"
@@ -58,18 +58,18 @@ class _Types(NamedTuple):
     result: type[Wire]
 
 
-_TYPES: Mapping[Role, _Types] = {
-    Role.ELICIT: _Types(latest.ElicitRequest, latest.ElicitResult),
-    Role.CREATE_MESSAGE: _Types(latest.CreateMessageRequest, latest.CreateMessageResult),
-    Role.LIST_ROOTS: _Types(latest.ListRootsRequest, latest.ListRootsResult),
+_TYPES: Mapping[InputKind, _Types] = {
+    InputKind.ELICIT: _Types(latest.ElicitRequest, latest.ElicitResult),
+    InputKind.CREATE_MESSAGE: _Types(latest.CreateMessageRequest, latest.CreateMessageResult),
+    InputKind.LIST_ROOTS: _Types(latest.ListRootsRequest, latest.ListRootsResult),
 }
-_ROLES: Mapping[type, Role] = {role.request_type: role for role in Role}
+_ROLES: Mapping[type, InputKind] = {role.request_type: role for role in InputKind}
 
 
-class Question(NamedTuple):
+class InputRequest(NamedTuple):
     """One question to the client; `params` are of the newest types, None where there are none."""
 
-    role: Role
+    kind: InputKind
     params: Any = None
     elicitation_id: str | None = None
     """The id of a page, where the revision has ids for them."""
@@ -85,7 +85,7 @@ class Rounds(ABC):
         self.params = params
         self.number = 1
         """How often the handler has been run, this time included."""
-        self.over = False
+        self.closed = False
         """Whether the handler has been run for the last time, or is to end for a new round."""
         self.responses: Mapping[str, Any] | None = None
         self.user_state: str | None = None
@@ -98,7 +98,7 @@ class Rounds(ABC):
     @abstractmethod
     async def ask(
         self,
-        question: Question,
+        question: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
@@ -114,13 +114,13 @@ class Rounds(ABC):
     ) -> Any:
         """What the request is answered with, now that the handler has returned or failed."""
 
-    def claim(self, question: Question, key: str | None) -> str:
+    def key_for(self, question: InputRequest, key: str | None) -> str:
         """The key of a question: its own, or one that is the same in every run of the handler.
 
         Raises:
             UsageError: the key is that of another question.
         """
-        digest = f"{question.role}-{_digest(encode(question.params))}"
+        digest = f"{question.kind}-{_digest(encode(question.params))}"
         if key is not None:
             if self._digests.setdefault(key, digest) != digest:
                 raise UsageError(f"two questions have the key {key!r}; give each its own")
@@ -130,12 +130,12 @@ class Rounds(ABC):
         self._times[digest] = times = self._times.get(digest, 0) + 1
         return f"{digest}-{times}"
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """The handler is about to be run anew: it asks from its first question on."""
         self._digests.clear()
         self._times.clear()
 
-    def count(self) -> None:
+    def next_round(self) -> None:
         """One more round is to come.
 
         Raises:
@@ -159,10 +159,10 @@ class Rounds(ABC):
             return self.values[key]
 
 
-def questions_of(result: latest.InputRequiredResult) -> dict[str, Question]:
+def input_requests_in(result: latest.InputRequiredResult) -> dict[str, InputRequest]:
     """The questions that a handler returned, by its keys."""
     asked = result.input_requests or {}
-    return {key: Question(_ROLES[type(one)], one.params) for key, one in asked.items()}
+    return {key: InputRequest(_ROLES[type(one)], one.params) for key, one in asked.items()}
 
 
 def _digest(data: bytes) -> str:

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.input_requests.rounds import Handler, Rounds
 
-__all__ = ["earlier_rounds", "in_rounds", "rounds_of"]
+__all__ = ["current_rounds", "previous_rounds", "run_with_rounds"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 
-def rounds_of(ctx: Context) -> Rounds:
+def current_rounds(ctx: Context) -> Rounds:
     """The rounds of a request whose handler is running.
 
     Raises:
@@ -25,7 +25,7 @@ def rounds_of(ctx: Context) -> Rounds:
     """
     # Nothing but this module sets them.
     rounds = cast("Rounds | None", ctx.rounds)
-    if ctx.asking is None and not (rounds and rounds.over):
+    if ctx.asking is None and not (rounds and rounds.closed):
         raise UsageError(
             "the client can be asked in tools, prompts and resources only, "
             "and only until they return: await what you ask"
@@ -38,22 +38,22 @@ def rounds_of(ctx: Context) -> Rounds:
 def _rounds(ctx: Context, params: Any) -> Rounds:
     # Imported here: a process that asks at one revision alone loads the rounds of that alone.
     if ctx.profile.asks_client == "input_required":
-        from mcp_gen.server.input_requests.replayed_rounds import ReplayedRounds
+        from mcp_gen.server.input_requests.replayed_rounds import InputRequiredRounds
 
-        return ReplayedRounds(ctx, params)
-    from mcp_gen.server.input_requests.live_rounds import LiveRounds
+        return InputRequiredRounds(ctx, params)
+    from mcp_gen.server.input_requests.live_rounds import ServerRequestRounds
 
-    return LiveRounds(ctx, params)
+    return ServerRequestRounds(ctx, params)
 
 
-def earlier_rounds(ctx: Context) -> Rounds | None:
+def previous_rounds(ctx: Context) -> Rounds | None:
     """The rounds of a request, if this is not its first or if it has asked something."""
     if ctx.rounds is None and getattr(ctx.asking, "input_responses", None) is not None:
-        return rounds_of(ctx)
+        return current_rounds(ctx)
     return cast("Rounds | None", ctx.rounds)
 
 
-async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
+async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     """Run a handler that may ask the client, and answer with its questions while it has any.
 
     A request that asks nothing pays for a few looks at its fields.
@@ -61,7 +61,7 @@ async def in_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     ctx.asking = params
     if getattr(params, "request_state", None) is not None:
         # Before anything is done for a client that may not have it from here.
-        rounds_of(ctx)
+        current_rounds(ctx)
     result: Any = None
     failure: BaseException | None = None
     try:

@@ -15,8 +15,8 @@ import msgspec
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, RequestTimeout
 from mcp_gen.server.input_requests.capabilities import declared
-from mcp_gen.server.input_requests.rounds import Role
-from mcp_gen.session.messages.sender import Asking
+from mcp_gen.server.input_requests.rounds import InputKind
+from mcp_gen.session.messages.sender import RequestSender
 from mcp_gen.session.peer.session import SessionClient
 from mcp_wire import encode
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.input_requests.rounds import Question
+    from mcp_gen.server.input_requests.rounds import InputRequest
     from mcp_wire.method import Method
 
 __all__ = ["ask_as_task", "takes_tasks"]
@@ -38,16 +38,16 @@ POLL_S = 1.0
 CANCEL_S = 5.0
 """How long a client has to say that it has heard that nobody waits any more."""
 
-_PATHS: dict[Role, tuple[str, str]] = {
-    Role.ELICIT: ("elicitation", "create"),
-    Role.CREATE_MESSAGE: ("sampling", "create_message"),
+_PATHS: dict[InputKind, tuple[str, str]] = {
+    InputKind.ELICIT: ("elicitation", "create"),
+    InputKind.CREATE_MESSAGE: ("sampling", "create_message"),
 }
 _RUNS = frozenset({"working", "input_required"})
 
 
-def takes_tasks(ctx: Context, question: Question) -> bool:
+def takes_tasks(ctx: Context, question: InputRequest) -> bool:
     """Whether the client has declared that it answers this as a task, where that is said."""
-    path = _PATHS.get(question.role)
+    path = _PATHS.get(question.kind)
     if ctx.profile.tasks != "core" or path is None:
         return False
     return declared(ctx, "tasks", "requests", *path)
@@ -55,7 +55,7 @@ def takes_tasks(ctx: Context, question: Question) -> bool:
 
 async def ask_as_task(
     ctx: Context,
-    question: Question,
+    question: InputRequest,
     ask: Callable[[SessionClient, dict[str, Any], float | None], Awaitable[Any]],
     timeout_s: float,
 ) -> Any:
@@ -79,10 +79,10 @@ async def ask_as_task(
     except TimeoutError:
         if not limit.expired():
             raise
-        raise RequestTimeout(f"{question.role}: no answer within {timeout_s:g} s") from None
+        raise RequestTimeout(f"{question.kind}: no answer within {timeout_s:g} s") from None
 
 
-async def _fetched(client: SessionClient, question: Question, task: Any) -> Any:
+async def _fetched(client: SessionClient, question: InputRequest, task: Any) -> Any:
     """What a task of the client's ends with."""
     id: str = task.task_id
     over = False
@@ -98,16 +98,16 @@ async def _fetched(client: SessionClient, question: Question, task: Any) -> Any:
             # Nobody waits: the user need not be bothered any longer.
             with contextlib.suppress(McpGenError, TimeoutError):
                 await asyncio.wait_for(client.cancel_task(id), CANCEL_S)
-    method: Method[Any, Any] = getattr(mcp_wire.profile(mcp_wire.LATEST), question.role)
+    method: Method[Any, Any] = getattr(mcp_wire.profile(mcp_wire.LATEST), question.kind)
     return method.decode_result(encode(payload))
 
 
-class _Asking(Asking):
+class _Asking(RequestSender):
     """Sends to the client, and lets it answer with a task."""
 
     def __init__(self, ctx: Context) -> None:
         hooks = ctx.server.hooks.outbound
-        super().__init__(ctx.caller.outlet, ctx.profile, hooks, ctx, peer="client")
+        super().__init__(ctx.caller.channel, ctx.profile, hooks, ctx, peer="client")
         self._made: Any = mcp_wire.types(ctx.revision).CreateTaskResult
 
     def _read(self, method: Method[Any, R], raw: Raw) -> R:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.sampling import unbalanced
+from mcp_gen.core.sampling import find_unpaired_tool_use
 from mcp_wire.latest import ElicitRequestURLParams
 
 if TYPE_CHECKING:
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
     from mcp_wire.latest import SamplingMessage
 
-__all__ = ["check_page", "check_question", "check_turns"]
+__all__ = ["check_conversation", "check_input_request", "check_url_elicitation"]
 
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]|%[0-9A-Fa-f]{2})+"
 )
 
 
-def check_question(params: Any) -> None:
+def check_input_request(params: Any) -> None:
     """Refuse a question that its specification rules out.
 
     Raises:
         UsageError: a URL that is none; a conversation in which the use of a tool has no result.
     """
     if isinstance(params, ElicitRequestURLParams):
-        check_page(params.url)
+        check_url_elicitation(params.url)
     elif params is not None and hasattr(params, "messages"):
-        check_turns(params.messages)
+        check_conversation(params.messages)
 
 
-def check_page(url: str) -> None:
+def check_url_elicitation(url: str) -> None:
     """Refuse what no user can be sent to. The text is not shown: it may hold secrets.
 
     Source:
@@ -46,9 +46,9 @@ def check_page(url: str) -> None:
         )
 
 
-def check_turns(turns: Sequence[SamplingMessage]) -> None:
+def check_conversation(turns: Sequence[SamplingMessage]) -> None:
     """Refuse a conversation in which uses of tools and their results do not go in pairs."""
-    wrong = unbalanced(turns)
+    wrong = find_unpaired_tool_use(turns)
     if wrong:
         raise UsageError(f"sample: {wrong}")
 

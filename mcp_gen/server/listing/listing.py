@@ -16,7 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.listing.cursors import cursor_to, place_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
-from mcp_gen.session.kernel.results import Encoded
+from mcp_gen.session.kernel.results import EncodedResult
 from mcp_wire import Wire, encode
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Listing(Generic[T]):
         """Under what a session keeps its own items of this list: another server has others."""
         self.finish = finish
         self._changed = changed
-        self.pages: dict[tuple[str, int], Encoded] = {}
+        self.pages: dict[tuple[str, int], EncodedResult] = {}
         """Pages as they are sent, by revision and by how many items are before them."""
 
     @property
@@ -221,10 +221,10 @@ class Listing(Generic[T]):
         return made
 
 
-def as_encoded(ctx: Context, page: Any) -> Encoded:
+def as_encoded(ctx: Context, page: Any) -> EncodedResult:
     """A page as it is sent, to be kept for others."""
     binding = ctx.server.runtime.kernel.binding(ctx.revision)
-    return Encoded(Raw(encode(binding.whole(page) if binding.identity else page)))
+    return EncodedResult(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 
 def listings(box: object) -> Iterator[tuple[str, Listing[Any]]]:

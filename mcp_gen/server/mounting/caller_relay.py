@@ -16,9 +16,9 @@ from mcp_gen.core.errors import (
     ProtocolError,
 )
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.input_requests.capabilities import declared, require_for
-from mcp_gen.server.input_requests.rounds import Question, Role
-from mcp_gen.server.input_requests.run import rounds_of
+from mcp_gen.server.input_requests.capabilities import declared, require_capability
+from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
+from mcp_gen.server.input_requests.run import current_rounds
 from mcp_gen.server.mounting.suspended_calls import over
 from mcp_wire import Wire, latest
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Hashable
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.suspended_calls import HeldCall
+    from mcp_gen.server.mounting.suspended_calls import SuspendedCall
     from mcp_gen.session.peer.session import Session
 
-__all__ = ["Caller", "can_be_asked"]
+__all__ = ["CallerRelay", "can_be_asked"]
 
 _ASKED = ("elicitation", "roots", "sampling")
 """The capabilities that say what a client can be asked."""
@@ -45,15 +45,15 @@ def can_be_asked(ctx: Context) -> bool:
     return any(declared(ctx, name) for name in _ASKED)
 
 
-class Caller:
+class CallerRelay:
     """One request of a client of the outer server, while it is being passed on."""
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
-        self.held: HeldCall | None = None
+        self.held: SuspendedCall | None = None
         """Where questions go that end a round of the request, where they are not sent at once."""
-        self._said: list[Coroutine[Any, Any, None]] = []
-        self._telling: asyncio.Task[None] | None = None
+        self._queued: list[Coroutine[Any, Any, None]] = []
+        self._notifying: asyncio.Task[None] | None = None
 
     @property
     def client(self) -> Hashable:
@@ -61,7 +61,7 @@ class Caller:
         caller = self.ctx.caller
         if caller.session is None and caller.principal is not None:
             return caller.principal
-        return id(caller.session or caller.outlet)
+        return id(caller.session or caller.channel)
 
     @property
     def is_ready(self) -> bool:
@@ -72,12 +72,12 @@ class Caller:
         """What the client can be asked, as ClientCapabilities of a revision in plain JSON."""
         session = self.ctx.session
         if session is None:
-            return _asked(self.ctx.caller.capabilities, revision)
+            return _declared_requests(self.ctx.caller.capabilities, revision)
         # They were declared once, for all requests.
         known = _declared.setdefault(session, {})
         found = known.get(revision)
         if found is None:
-            found = known[revision] = _asked(self.ctx.caller.capabilities, revision)
+            found = known[revision] = _declared_requests(self.ctx.caller.capabilities, revision)
         return found
 
     def log_level(self) -> str | None:
@@ -97,58 +97,58 @@ class Caller:
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Pass on how far the request has come."""
-        self._say(self.ctx.report_progress(progress, total, message))
+        self._notify(self.ctx.report_progress(progress, total, message))
 
     def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
         """Pass on a log message."""
-        self._say(self.ctx.log(level, data, logger=logger))
+        self._notify(self.ctx.log(level, data, logger=logger))
 
-    def _say(self, what: Coroutine[Any, Any, None]) -> None:
-        self._said.append(what)
-        if self._telling is None:
-            self._telling = asyncio.get_running_loop().create_task(self._say_all())
+    def _notify(self, what: Coroutine[Any, Any, None]) -> None:
+        self._queued.append(what)
+        if self._notifying is None:
+            self._notifying = asyncio.get_running_loop().create_task(self._notify_all())
 
-    async def _say_all(self) -> None:
+    async def _notify_all(self) -> None:
         # One after the other: they arrive in the order in which they came.
         try:
-            while self._said:
+            while self._queued:
                 try:
-                    await self._said.pop(0)
+                    await self._queued.pop(0)
                 except McpGenError as error:
                     _log.debug("could not be passed on: %s", error)
         finally:
-            self._telling = None
+            self._notifying = None
 
-    async def told(self) -> None:
+    async def flush(self) -> None:
         """Wait until everything has been passed on: nothing may follow the answer."""
-        while self._telling is not None:
-            await asyncio.wait([self._telling])
+        while self._notifying is not None:
+            await asyncio.wait([self._notifying])
 
-    def hush(self) -> None:
+    def stop_notifying(self) -> None:
         """Pass on nothing more."""
-        if self._telling is not None:
-            self._telling.cancel()
-        for left in self._said:
+        if self._notifying is not None:
+            self._notifying.cancel()
+        for left in self._queued:
             left.close()
-        self._said.clear()
+        self._queued.clear()
 
     # --- what the server asks ---
 
-    async def ask(self, role: Any, params: Any, elicitation_id: str | None = None) -> Any:
+    async def request(self, role: Any, params: Any, elicitation_id: str | None = None) -> Any:
         """The client's answer to a question.
 
         Raises:
             McpError: the client said no, did not answer, or has not declared that it can be asked.
         """
-        question = Question(Role(role), params, elicitation_id)
+        question = InputRequest(InputKind(role), params, elicitation_id)
         ctx = self.ctx
-        require_for(ctx, question)
+        require_capability(ctx, question)
         if not self.is_ready:
             raise InvalidRequest("the client cannot be asked anything in this request")
         if self.held is not None:
             return await self.held.ask(question)
         try:
-            return await rounds_of(ctx).ask(question, None, _as_it_is, None)
+            return await current_rounds(ctx).ask(question, None, _as_it_is, None)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -161,7 +161,7 @@ class Caller:
             raise McpError(ProtocolError.code, str(error)) from error
 
 
-def _asked(declared: Any, revision: str) -> dict[str, Any]:
+def _declared_requests(declared: Any, revision: str) -> dict[str, Any]:
     if isinstance(declared, Wire):
         declared = msgspec.to_builtins(project(declared, revision).value)
     found = {key: declared[key] for key in _ASKED if declared and key in declared}

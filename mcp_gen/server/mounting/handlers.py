@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.handlers import HandlerParts
-    from mcp_gen.server.mounting.kinds import Kind, What
+    from mcp_gen.server.mounting.kinds import FeatureKind, What
     from mcp_gen.server.mounting.mount import Mount, Mounting
     from mcp_gen.server.tools.registry import CallParams
     from mcp_wire import common
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MountHandlers"]
 
 
-def _page(kind: Kind) -> Any:
+def _page(kind: FeatureKind) -> Any:
     """The handler of a list, whose pages show what is mounted too."""
 
     async def page(self: MountHandlers, ctx: Context, params: common.PaginatedRequestParams) -> Any:
@@ -62,7 +62,7 @@ class MountHandlers(Handlers):
         found = self.server.tools.listing.find(ctx, params.name)
         if found is None:
             return self._call_tool(ctx, params)
-        if found.through:
+        if found.is_remote:
             return self._call_through(ctx, params)
         return super().call_tool(ctx, params)
 
@@ -160,7 +160,7 @@ class MountHandlers(Handlers):
         if mount is None:
             # What nobody lists any more may still be watched for this session.
             for one in self.server.mounts:
-                one.drop(params.uri, ctx.session)
+                one.unsubscribe(params.uri, ctx.session)
             return await super().unsubscribe(ctx, params)
         passed: common.EmptyResult = await self._pass(mount, ctx, "unsubscribe", params)
         return passed
@@ -183,12 +183,12 @@ class MountHandlers(Handlers):
         try:
             for uri in uris:
                 for mount in mounts:
-                    await mount.hold(ctx, uri, holder)
+                    await mount.subscribe(ctx, uri, holder)
             return await super().subscriptions_listen(ctx, params)
         finally:
             for uri in uris:
                 for mount in mounts:
-                    mount.drop(uri, holder)
+                    mount.unsubscribe(uri, holder)
 
     # --- results ---
 

@@ -10,9 +10,9 @@ import mcp_wire
 
 if TYPE_CHECKING:
     from mcp_gen.server.listing.listing import Listing
-    from mcp_gen.server.prompts.registry import PromptBox
-    from mcp_gen.server.resources.registry import ResourceBox
-    from mcp_gen.server.tools.registry import ToolBox
+    from mcp_gen.server.prompts.registry import PromptRegistry
+    from mcp_gen.server.resources.registry import ResourceRegistry
+    from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_wire.method import Method
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "RESOURCES",
     "TEMPLATES",
     "TOOLS",
-    "Kind",
+    "FeatureKind",
     "Registries",
     "What",
     "raw_call",
@@ -72,12 +72,12 @@ def raw_call(revision: str) -> Any:
 class Registries(Protocol):
     """The registries of a server: what it offers by itself."""
 
-    tools: ToolBox
-    resources: ResourceBox
-    prompts: PromptBox
+    tools: ToolRegistry
+    resources: ResourceRegistry
+    prompts: PromptRegistry
 
 
-class Kind(NamedTuple):
+class FeatureKind(NamedTuple):
     """What there are lists of."""
 
     feature: Literal["prompts", "resources", "tools"]
@@ -96,8 +96,8 @@ class Kind(NamedTuple):
         return found
 
 
-TOOLS = Kind("tools", "listing", "name", "list_tools", True)
-PROMPTS = Kind("prompts", "listing", "name", "list_prompts", True)
-RESOURCES = Kind("resources", "listing", "uri", "list_resources", False)
-TEMPLATES = Kind("resources", "templates", "uri_template", "list_resource_templates", False)
+TOOLS = FeatureKind("tools", "listing", "name", "list_tools", True)
+PROMPTS = FeatureKind("prompts", "listing", "name", "list_prompts", True)
+RESOURCES = FeatureKind("resources", "listing", "uri", "list_resources", False)
+TEMPLATES = FeatureKind("resources", "templates", "uri_template", "list_resource_templates", False)
 KINDS = (TOOLS, PROMPTS, RESOURCES, TEMPLATES)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.mounting.kinds import KINDS, Kind, row
+from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
-from mcp_gen.server.mounting.merged_lists import Numbers, alike, items_of, names_of
+from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
 from mcp_gen.server.mounting.mount import Mount, Mounted
 from mcp_gen.server.notifications.topics import LISTS
 from mcp_wire import encode
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.kinds import What
     from mcp_gen.server.mounting.mount import MountableServer, Mounting
-    from mcp_gen.server.notifications.topics import Topic
+    from mcp_gen.server.notifications.topics import ChangeTopic
     from mcp_gen.session.peer.session import Session
     from mcp_wire import Wire
 
@@ -40,9 +40,9 @@ class LocalMount(Mount):
         self._open = 0
         """How many calls are open, that need its lifespan to the end."""
         self._is_over = False
-        self._shown: dict[Kind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
-        self._numbers = {kind: Numbers() for kind in KINDS}
-        server.notify.above.add(self)
+        self._shown: dict[FeatureKind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
+        self._numbers = {kind: ItemNumbers() for kind in KINDS}
+        server.notify.outer_servers.add(self)
         if server.tasks is not None:
             outer.take_tasks()
 
@@ -73,12 +73,12 @@ class LocalMount(Mount):
 
     # --- what the mounted server tells ---
 
-    def changed(self, topic: Topic, session: Session | None) -> None:
+    def changed(self, topic: ChangeTopic, session: Session | None) -> None:
         """Something of the mounted server has changed, for one session or for all."""
         self.forget(topic)
-        self.outer.notify.tell(topic, session)
+        self.outer.notify.publish(topic, session)
 
-    def forget(self, topic: Topic) -> None:
+    def forget(self, topic: ChangeTopic) -> None:
         """Pages of the outer server that hold what has changed are no longer true."""
         if topic not in LISTS:
             return
@@ -100,12 +100,12 @@ class LocalMount(Mount):
 
     # --- what is there ---
 
-    def names(self, kind: Kind) -> Iterator[str]:
+    def names(self, kind: FeatureKind) -> Iterator[str]:
         """The names or URIs outside of everything that is there, for anybody."""
-        lead = self.lead if kind.prefixed else ""
+        lead = self.name_prefix if kind.prefixed else ""
         return (lead + name for name in names_of(self.server, kind))
 
-    async def items(self, ctx: Context, kind: Kind) -> list[Mounted]:
+    async def items(self, ctx: Context, kind: FeatureKind) -> list[Mounted]:
         """Everything that the client of this request may see."""
         inner = self.context(ctx)
         if _is_watched(self.server, kind.lists):
@@ -122,19 +122,19 @@ class LocalMount(Mount):
                 shown.append(item)
         return shown
 
-    def _dressed(self, kind: Kind, inner: Mounted) -> Mounted | None:
-        described: Any = self.dressed(kind, inner.described)
+    def _dressed(self, kind: FeatureKind, inner: Mounted) -> Mounted | None:
+        described: Any = self.rename_outward(kind, inner.described)
         if described is None:
             return None
         if described is inner.described:
             return inner
 
         def at(revision: str) -> Any:
-            return self.dressed(kind, inner.at(revision))
+            return self.rename_outward(kind, inner.at(revision))
 
         return Mounted(inner.number, getattr(described, kind.key), described, at)
 
-    async def _walked(self, inner: Context, kind: Kind) -> list[Mounted]:
+    async def _walked(self, inner: Context, kind: FeatureKind) -> list[Mounted]:
         """The list as the mounted server's hooks and middleware let it pass."""
         found: list[Mounted] = []
         cursor: str | None = None
@@ -156,13 +156,13 @@ class LocalMount(Mount):
             if cursor is None:
                 return found
 
-    def alike(self, ctx: Context, kind: Kind) -> bool:
+    def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
         """Whether a list stays the same for everybody until `changed` is called."""
-        return not _is_watched(self.server, kind.lists) and alike(
+        return not _is_watched(self.server, kind.lists) and is_cacheable(
             self.server, self.context(ctx), kind
         )
 
-    def has(self, ctx: Context, kind: Kind, name: str) -> bool | None:
+    def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
         """Whether there is an item of that name inside, for this client."""
         server = self.server
         inner = self.context(ctx)
@@ -170,28 +170,28 @@ class LocalMount(Mount):
             return True
         found: bool | None = False
         for mount in server.mounts:
-            inside = mount.inside(kind, name)
+            inside = mount.inner_name(kind, name)
             if inside is not None:
-                here = mount.has(inner, kind, inside)
+                here = mount.has_item(inner, kind, inside)
                 if here:
                     return True
                 found = None if here is None else found
         return found
 
-    async def reads(self, ctx: Context, uri: str) -> bool | None:
+    async def readable(self, ctx: Context, uri: str) -> bool | None:
         """Whether there is something inside that a URI may be read from."""
         inner = self.context(ctx)
         if self.server.resources.find(inner, uri) is not None:
             return True
         found: bool | None = False
         for mount in self.server.mounts:
-            here = await mount.reads(inner, uri)
+            here = await mount.readable(inner, uri)
             if here:
                 return True
             found = None if here is None else found
         return found
 
-    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+    def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
         """What is known of the item of that name inside, for this client."""
         inner, listing = self.context(ctx), kind.of(self.server)
         found = listing.find(inner, name)
@@ -199,15 +199,15 @@ class LocalMount(Mount):
             return listing.describe(found)
         return peek(self.server.mounts, inner, kind, name)
 
-    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+    async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
         """Hear of changes of a resource for somebody: what is here tells anyway."""
         for mount in self.server.mounts:
-            await mount.hold(self.context(ctx), uri, holder)
+            await mount.subscribe(self.context(ctx), uri, holder)
 
-    def drop(self, uri: str, holder: Hashable) -> None:
+    def unsubscribe(self, uri: str, holder: Hashable) -> None:
         """The end of `hold`."""
         for mount in self.server.mounts:
-            mount.drop(uri, holder)
+            mount.unsubscribe(uri, holder)
 
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
         """What the mounted server answers to a request."""
@@ -263,7 +263,7 @@ class LocalMount(Mount):
 
     def unmounted(self) -> None:
         """The mounted server tells nobody here any more; its lifespan is left after its calls."""
-        self.server.notify.above.discard(self)
+        self.server.notify.outer_servers.discard(self)
         self._is_over = True
         self._leave_soon()
 

@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.kinds import Kind
+    from mcp_gen.server.mounting.kinds import FeatureKind
     from mcp_gen.server.mounting.mount import Mount, Mounting
     from mcp_wire import Wire
 
 __all__ = ["find", "peek", "reader_of", "readers_of"]
 
 
-async def find(server: Mounting, ctx: Context, kind: Kind, name: str) -> tuple[Mount, str] | None:
+async def find(
+    server: Mounting, ctx: Context, kind: FeatureKind, name: str
+) -> tuple[Mount, str] | None:
     """The mount that has an item, and the item's name inside; None if the client may use none.
 
     What was mounted first is asked first. Where it is not known who has it, the mounts whose prefix
@@ -25,10 +27,10 @@ async def find(server: Mounting, ctx: Context, kind: Kind, name: str) -> tuple[M
     """
     unknown: list[tuple[Mount, str]] = []
     for mount in server.mounts:
-        inside = mount.inside(kind, name)
+        inside = mount.inner_name(kind, name)
         if inside is None:
             continue
-        has = mount.has(ctx, kind, inside)
+        has = mount.has_item(ctx, kind, inside)
         if has:
             return await _allowed(server, ctx, kind, name, mount, inside)
         if has is None:
@@ -39,14 +41,14 @@ async def find(server: Mounting, ctx: Context, kind: Kind, name: str) -> tuple[M
                 return await _allowed(server, ctx, kind, name, mount, inside)
     if not unknown:
         return None
-    mount, inside = max(unknown, key=lambda one: len(one[0].lead))
+    mount, inside = max(unknown, key=lambda one: len(one[0].name_prefix))
     return await _allowed(server, ctx, kind, name, mount, inside)
 
 
-def peek(mounts: Iterable[Mount], ctx: Context, kind: Kind, name: str) -> Wire | None:
+def peek(mounts: Iterable[Mount], ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
     """What is known of a mounted item, without asking anybody."""
     for mount in mounts:
-        inside = mount.inside(kind, name)
+        inside = mount.inner_name(kind, name)
         found = mount.peek(ctx, kind, inside) if inside is not None else None
         if found is not None:
             return found
@@ -54,7 +56,7 @@ def peek(mounts: Iterable[Mount], ctx: Context, kind: Kind, name: str) -> Wire |
 
 
 async def _allowed(
-    server: Mounting, ctx: Context, kind: Kind, name: str, mount: Mount, inside: str
+    server: Mounting, ctx: Context, kind: FeatureKind, name: str, mount: Mount, inside: str
 ) -> tuple[Mount, str] | None:
     filters = kind.of(server).filters
     if filters:
@@ -72,12 +74,12 @@ async def reader_of(server: Mounting, ctx: Context, uri: str) -> Mount | None:
     if server.resources.listing.find(ctx, uri) is not None:
         return None
     for mount in server.mounts:
-        if mount.has(ctx, RESOURCES, uri) and await _readable(server, ctx, mount, uri):
+        if mount.has_item(ctx, RESOURCES, uri) and await _readable(server, ctx, mount, uri):
             return mount
     if server.resources.find(ctx, uri) is not None:
         return None
     for mount in server.mounts:
-        if await mount.reads(ctx, uri) and await _readable(server, ctx, mount, uri):
+        if await mount.readable(ctx, uri) and await _readable(server, ctx, mount, uri):
             return mount
     return None
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from mcp_gen.server.listing.cursors import place_of
 from mcp_gen.server.listing.listing import as_encoded
 from mcp_gen.server.listing.registry import next_number
-from mcp_gen.server.mounting.kinds import RESOURCES, Kind
+from mcp_gen.server.mounting.kinds import RESOURCES, FeatureKind
 from mcp_gen.server.mounting.mount import Mounted
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from mcp_gen.server.listing.registry import Entry
     from mcp_gen.server.mounting.mount import Mounting
 
-__all__ = ["Numbers", "alike", "items_of", "names_of", "page_of"]
+__all__ = ["ItemNumbers", "is_cacheable", "items_of", "names_of", "page_of"]
 
 MAX_NUMBERS = 100_000
 
 
-class Numbers:
+class ItemNumbers:
     """The places of items that no registry has, by name, in the order in which they were seen."""
 
     def __init__(self) -> None:
@@ -39,12 +39,12 @@ class Numbers:
         return self._numbers.get(name) or self._numbers.setdefault(name, next_number())
 
 
-_sourced: WeakKeyDictionary[Mounting, Numbers] = WeakKeyDictionary()
+_sourced: WeakKeyDictionary[Mounting, ItemNumbers] = WeakKeyDictionary()
 """The places of what comes and goes by itself, by server."""
 
 
 async def page_of(
-    server: Mounting, ctx: Context, kind: Kind, cursor: str | None, *, as_bytes: bool
+    server: Mounting, ctx: Context, kind: FeatureKind, cursor: str | None, *, as_bytes: bool
 ) -> Any:
     """A page of a list; see `Listing.page`.
 
@@ -53,7 +53,7 @@ async def page_of(
     """
     listing = kind.of(server)
     pages = listing.pages
-    same = alike(server, ctx, kind)
+    same = is_cacheable(server, ctx, kind)
     whole = (ctx.revision, -1)
     as_bytes = as_bytes and same and cursor is None and listing.page_size is None
     if as_bytes and whole in pages:
@@ -64,12 +64,12 @@ async def page_of(
         items = items[bisect_right(items, behind, key=_number) :]
     page = listing.result(ctx, items, _at, private=not same)
     # What changed while it was made has given the list other pages to be kept in.
-    if as_bytes and alike(server, ctx, kind):
+    if as_bytes and is_cacheable(server, ctx, kind):
         page = pages[whole] = as_encoded(ctx, page)
     return page
 
 
-async def items_of(server: Mounting, ctx: Context, kind: Kind) -> list[Mounted]:
+async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
     """Everything that the client of this request may use, mounted or not, in order.
 
     Of several under one name there is the server's own, or that of what was mounted first.
@@ -87,21 +87,21 @@ async def items_of(server: Mounting, ctx: Context, kind: Kind) -> list[Mounted]:
     return sorted(found.values(), key=_number)
 
 
-def names_of(server: Mounting, kind: Kind) -> Iterator[str]:
+def names_of(server: Mounting, kind: FeatureKind) -> Iterator[str]:
     """The names or URIs of everything that is known to be there, for anybody."""
     yield from kind.of(server).items.entries
     for mount in server.mounts:
         yield from mount.names(kind)
 
 
-def alike(server: Mounting, ctx: Context, kind: Kind) -> bool:
+def is_cacheable(server: Mounting, ctx: Context, kind: FeatureKind) -> bool:
     """Whether a list is the same for everybody until something is said to have changed."""
     if kind.of(server).differs(ctx) or (kind is RESOURCES and server.resources.has_sources):
         return False
-    return all(mount.alike(ctx, kind) for mount in server.mounts)
+    return all(mount.is_static(ctx, kind) for mount in server.mounts)
 
 
-async def _own(server: Mounting, ctx: Context, kind: Kind) -> list[Mounted]:
+async def _own(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
     listing = kind.of(server)
     if kind is RESOURCES and server.resources.has_sources:
         return await _from_sources(server, ctx)
@@ -121,7 +121,7 @@ async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
     found: list[Mounted] = []
     cursor: str | None = None
     entries = server.resources.listing.items.entries
-    numbers = _sourced.setdefault(server, Numbers())
+    numbers = _sourced.setdefault(server, ItemNumbers())
     while True:
         page = await server.resources.page(ctx, cursor, as_bytes=False)
         for one in page.resources:
@@ -133,7 +133,7 @@ async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
             return found
 
 
-def _passes(server: Mounting, ctx: Context, kind: Kind, item: Mounted) -> bool:
+def _passes(server: Mounting, ctx: Context, kind: FeatureKind, item: Mounted) -> bool:
     filters = kind.of(server).filters
     return all(one(ctx, item.described) for one in filters)
 

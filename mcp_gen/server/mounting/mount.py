@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.mounting.kinds import TEMPLATES, TOOLS, Kind, Registries
+from mcp_gen.server.mounting.kinds import TEMPLATES, TOOLS, FeatureKind, Registries
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.tools.tool import is_tool_name
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.listing.cache_hints import Hints
     from mcp_gen.server.mounting.kinds import What
-    from mcp_gen.server.notifications.notifier import News
-    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.notifications.notifier import Notifier
+    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import Wire
     from mcp_wire.hooks import ServerHooks
 
-__all__ = ["Mount", "MountableServer", "Mounted", "Mounting", "belongs"]
+__all__ = ["Mount", "MountableServer", "Mounted", "Mounting", "template_matches"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -36,10 +36,10 @@ class Mounting(Registries, Protocol):
     """A server that others are mounted in: what a mount needs of it."""
 
     name: str
-    notify: News
+    notify: Notifier
     hints: Hints
     kernel: Kernel[Context]
-    tasks: TaskBox | None
+    tasks: TaskManager | None
 
     @property
     def mounts(self) -> Sequence[Mount]:
@@ -111,7 +111,7 @@ def _template(text: str) -> UriTemplate | None:
         return None
 
 
-def belongs(template: str, uri: str) -> bool:
+def template_matches(template: str, uri: str) -> bool:
     """Whether a URI is one of a template; by how it begins, where that is not understood here."""
     known = _template(template)
     if known is None:
@@ -129,9 +129,9 @@ class Mount(ABC):
     def __init__(self, outer: Mounting, prefix: str | None, separator: str) -> None:
         self.outer = outer
         self.prefix = prefix
-        self.lead = "" if prefix is None else f"{prefix}{separator}"
+        self.name_prefix = "" if prefix is None else f"{prefix}{separator}"
         """What stands in front of every name of a tool or prompt."""
-        if prefix is not None and not (prefix and is_tool_name(self.lead)):
+        if prefix is not None and not (prefix and is_tool_name(self.name_prefix)):
             raise UsageError(
                 f"mount {prefix!r}: a prefix with its separator has 1 to 127 of letters, digits, "
                 "`_`, `-` and `.`, as the names of tools have; without one: mount(None, ...)"
@@ -159,22 +159,22 @@ class Mount(ABC):
 
     # --- names ---
 
-    def inside(self, kind: Kind, name: str) -> str | None:
+    def inner_name(self, kind: FeatureKind, name: str) -> str | None:
         """The name or URI that an item has inside, from that outside; None if it is none of its."""
         if not kind.prefixed:
             return name
-        if not name.startswith(self.lead):
+        if not name.startswith(self.name_prefix):
             return None
-        return name[len(self.lead) :] or None
+        return name[len(self.name_prefix) :] or None
 
-    def dressed(self, kind: Kind, described: Any) -> Wire | None:
+    def rename_outward(self, kind: FeatureKind, described: Any) -> Wire | None:
         """An item as it is shown outside, from what it is inside; None if it is not shown.
 
         The one place where what is mounted gets to look different from what it is.
         """
         if not kind.prefixed:
             return cast("Wire", described)
-        name = self.lead + described.name
+        name = self.name_prefix + described.name
         if kind is TOOLS and not is_tool_name(name):
             self.warn(name, "is no name for a tool, of at most 128 characters: it is left out")
             return None
@@ -189,49 +189,49 @@ class Mount(ABC):
     # --- what is there ---
 
     @abstractmethod
-    def names(self, kind: Kind) -> Iterable[str]:
+    def names(self, kind: FeatureKind) -> Iterable[str]:
         """The names or URIs outside of everything that is known to be there, for anybody."""
 
     @abstractmethod
-    async def items(self, ctx: Context, kind: Kind) -> Sequence[Mounted]:
+    async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[Mounted]:
         """Everything that the client of this request may see, in whatever order."""
 
     @abstractmethod
-    def alike(self, ctx: Context, kind: Kind) -> bool:
+    def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
         """Whether a list stays the same for everybody until `changed` is called."""
 
     @abstractmethod
-    def has(self, ctx: Context, kind: Kind, name: str) -> bool | None:
+    def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
         """Whether there is an item of that name inside, for this client; None: not known here."""
 
     @abstractmethod
-    async def reads(self, ctx: Context, uri: str) -> bool | None:
+    async def readable(self, ctx: Context, uri: str) -> bool | None:
         """Whether there is a template inside that a URI belongs to; None: not known here."""
 
     @abstractmethod
-    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+    def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
         """What is known of the item of that name inside, for this client."""
 
     @abstractmethod
-    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+    async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
         """Hear of changes of a resource for somebody, until `drop`; without harm if it cannot."""
 
     @abstractmethod
-    def drop(self, uri: str, holder: Hashable) -> None:
+    def unsubscribe(self, uri: str, holder: Hashable) -> None:
         """The end of `hold`."""
 
     @abstractmethod
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
         """What is answered to a request; names in `params` are those inside."""
 
-    async def item(self, ctx: Context, kind: Kind, name: str) -> Mounted | None:
+    async def item(self, ctx: Context, kind: FeatureKind, name: str) -> Mounted | None:
         """The item of that name outside, if the client may see it."""
         return next((one for one in await self.items(ctx, kind) if one.name == name), None)
 
     async def template_of(self, ctx: Context, uri: str) -> Mounted | None:
         """The template that a URI belongs to, if the client may see it."""
         templates = await self.items(ctx, TEMPLATES)
-        return next((one for one in templates if belongs(one.name, uri)), None)
+        return next((one for one in templates if template_matches(one.name, uri)), None)
 
     # --- begin and end ---
 

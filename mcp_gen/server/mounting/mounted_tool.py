@@ -12,8 +12,8 @@ from mcp_gen.server.mounting.kinds import TOOLS
 from mcp_gen.server.mounting.local_mount import LocalMount
 from mcp_gen.server.mounting.remote_mount import RemoteMount
 from mcp_gen.server.tools.output import Output, output_of_schema
-from mcp_gen.server.tools.tool import OfferedTool
-from mcp_gen.session.kernel.results import Encoded, Passed
+from mcp_gen.server.tools.tool import ServerTool
+from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from mcp_gen.server.tools.registry import CallParams
     from mcp_gen.server.tools.tool import TaskSupport
 
-__all__ = ["CALLED", "ToolThroughMount", "find_mounted", "known_tool"]
+__all__ = ["CALLED", "MountedTool", "find_mounted", "known_tool"]
 
 CALLED: ContextVar[CallParams] = ContextVar("CALLED")
 """The params of the call that is being answered: what they have beside arguments passes too."""
 
 
-class ToolThroughMount(OfferedTool):
+class MountedTool(ServerTool):
     """A tool of what is mounted: whoever has it reads the arguments, and makes the result."""
 
-    through = True
+    is_remote = True
 
     def __init__(
         self, mount: Mount, inside: str, described: latest.Tool, task: TaskSupport | None = None
@@ -42,7 +42,7 @@ class ToolThroughMount(OfferedTool):
         self._mount = mount
         self._inside = inside
         self._described = described
-        self.output = _PassedOutput(described)
+        self.output = _RelayedOutput(described)
 
     def _describe(self) -> latest.Tool:
         return self._described
@@ -59,7 +59,7 @@ class ToolThroughMount(OfferedTool):
         return await self._mount.call(ctx, "call_tool", params)
 
 
-class _PassedOutput(Output):
+class _RelayedOutput(Output):
     """Results that were made elsewhere; of others what the schema says is held to it."""
 
     def __init__(self, described: latest.Tool) -> None:
@@ -72,25 +72,25 @@ class _PassedOutput(Output):
 
     def result(self, value: Any, revision: str, seen: bool) -> Any:
         """A result as it came, or one of what was made of it; see `Output.result`."""
-        if isinstance(value, Passed | Encoded | Wire):
+        if isinstance(value, RelayedResult | EncodedResult | Wire):
             return value
         return self._made.result(value, revision, seen)
 
 
-def known_tool(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
+def known_tool(mounts: Iterable[Mount], name: str) -> MountedTool | None:
     """The tool that is mounted under a name, as far as is known without asking anybody."""
     for mount in mounts:
-        inside = mount.inside(TOOLS, name)
+        inside = mount.inner_name(TOOLS, name)
         found = _tool_of(mount, inside) if inside is not None else None
         if found is not None:
             return found
     return None
 
 
-async def find_mounted(mounts: Iterable[Mount], name: str) -> ToolThroughMount | None:
+async def find_mounted(mounts: Iterable[Mount], name: str) -> MountedTool | None:
     """The same, when those who have not listed their tools yet have been asked for them."""
     for mount in mounts:
-        if mount.inside(TOOLS, name) is not None:
+        if mount.inner_name(TOOLS, name) is not None:
             await _ask(mount)
     return known_tool(mounts, name)
 
@@ -103,7 +103,7 @@ async def _ask(mount: Mount) -> None:
             await _ask(one)
 
 
-def _tool_of(mount: Mount, inside: str) -> ToolThroughMount | None:
+def _tool_of(mount: Mount, inside: str) -> MountedTool | None:
     """The tool of a name inside."""
     described: Any = None
     task: TaskSupport | None = None
@@ -113,5 +113,5 @@ def _tool_of(mount: Mount, inside: str) -> ToolThroughMount | None:
     elif isinstance(mount, LocalMount):
         own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
         if own is not None:
-            described, task = mount.dressed(TOOLS, own.tool), own.task
-    return None if described is None else ToolThroughMount(mount, inside, described, task)
+            described, task = mount.rename_outward(TOOLS, own.tool), own.task
+    return None if described is None else MountedTool(mount, inside, described, task)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mount import Mount, MountableServer, Mounting
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_wire.handlers import ServerHandlers
 
 __all__ = ["Mounts"]
@@ -105,7 +105,7 @@ class Mounts(Sequence["Mount"]):
         known = ", ".join(repr(mount.prefix) for mount in self._mounts) or "none"
         raise UsageError(f"unmount: expected what is mounted, or its prefix; there are: {known}")
 
-    def known_tool(self, name: str) -> OfferedTool | None:
+    def known_tool(self, name: str) -> ServerTool | None:
         """Return the tool that is mounted under a name, without asking anybody.
 
         Raises:
@@ -123,7 +123,7 @@ class Mounts(Sequence["Mount"]):
             )
         return found
 
-    async def find_tool(self, name: str) -> OfferedTool | None:
+    async def find_tool(self, name: str) -> ServerTool | None:
         """Return the tool that is mounted under a name; servers far away are asked."""
         if not self._mounts:
             return None
@@ -142,7 +142,7 @@ class Mounts(Sequence["Mount"]):
             kind.of(outer).forget()
         for topic in LISTS:
             if topic.capability in features:
-                outer.notify.tell(topic)
+                outer.notify.publish(topic)
 
 
 def _check(outer: Mounting, mount: Mount) -> None:

@@ -10,7 +10,7 @@ import mcp_wire
 from mcp_gen.core.errors import McpGenError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.listing.registry import next_number
-from mcp_gen.server.mounting.kinds import TOOLS, Kind, row
+from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind, row
 from mcp_gen.server.mounting.mount import Mounted
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class RemoteList:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: FeatureKind,
         relay: Relay,
         title: str,
-        dressed: Callable[[Kind, Any], Any],
+        dressed: Callable[[FeatureKind, Any], Any],
         warn: Callable[[str, str], None],
     ) -> None:
         self.items: dict[str, Mounted] = {}
@@ -143,7 +143,7 @@ def _params(method: Any, cursor: str | None) -> Any:
     return method.params(meta={}, cursor=cursor)
 
 
-def _field(kind: Kind) -> str:
+def _field(kind: FeatureKind) -> str:
     return "resource_templates" if kind.listing == "templates" else kind.feature
 
 

@@ -24,20 +24,20 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.relay import relay_of
-from mcp_gen.server.input_requests.run import in_rounds
-from mcp_gen.server.mounting.caller_relay import Caller, can_be_asked
+from mcp_gen.server.input_requests.run import run_with_rounds
+from mcp_gen.server.mounting.caller_relay import CallerRelay, can_be_asked
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
-from mcp_gen.server.mounting.mount import Mount, Mounted, belongs
+from mcp_gen.server.mounting.mount import Mount, Mounted, template_matches
 from mcp_gen.server.mounting.remote_list import RemoteList
-from mcp_gen.server.mounting.remote_notifications import RemoteNews
-from mcp_gen.server.mounting.suspended_calls import HeldCall, HeldCalls
-from mcp_gen.session.kernel.results import Passed
+from mcp_gen.server.mounting.remote_notifications import RemoteNotifications
+from mcp_gen.server.mounting.suspended_calls import SuspendedCall, SuspendedCalls
+from mcp_gen.session.kernel.results import RelayedResult
 from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.core.relay import RemoteSession
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.kinds import Kind, What
+    from mcp_gen.server.mounting.kinds import FeatureKind, What
     from mcp_gen.server.mounting.mount import Mounting
     from mcp_wire import Wire
     from mcp_wire.profile import Profile
@@ -60,11 +60,11 @@ class RemoteMount(Mount):
         self._session = session
         self.relay = relay_of(session)
         self.lists = {
-            kind: RemoteList(kind, self.relay, self.title, self.dressed, self.warn)
+            kind: RemoteList(kind, self.relay, self.title, self.rename_outward, self.warn)
             for kind in KINDS
         }
-        self._held = HeldCalls()
-        self._news = RemoteNews(self)
+        self._suspended = SuspendedCalls()
+        self._notifications = RemoteNotifications(self)
 
     @property
     def title(self) -> str:
@@ -93,38 +93,38 @@ class RemoteMount(Mount):
 
     # --- what is there ---
 
-    def names(self, kind: Kind) -> Iterable[str]:
+    def names(self, kind: FeatureKind) -> Iterable[str]:
         """The names or URIs outside of what it has listed so far."""
         return [item.name for item in self.lists[kind].items.values()]
 
-    async def items(self, ctx: Context, kind: Kind) -> Sequence[Mounted]:
+    async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[Mounted]:
         """What it lists; where it cannot be reached, what it last did."""
         await self.learn(kind)
         return list(self.lists[kind].items.values())
 
-    async def learn(self, kind: Kind) -> None:
+    async def learn(self, kind: FeatureKind) -> None:
         """Ask for a list, unless what it last was still holds good."""
         listed = self.lists[kind]
         before = listed.items
-        self._news.open()
-        await listed.refresh(self._news.tells_of(kind))
+        self._notifications.open()
+        await listed.refresh(self._notifications.covers(kind))
         if listed.items is not before:
             kind.of(self.outer).forget()
 
-    def alike(self, ctx: Context, kind: Kind) -> bool:
+    def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
         """Whether the list stays the same for everybody until it is said to have changed."""
         listed = self.lists[kind]
-        told = self._news.tells_of(kind)
+        told = self._notifications.covers(kind)
         return told and not listed.private and listed.is_fresh(told)
 
-    def has(self, ctx: Context, kind: Kind, name: str) -> bool | None:
+    def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
         """Whether it lists an item of that name; None where the list is not known, or old."""
         listed = self.lists[kind]
         if name in listed.items:
             return True
-        return False if listed.is_fresh(self._news.tells_of(kind)) else None
+        return False if listed.is_fresh(self._notifications.covers(kind)) else None
 
-    async def reads(self, ctx: Context, uri: str) -> bool | None:
+    async def readable(self, ctx: Context, uri: str) -> bool | None:
         """Whether it lists something that a URI may be read from."""
         if not self._lists_reader(uri):
             # What was listed is believed, what was not is asked for again.
@@ -134,24 +134,24 @@ class RemoteMount(Mount):
     def _lists_reader(self, uri: str) -> bool:
         if uri in self.lists[RESOURCES].items:
             return True
-        return any(belongs(template, uri) for template in self.lists[TEMPLATES].items)
+        return any(template_matches(template, uri) for template in self.lists[TEMPLATES].items)
 
-    def peek(self, ctx: Context, kind: Kind, name: str) -> Wire | None:
+    def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
         """What was listed under that name."""
         item = self.lists[kind].items.get(name)
         return item.described if item else None
 
-    async def hold(self, ctx: Context, uri: str, holder: Hashable) -> None:
+    async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
         """Hear of changes of a resource for somebody, if it is one of the server's."""
-        if await self.reads(ctx, uri):
+        if await self.readable(ctx, uri):
             try:
-                await self._news.hold(uri, holder)
+                await self._notifications.hold_subscription(uri, holder)
             except McpGenError as error:
                 self.warn(uri, f"is not watched: {error}")
 
-    def drop(self, uri: str, holder: Hashable) -> None:
+    def unsubscribe(self, uri: str, holder: Hashable) -> None:
         """The end of `hold`."""
-        self._news.drop(uri, holder)
+        self._notifications.release_subscription(uri, holder)
 
     # --- requests ---
 
@@ -159,19 +159,19 @@ class RemoteMount(Mount):
         """What the server answers to a request."""
         if what == "subscribe":
             try:
-                await self._news.subscribe(ctx, params.uri)
+                await self._notifications.subscribe(ctx, params.uri)
             except (RequestTimeout, TransportError) as error:
-                raise self._out_of_reach(error) from error
+                raise self._unavailable(error) from error
             return latest.EmptyResult()
         if what == "unsubscribe":
-            await self._news.unsubscribe(ctx, params.uri)
+            await self._notifications.unsubscribe(ctx, params.uri)
             return latest.EmptyResult()
         try:
             if self.relay.is_lost:
                 await self.relay.ready()
         except McpGenError as error:
-            raise self._out_of_reach(error) from error
-        self._news.open()
+            raise self._unavailable(error) from error
+        self._notifications.open()
         return await self._way(ctx, what)(ctx, what, params)
 
     def _way(self, ctx: Context, what: What) -> Any:
@@ -180,27 +180,27 @@ class RemoteMount(Mount):
             return self._pass
         live_here = ctx.profile.asks_client == "server_request"
         if self.relay.profile.asks_client == "server_request":
-            return self._asking_at_once if live_here else self._holding
-        return self._asking_in_turn if live_here else self._pass
+            return self._call_live if live_here else self._holding
+        return self._call_in_rounds if live_here else self._pass
 
     async def _pass(self, ctx: Context, what: What, params: Any) -> Any:
         """As it is; a question in a result is passed on like any other result."""
-        return self._result(ctx, what, await self._request(Caller(ctx), what, params))
+        return self._result(ctx, what, await self._request(CallerRelay(ctx), what, params))
 
-    async def _asking_at_once(self, ctx: Context, what: What, params: Any) -> Any:
+    async def _call_live(self, ctx: Context, what: What, params: Any) -> Any:
         """What is asked over one connection is asked over the other."""
 
         async def answered(ctx: Context, params: Any) -> Any:
             return await self._pass(ctx, what, params)
 
-        return await in_rounds(ctx, params, answered)
+        return await run_with_rounds(ctx, params, answered)
 
-    async def _asking_in_turn(self, ctx: Context, what: What, params: Any) -> Any:
+    async def _call_in_rounds(self, ctx: Context, what: What, params: Any) -> Any:
         """What is asked in a result is asked over the connection, then the call is made again."""
 
         async def answered(ctx: Context, params: Any) -> Any:
             raw = await self._request(
-                Caller(ctx),
+                CallerRelay(ctx),
                 what,
                 params,
                 input_responses=_restated(ctx.input_responses, self.relay.profile),
@@ -208,18 +208,18 @@ class RemoteMount(Mount):
             )
             return self._decoded(what, raw)
 
-        return await in_rounds(ctx, params, answered)
+        return await run_with_rounds(ctx, params, answered)
 
     async def _holding(self, ctx: Context, what: What, params: Any) -> Any:
         """What is asked over the connection is asked in a result, while the call stays open."""
 
         async def answered(ctx: Context, params: Any) -> Any:
             if ctx.request_state is None:
-                caller = Caller(ctx)
-                call = HeldCall(caller, self._request(caller, what, params))
+                caller = CallerRelay(ctx)
+                call = SuspendedCall(caller, self._request(caller, what, params))
             else:
-                call = self._held.take(ctx.request_state)
-            call.go_on(ctx)
+                call = self._suspended.take(ctx.request_state)
+            call.resume(ctx)
             try:
                 raw = await call.outcome()
             except asyncio.CancelledError:
@@ -229,12 +229,12 @@ class RemoteMount(Mount):
                 return self._result(ctx, what, raw)
             ttl_s = ctx.server.runtime.request_states.ttl_s
             return latest.InputRequiredResult(
-                input_requests=call.questions(), request_state=self._held.put(call, ttl_s)
+                input_requests=call.input_requests(), request_state=self._suspended.put(call, ttl_s)
             )
 
-        return await in_rounds(ctx, params, answered)
+        return await run_with_rounds(ctx, params, answered)
 
-    async def _request(self, caller: Caller, what: What, params: Any, **more: Any) -> Raw:
+    async def _request(self, caller: CallerRelay, what: What, params: Any, **more: Any) -> Raw:
         """The result as it comes, of a request with the params of the caller's revision."""
         ctx, spoken = caller.ctx, self.relay.profile
         method = row(what, spoken.revision)
@@ -258,21 +258,21 @@ class RemoteMount(Mount):
                 again=what not in _CHANGES,
             )
         except McpError as error:
-            await caller.told()
+            await caller.flush()
             raise self._at(ctx, what, error) from error
         except McpGenError as error:
-            raise self._out_of_reach(error) from error
+            raise self._unavailable(error) from error
         except asyncio.CancelledError:
-            caller.hush()
+            caller.stop_notifying()
             raise
-        await caller.told()
+        await caller.flush()
         if memoryview(raw)[0] != ord("{"):
             raise self._odd_result(what, "expected an object")
         return raw
 
     def _result(self, ctx: Context, what: What, raw: Raw) -> Any:
         if self.relay.profile is ctx.profile:
-            return Passed(raw)
+            return RelayedResult(raw)
         return self._decoded(what, raw)
 
     def _decoded(self, what: What, raw: Raw) -> Any:
@@ -293,7 +293,7 @@ class RemoteMount(Mount):
     def _odd_result(self, what: What, why: str) -> McpError:
         return McpError(ProtocolError.code, f"mount {self.title}: a wrong result of {what}: {why}")
 
-    def _out_of_reach(self, error: McpGenError) -> McpError:
+    def _unavailable(self, error: McpGenError) -> McpError:
         if isinstance(error, UsageError | McpError):
             raise error
         return McpError(
@@ -320,16 +320,16 @@ class RemoteMount(Mount):
 
     async def leave(self) -> None:
         """Calls that nobody can come back for any more are given up, and nothing is heard of."""
-        self._held.clear()
+        self._suspended.clear()
         here = asyncio.get_running_loop()
-        ending = [task for task in self._news.pause() if task.get_loop() is here]
+        ending = [task for task in self._notifications.pause() if task.get_loop() is here]
         if ending:
             await asyncio.wait(ending)
 
     def unmounted(self) -> None:
         """It is not mounted any more."""
-        self._held.clear()
-        self._news.close()
+        self._suspended.clear()
+        self._notifications.close()
 
 
 def _at_revision(params: Any, revision: str) -> Any:

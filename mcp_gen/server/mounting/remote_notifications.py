@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidRequest, McpGenError, MethodNotFound
-from mcp_gen.server.mounting.kinds import KINDS, Kind
+from mcp_gen.server.mounting.kinds import KINDS, FeatureKind
 from mcp_gen.server.notifications.topics import LISTS, updated
 from mcp_gen.server.resources.handlers import MAX_SUBSCRIPTIONS
 from mcp_gen.session.peer.session import Session
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounting.mount import Mounting
     from mcp_gen.server.mounting.remote_list import RemoteList
 
-__all__ = ["RemoteNews"]
+__all__ = ["RemoteNotifications"]
 
 FIRST_RETRY_S, LAST_RETRY_S = 1.0, 60.0
 """How long to wait before a resource that somebody subscribed to is watched again."""
@@ -46,7 +46,7 @@ class NotifiedMount(Protocol):
         ...
 
     @property
-    def lists(self) -> Mapping[Kind, RemoteList]:
+    def lists(self) -> Mapping[FeatureKind, RemoteList]:
         """The lists of the remote server."""
         ...
 
@@ -55,7 +55,7 @@ class NotifiedMount(Protocol):
         ...
 
 
-class RemoteNews:
+class RemoteNotifications:
     """What is heard of one mounted session: it is the relay's listener.
 
     Where changes are told to requests that listen, one is kept open for the lists, and one for each
@@ -80,12 +80,12 @@ class RemoteNews:
 
     # --- what comes ---
 
-    def hear(self, news: str, params: Any) -> None:
+    def on_notification(self, news: str, params: Any) -> None:
         """A notification came; `news` is its place on a Profile."""
         outer = self._mount.outer
         if news == "resource_updated":
             self._sweep()
-            outer.notify.tell(updated(params.uri))
+            outer.notify.publish(updated(params.uri))
         elif news == "elicitation_complete":
             done = outer.notify.elicitation_complete(params.elicitation_id)
             telling = asyncio.get_running_loop().create_task(done)
@@ -94,9 +94,9 @@ class RemoteNews:
         for topic in LISTS:
             if topic.role == news:
                 self._outdate(topic.capability)
-                outer.notify.tell(topic)
+                outer.notify.publish(topic)
 
-    def begun_again(self) -> None:
+    def session_recreated(self) -> None:
         """The server has been started anew: what it has now nobody knows."""
         again, self._again = self._again, asyncio.Event()
         again.set()
@@ -109,7 +109,7 @@ class RemoteNews:
         for topic in LISTS:
             self._outdate(topic.capability)
             if topic.capability in self._mount.features():
-                self._mount.outer.notify.tell(topic)
+                self._mount.outer.notify.publish(topic)
 
     def _outdate(self, feature: str) -> None:
         for kind in KINDS:
@@ -119,7 +119,7 @@ class RemoteNews:
 
     # --- lists ---
 
-    def tells_of(self, kind: Kind) -> bool:
+    def covers(self, kind: FeatureKind) -> bool:
         """Whether changes of a list are heard of now."""
         relay = self._mount.relay
         declared: Any = getattr(relay.capabilities, kind.feature, None)
@@ -181,7 +181,7 @@ class RemoteNews:
                 f"mount {self._mount.title}: its server tells of no changes of resources"
             )
         self._sweep()
-        await self.hold(uri, session)
+        await self.hold_subscription(uri, session)
         session.subscribed.add(uri)
         session.unsaved = True
 
@@ -191,9 +191,9 @@ class RemoteNews:
         if session is not None:
             session.subscribed.discard(uri)
             session.unsaved = True
-            self.drop(uri, session)
+            self.release_subscription(uri, session)
 
-    async def hold(self, uri: str, holder: Hashable) -> None:
+    async def hold_subscription(self, uri: str, holder: Hashable) -> None:
         """Hear of changes of a resource for somebody, until `drop`."""
         self._holders.setdefault(uri, set()).add(holder)
         watch = self._watches.get(uri)
@@ -206,10 +206,10 @@ class RemoteNews:
             # Several may wait for it, and one of them may give up.
             await asyncio.shield(self._begun[uri])
         except BaseException:
-            self.drop(uri, holder)
+            self.release_subscription(uri, holder)
             raise
 
-    def drop(self, uri: str, holder: Hashable) -> None:
+    def release_subscription(self, uri: str, holder: Hashable) -> None:
         """The end of `hold`."""
         holders = self._holders.get(uri, set[Hashable]())
         holders.discard(holder)
@@ -247,7 +247,7 @@ class RemoteNews:
         for uri, holders in list(self._holders.items()):
             for holder in list(holders):
                 if isinstance(holder, Session) and holder not in holder.host.sessions:
-                    self.drop(uri, holder)
+                    self.release_subscription(uri, holder)
 
     def pause(self) -> list[asyncio.Task[None]]:
         """Ask to hear of nothing until somebody wants to know; what is going to end."""

@@ -17,9 +17,9 @@ from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, Protoco
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.input_requests.rounds import Question
+    from mcp_gen.server.input_requests.rounds import InputRequest
 
-__all__ = ["HeldCall", "HeldCalls", "SuspendedCaller", "over"]
+__all__ = ["SuspendedCall", "SuspendedCaller", "SuspendedCalls", "over"]
 
 MAX_HELD = 1000
 """How many calls wait for their callers to come back, before the oldest is given up."""
@@ -33,12 +33,12 @@ class SuspendedCaller(Protocol):
 
     ctx: Context
     """The request that it waits in."""
-    held: HeldCall | None
+    held: SuspendedCall | None
     """Takes the questions of the remote server."""
 
 
-class _Open(NamedTuple):
-    question: Question
+class _OpenRequest(NamedTuple):
+    question: InputRequest
     answer: asyncio.Future[Any]
 
 
@@ -47,13 +47,13 @@ def over() -> McpError:
     return McpError(InvalidRequest.code, "the call that this was asked for is over")
 
 
-class HeldCall:
+class SuspendedCall:
     """One call at a remote server, and what it has asked."""
 
     def __init__(self, caller: SuspendedCaller, call: Coroutine[Any, Any, Raw]) -> None:
         self._loop = asyncio.get_running_loop()
         self._caller = caller
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenRequest] = {}
         self._asked = 0
         self._woken = asyncio.Event()
         caller.held = self
@@ -68,11 +68,11 @@ class HeldCall:
         if not call.cancelled():
             call.exception()  # it may be that nobody comes to hear of it
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: InputRequest) -> Any:
         """The caller's answer, in the next round."""
         self._asked += 1
-        key = f"{question.role}-{self._asked}"
-        asked = _Open(question, self._loop.create_future())
+        key = f"{question.kind}-{self._asked}"
+        asked = _OpenRequest(question, self._loop.create_future())
         self._open[key] = asked
         self._woken.set()
         try:
@@ -80,14 +80,14 @@ class HeldCall:
         finally:
             self._open.pop(key, None)
 
-    def go_on(self, ctx: Context) -> None:
+    def resume(self, ctx: Context) -> None:
         """The caller has come back, with answers."""
         self._caller.ctx = ctx
         for key, result in (ctx.input_responses or {}).items():
             asked = self._open.get(key)
             if asked is None or asked.answer.done():
                 continue
-            if isinstance(result, asked.question.role.result_type):
+            if isinstance(result, asked.question.kind.result_type):
                 asked.answer.set_result(result)
             else:
                 wrong = f"the answer to {key} is a {type(result).__name__}"
@@ -110,26 +110,26 @@ class HeldCall:
             self._woken.clear()
             await self._woken.wait()
 
-    def questions(self) -> dict[str, Any]:
+    def input_requests(self) -> dict[str, Any]:
         """What is to be asked of the caller, by key."""
         open_now = {key: one.question for key, one in self._open.items() if not one.answer.done()}
-        return {key: one.role.request_type(params=one.params) for key, one in open_now.items()}
+        return {key: one.kind.request_type(params=one.params) for key, one in open_now.items()}
 
     def give_up(self) -> None:
         """Nobody wants the result any more: the remote server is told."""
         self._call.cancel()
 
 
-class HeldCalls:
+class SuspendedCalls:
     """The calls whose callers are to come back, by a name that nobody can guess."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, tuple[HeldCall, asyncio.TimerHandle]] = {}
+        self._calls: dict[str, tuple[SuspendedCall, asyncio.TimerHandle]] = {}
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def put(self, call: HeldCall, ttl_s: float) -> str:
+    def put(self, call: SuspendedCall, ttl_s: float) -> str:
         """Keep a call open for a while."""
         while len(self._calls) >= MAX_HELD:
             self._give_up(next(iter(self._calls)))
@@ -138,7 +138,7 @@ class HeldCalls:
         self._calls[name] = (call, timer)
         return name
 
-    def take(self, name: str) -> HeldCall:
+    def take(self, name: str) -> SuspendedCall:
         """The call of that name, which nobody else may go on with.
 
         Raises:

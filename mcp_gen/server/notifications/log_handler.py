@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.context.rate_limit import Allowance
-from mcp_gen.server.notifications.send import is_wrapped, tell
-from mcp_gen.session.peer.log_levels import is_heard
+from mcp_gen.server.context.rate_limit import RateLimiter
+from mcp_gen.server.notifications.send import is_wrapped, send_notification
+from mcp_gen.session.peer.log_levels import is_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
 
 __all__ = ["ClientLogHandler", "spec_level", "watched"]
 
@@ -60,7 +60,7 @@ class ClientLogHandler(logging.Handler):
         self._is_enabled = is_enabled
         self._on_close = on_close
         self._max_per_s = max_per_s
-        self._allowances: WeakKeyDictionary[Outlet, Allowance] = WeakKeyDictionary()
+        self._allowances: WeakKeyDictionary[Channel, RateLimiter] = WeakKeyDictionary()
 
     def close(self) -> None:
         """Send nothing any more."""
@@ -79,31 +79,31 @@ class ClientLogHandler(logging.Handler):
 
     def _send(self, request: _Watched, record: logging.LogRecord) -> None:
         level = spec_level(record.levelno)
-        if not self._is_enabled(request.ctx) or not request.hears(level):
+        if not self._is_enabled(request.ctx) or not request.is_enabled(level):
             return
-        allowance = self._allowance(request)
-        if not allowance.take():
+        allowance = self._rate_limiter(request)
+        if not allowance.try_acquire():
             return
-        self.tell_dropped(request)
+        self.report_dropped(request)
         # Without a formatter of its own the message alone: tracebacks are nobody else's business.
         said = self.format(record) if self.formatter else record.getMessage()
         # What stands for bytes of a file name is no text: it is sent escaped.
         said = said.encode(errors="backslashreplace").decode()
         request.send(level, said, record.name)
 
-    def tell_dropped(self, request: _Watched) -> None:
+    def report_dropped(self, request: _Watched) -> None:
         """Tell the client how many records it did not get, since it was told last."""
-        allowance = self._allowance(request)
+        allowance = self._rate_limiter(request)
         dropped, allowance.dropped = allowance.dropped, 0
-        if dropped and request.hears("warning"):
+        if dropped and request.is_enabled("warning"):
             most = f"{self._max_per_s:g} per second"
             request.send("warning", f"{dropped} log messages left out: more than {most}", __name__)
 
-    def _allowance(self, request: _Watched) -> Allowance:
-        outlet = request.ctx.caller.outlet
+    def _rate_limiter(self, request: _Watched) -> RateLimiter:
+        outlet = request.ctx.caller.channel
         found = self._allowances.get(outlet)
         if found is None:
-            found = self._allowances[outlet] = Allowance(self._max_per_s)
+            found = self._allowances[outlet] = RateLimiter(self._max_per_s)
         return found
 
 
@@ -118,11 +118,11 @@ class _Watched:
         self._thread = threading.get_ident()
         self._sending: set[asyncio.Task[None]] = set()
 
-    def hears(self, level: str) -> bool:
+    def is_enabled(self, level: str) -> bool:
         """Whether the client wants to hear of a level."""
         ctx = self.ctx
         declared = ctx.server.runtime.kernel.offers("logging")
-        return declared and is_heard(ctx.profile, ctx.caller.log_level(ctx.meta), level)
+        return declared and is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
 
     def send(self, level: str, data: str, logger: str) -> None:
         """Send a message, from any thread."""
@@ -137,11 +137,11 @@ class _Watched:
             return
         params = method.params(level=level, data=data, logger=logger)
         if is_wrapped(ctx, method):
-            task = self._loop.create_task(tell(ctx, method, params))
+            task = self._loop.create_task(send_notification(ctx, method, params))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
-        elif ctx.caller.outlet.answers(ctx.request_id):
-            ctx.caller.outlet.notify(method, params)
+        elif ctx.caller.channel.answers(ctx.request_id):
+            ctx.caller.channel.notify(method, params)
 
     async def finish(self) -> None:
         """Let what is being sent be sent, before the answer is."""
@@ -162,7 +162,7 @@ def watched(
         finally:
             _current.reset(token)
             for handler in handlers:
-                handler.tell_dropped(request)
+                handler.report_dropped(request)
             await request.finish()
 
     return within

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.server.notifications.log_handler import ClientLogHandler, watched
-from mcp_gen.server.notifications.send import is_wrapped, tell
-from mcp_gen.session.peer.log_levels import as_json, is_heard
+from mcp_gen.server.notifications.send import is_wrapped, send_notification
+from mcp_gen.session.peer.log_levels import as_json, is_enabled
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
-__all__ = ["LogHandlers", "Logs", "log"]
+__all__ = ["ClientLogs", "LogHandlers", "log"]
 
 
-class Logs:
+class ClientLogs:
     """The log messages of a server: `server.logs`."""
 
     def __init__(self, kernel: Kernel[Context]) -> None:
@@ -61,14 +61,14 @@ class Logs:
 
     def _changed(self) -> None:
         # Only while there is a handler do requests pay for being found from where something logs.
-        self._kernel.around = partial(watched, self.handlers) if self.handlers else None
+        self._kernel.outer_wrapper = partial(watched, self.handlers) if self.handlers else None
         self._kernel.changed()
 
 
 async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     """See `Context.log`."""
     method = ctx.profile.log
-    heard = is_heard(ctx.profile, ctx.caller.log_level(ctx.meta), level)
+    heard = is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
     if not heard or not ctx.server.runtime.kernel.offers("logging") or method is None:
         return
     # A handler that does nothing but log would let nobody else have a turn.
@@ -76,7 +76,7 @@ async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     encoded = as_json(data)
     # Hooks and middleware get what was logged; else it is encoded no second time.
     said = data if is_wrapped(ctx, method) else encoded
-    await tell(ctx, method, method.params(level=level, data=said, logger=logger))
+    await send_notification(ctx, method, method.params(level=level, data=said, logger=logger))
 
 
 class LogHandlers(ServerHandlers["Context"]):

@@ -20,38 +20,38 @@ from mcp_gen.server.notifications.topics import (
     PROMPTS,
     RESOURCES,
     TOOLS,
-    Also,
-    Topic,
+    ChangeTopic,
+    ExtensionTopic,
     is_watched,
     send,
     updated,
 )
-from mcp_gen.session.messages.channel import AnswerOnly
-from mcp_gen.session.peer.session import asking
+from mcp_gen.session.messages.channel import NullChannel
+from mcp_gen.session.peer.session import sender_for
 from mcp_wire import encode
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.session.kernel.kernel import Kernel
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common
     from mcp_wire.method import Method
 
-__all__ = ["Above", "Hearing", "News", "NewsHandlers"]
+__all__ = ["ExtensionListeners", "Notifier", "OuterServer", "SubscriptionHandlers"]
 
 _log = logging.getLogger("mcp_gen.server")
 P = TypeVar("P")
 Loop: TypeAlias = asyncio.AbstractEventLoop
-_Changes: TypeAlias = "dict[tuple[Topic, Session | None], None]"
+_Changes: TypeAlias = "dict[tuple[ChangeTopic, Session | None], None]"
 """What has changed, in order and each once; for one session, or for all who want to know."""
 
 
-class Above(Protocol):
+class OuterServer(Protocol):
     """The place where a server is mounted."""
 
-    def changed(self, topic: Topic, session: Session | None) -> None:
+    def changed(self, topic: ChangeTopic, session: Session | None) -> None:
         """Something of the mounted server has changed, for one session or for all."""
         ...
 
@@ -64,7 +64,7 @@ class Above(Protocol):
         ...
 
 
-class News:
+class Notifier:
     """Tells clients what has changed: `server.notify`.
 
     Sessions are told until 2025-11-25, and from 2026-07-28 on those requests that listen. What
@@ -79,10 +79,10 @@ class News:
         self._listeners = Listeners(kernel)
         self._lock = Lock()
         self._waiting: dict[Loop, _Changes] = {}
-        self._busy: dict[Outlet, set[asyncio.Task[None]]] = {}
-        self.above: WeakSet[Above] = WeakSet()
+        self._busy: dict[Channel, set[asyncio.Task[None]]] = {}
+        self.outer_servers: WeakSet[OuterServer] = WeakSet()
         """Where this server is mounted: those who use it there are told too."""
-        kernel.ending.append(self._ended)
+        kernel.on_connection_end.append(self._ended)
 
     @property
     def listeners(self) -> Listeners:
@@ -91,15 +91,15 @@ class News:
 
     def tool_list_changed(self) -> None:
         """The list of tools is another one. Adding and removing tools says so by itself."""
-        self.tell(TOOLS)
+        self.publish(TOOLS)
 
     def prompt_list_changed(self) -> None:
         """The list of prompts is another one. Adding and removing prompts says so by itself."""
-        self.tell(PROMPTS)
+        self.publish(PROMPTS)
 
     def resource_list_changed(self) -> None:
         """The list of resources, or of templates, is another one; adding and removing say so."""
-        self.tell(RESOURCES)
+        self.publish(RESOURCES)
 
     def resource_updated(self, uri: str) -> None:
         """A resource reads differently now: told to those who have subscribed to this very URI.
@@ -107,7 +107,7 @@ class News:
         What else it is a part of is told by calls of its own: what a URI contains is not written
         in it.
         """
-        self.tell(updated(uri))
+        self.publish(updated(uri))
 
     def end_listening(self) -> None:
         """End every request that listens, in good order; new ones may come."""
@@ -119,7 +119,7 @@ class News:
         """What a request to listen is answered with, when it ends."""
         return self._listeners.listen(ctx, params)
 
-    def hearing(self, **of: Any) -> Hearing:
+    def extension_listeners(self, **of: Any) -> ExtensionListeners:
         """Those who listen to something of an extension, to be told what it has for them.
 
             await ToClient(server.notify.hearing(parcel_ids="1")).notify_parcel_moved("1")
@@ -131,13 +131,13 @@ class News:
             ValueError: not one field.
         """
         ((field, value),) = of.items()
-        return Hearing(self._listeners, self._kernel, Also(field, value))
+        return ExtensionListeners(self._listeners, self._kernel, ExtensionTopic(field, value))
 
     # --- one burst of changes, one message ---
 
-    def tell(self, topic: Topic, session: Session | None = None) -> None:
+    def publish(self, topic: ChangeTopic, session: Session | None = None) -> None:
         """Something has changed, for one session or for all."""
-        for mount in list(self.above):
+        for mount in list(self.outer_servers):
             mount.changed(topic, session)
         loops = self._kernel.loops
         if not loops:
@@ -167,42 +167,42 @@ class News:
             changes = self._waiting.pop(loop, {})
         for topic, session in changes:
             if session is None:
-                self._tell_sessions(topic, list(self._kernel.sessions), loop)
-                self._listeners.tell(topic, loop)
+                self._notify_sessions(topic, list(self._kernel.sessions), loop)
+                self._listeners.publish(topic, loop)
             else:
-                self._tell_sessions(topic, [session], loop)
+                self._notify_sessions(topic, [session], loop)
 
     # --- to sessions ---
 
-    def changed_in(self, session: Session, topic: Topic) -> None:
+    def changed_in(self, session: Session, topic: ChangeTopic) -> None:
         """A list is another one for one session."""
-        self.tell(topic, session)
+        self.publish(topic, session)
 
-    def _tell_sessions(self, topic: Topic, sessions: Iterable[Session], loop: Loop) -> None:
+    def _notify_sessions(self, topic: ChangeTopic, sessions: Iterable[Session], loop: Loop) -> None:
         for session in sessions:
             if session.loop is not loop or topic.capability not in session.declared:
                 continue
             if topic.uri and topic.uri not in session.__dict__.get("subscribed", ()):
                 continue
-            if session.begun:
-                self._tell_session(session, topic)
+            if session.initialized:
+                self._notify_session(session, topic)
             else:
-                session.when_begun(topic, partial(self._tell_session, session, topic))
+                session.when_initialized(topic, partial(self._notify_session, session, topic))
 
-    def _tell_session(self, session: Session, topic: Topic) -> None:
+    def _notify_session(self, session: Session, topic: ChangeTopic) -> None:
         profile = session.profile
         method = topic.notification(profile) if profile else None
         if profile is None or method is None:
             return
         params = method.params(uri=topic.uri) if topic.uri else UNSET
         if not is_watched(self._kernel, method):
-            send(session.outlet, method, params)
+            send(session.channel, method, params)
             return
         params = method.params() if params is UNSET else params
-        client = asking(profile, session.outlet, self._kernel, session)
+        client = sender_for(profile, session.channel, self._kernel, session)
         task = asyncio.get_running_loop().create_task(client.notify(method, params))
-        self._busy.setdefault(session.outlet, set()).add(task)
-        task.add_done_callback(partial(self._sent, session.outlet))
+        self._busy.setdefault(session.channel, set()).add(task)
+        task.add_done_callback(partial(self._sent, session.channel))
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """The user is done at a URL: told to the session that was asked, if its revision says so.
@@ -214,10 +214,10 @@ class News:
             if elicitation_id in session.elicitations:
                 del session.elicitations[elicitation_id]
                 await session.client.notify_elicitation_complete(elicitation_id)
-        for mount in list(self.above):
+        for mount in list(self.outer_servers):
             await mount.elicitation_complete(elicitation_id)
 
-    def _sent(self, outlet: Outlet, task: asyncio.Task[None]) -> None:
+    def _sent(self, outlet: Channel, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             _log.error("a notification could not be sent", exc_info=error)
         busy = self._busy.get(outlet, set[asyncio.Task[None]]())
@@ -225,26 +225,26 @@ class News:
         if not busy:
             self._busy.pop(outlet, None)
 
-    def _ended(self, outlet: Outlet) -> None:
+    def _ended(self, outlet: Channel) -> None:
         """A connection ends: who listens on it is answered; what hooks hold back is not sent."""
         self._listeners.end(outlet)
         for task in list(self._busy.get(outlet, ())):
             task.cancel()
 
 
-class Hearing:
+class ExtensionListeners:
     """Those who listen to something of an extension; for `ToClient` of its package."""
 
-    def __init__(self, listeners: Listeners, kernel: Kernel[Any], topic: Also) -> None:
+    def __init__(self, listeners: Listeners, kernel: Kernel[Any], topic: ExtensionTopic) -> None:
         self._listeners = listeners
         self._kernel = kernel
         self._topic = topic
 
     async def notify(self, method: Method[P, None], params: P) -> None:
         """Send them a notification; see `tell`."""
-        self.tell(method, params)
+        self.publish(method, params)
 
-    def tell(self, method: Method[P, None], params: P) -> None:
+    def publish(self, method: Method[P, None], params: P) -> None:
         """Send them a notification with the next turn of their event loops; on any thread.
 
         `_meta` of the params says to which subscription it belongs, and nothing else.
@@ -254,7 +254,7 @@ class Hearing:
         for loop in list(self._kernel.loops):
             soon = loop.call_soon if loop is here else loop.call_soon_threadsafe
             with contextlib.suppress(RuntimeError):  # it is closed
-                soon(self._listeners.tell_of, self._topic, method, shared, loop)
+                soon(self._listeners.publish_extension, self._topic, method, shared, loop)
 
 
 def _running_loop() -> Loop | None:
@@ -264,16 +264,16 @@ def _running_loop() -> Loop | None:
         return None
 
 
-class NewsHandlers(ServerHandlers[Any]):
+class SubscriptionHandlers(ServerHandlers[Any]):
     """What a server answers to those who want to hear of changes."""
 
-    notify: News
+    notify: Notifier
 
     def subscriptions_listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> Awaitable[common.SubscriptionsListenResult]:
         """subscriptions/listen"""
-        if isinstance(ctx.caller.outlet, AnswerOnly):
+        if isinstance(ctx.caller.channel, NullChannel):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
         # Not awaited here: each open request would keep one more frame.
         return self.notify.listen(ctx, params)

@@ -6,8 +6,8 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.server.context.rate_limit import Allowance
-from mcp_gen.server.notifications.send import tell
+from mcp_gen.server.context.rate_limit import RateLimiter
+from mcp_gen.server.notifications.send import send_notification
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -27,7 +27,7 @@ async def report_progress(
     if task is not None:
         if message is not None:
             await _stand(ctx, task, message, whole=total is not None and progress >= total)
-        if task.tells_progress and task.wanted:
+        if task.tells_progress and task.is_answer:
             return
     profile = ctx.profile
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
@@ -37,9 +37,9 @@ async def report_progress(
     # What is no number at all is greater than nothing, and JSON has no infinity.
     if not math.isfinite(progress) or (last is not None and progress <= last):
         return
-    if not ctx.caller.outlet.answers(ctx.request_id):
+    if not ctx.caller.channel.answers(ctx.request_id):
         return
-    if not _may(ctx) and (total is None or progress < total):
+    if not _try_acquire(ctx) and (total is None or progress < total):
         return
     ctx.last_progress = progress
     fields: dict[str, Any] = {"progress_token": token, "progress": progress}
@@ -47,21 +47,21 @@ async def report_progress(
         fields["total"] = total
     if message is not None and profile.progress_message:
         fields["message"] = message
-    await tell(ctx, profile.progress, profile.progress.params(**fields))
+    await send_notification(ctx, profile.progress, profile.progress.params(**fields))
 
 
 async def _stand(ctx: Context, task: TaskHandle, message: str, *, whole: bool) -> None:
     """Let who looks at a task see what is reported; who listens to it, as often as may be."""
     if not task.tells_progress:
         await task.report(message, quietly=True)
-    elif whole or not task.wanted or _may(ctx):
+    elif whole or not task.is_answer or _try_acquire(ctx):
         await task.report(message)
 
 
-def _may(ctx: Context) -> bool:
+def _try_acquire(ctx: Context) -> bool:
     per_s = ctx.server.runtime.kernel.limits.max_reports_per_s
     if per_s is None:
         return True
     if ctx.reports is None:
-        ctx.reports = Allowance(per_s)
-    return ctx.reports.take()
+        ctx.reports = RateLimiter(per_s)
+    return ctx.reports.try_acquire()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mcp_gen.session.kernel.kernel import Kernel
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
@@ -20,9 +20,9 @@ __all__ = [
     "PROMPTS",
     "RESOURCES",
     "TOOLS",
-    "Also",
-    "Topic",
-    "also_of",
+    "ChangeTopic",
+    "ExtensionTopic",
+    "extension_topics_of",
     "fields_of",
     "is_watched",
     "send",
@@ -32,7 +32,7 @@ __all__ = [
 _log = logging.getLogger("mcp_gen.server")
 
 
-class Topic(NamedTuple):
+class ChangeTopic(NamedTuple):
     """Something that can change."""
 
     role: str
@@ -50,30 +50,30 @@ class Topic(NamedTuple):
         return found
 
 
-TOOLS = Topic("tools_changed", "tools", "tools_list_changed")
-PROMPTS = Topic("prompts_changed", "prompts", "prompts_list_changed")
-RESOURCES = Topic("resources_changed", "resources", "resources_list_changed")
+TOOLS = ChangeTopic("tools_changed", "tools", "tools_list_changed")
+PROMPTS = ChangeTopic("prompts_changed", "prompts", "prompts_list_changed")
+RESOURCES = ChangeTopic("resources_changed", "resources", "resources_list_changed")
 LISTS = (TOOLS, PROMPTS, RESOURCES)
 
 
-def updated(uri: str) -> Topic:
+def updated(uri: str) -> ChangeTopic:
     """What one resource reads as."""
-    return Topic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
+    return ChangeTopic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
 
 
-class Also(NamedTuple):
+class ExtensionTopic(NamedTuple):
     """Something that an extension lets clients hear of: a value under a field of their filter."""
 
     field: str
     value: Any
 
 
-def also_of(fields: Mapping[str, Any]) -> Iterator[Also]:
+def extension_topics_of(fields: Mapping[str, Any]) -> Iterator[ExtensionTopic]:
     """The topics of what was agreed on: each item of a list is one."""
     for field, value in fields.items():
         values = value if _is_list(value) else [value]
         plain = (one for one in values if isinstance(one, str | int) and one is not False)
-        yield from (Also(field, one) for one in dict.fromkeys(plain))
+        yield from (ExtensionTopic(field, one) for one in dict.fromkeys(plain))
 
 
 def _is_list(value: Any) -> TypeGuard[list[Any]]:
@@ -89,10 +89,10 @@ def fields_of(value: Any, kind: Any) -> dict[str, Any]:
 
 def is_watched(kernel: Kernel[Any], method: Method[Any, None]) -> bool:
     """Whether hooks or middleware have a part in sending this notification."""
-    return bool(kernel.sending or kernel.hooks.outbound.notices.get(method.name))
+    return bool(kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name))
 
 
-def send(outlet: Outlet, method: Method[Any, None], params: Any) -> None:
+def send(outlet: Channel, method: Method[Any, None], params: Any) -> None:
     """Send one of many the same news: a connection that fails does not keep it from the others."""
     try:
         outlet.notify(method, params)

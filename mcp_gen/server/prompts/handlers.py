@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import InvalidParams
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.prompts.completion import Completions
-    from mcp_gen.server.prompts.registry import PromptBox
-    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.server.prompts.registry import PromptRegistry
+    from mcp_gen.server.resources.registry import ResourceRegistry
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
@@ -26,7 +26,7 @@ class PromptHandlers(ServerHandlers["Context"]):
     """Handlers of prompts/list and prompts/get."""
 
     kernel: Kernel[Context]
-    prompts: PromptBox
+    prompts: PromptRegistry
 
     async def list_prompts(
         self, ctx: Context, params: common.PaginatedRequestParams
@@ -43,15 +43,15 @@ class PromptHandlers(ServerHandlers["Context"]):
         self, ctx: Context, params: common.GetPromptRequestParams
     ) -> common.GetPromptResult | common.InputRequiredResult:
         """prompts/get"""
-        return await in_rounds(ctx, params, self.prompts.get)
+        return await run_with_rounds(ctx, params, self.prompts.get)
 
 
 class CompletionHandlers(ServerHandlers["Context"]):
     """Handler of completion/complete."""
 
     completions: Completions
-    prompts: PromptBox
-    resources: ResourceBox
+    prompts: PromptRegistry
+    resources: ResourceRegistry
 
     async def complete(
         self, ctx: Context, params: common.CompleteRequestParams

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import mcp_wire
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.content.results import stands_for_result
+from mcp_gen.server.content.results import is_alternative_result
 from mcp_wire import UnknownContent, Wire, latest
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def prompt_result(
     Raises:
         TypeError: nothing that becomes messages.
     """
-    if _kind(value) == latest.GetPromptResult.__name__ or stands_for_result(
+    if _kind(value) == latest.GetPromptResult.__name__ or is_alternative_result(
         cast("Any", type(value))
     ):
         return cast("common.GetPromptResult | common.InputRequiredResult", value)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.listing.cache_hints import Hints
     from mcp_wire import common
 
-__all__ = ["FunctionPrompt", "HandledPrompt", "PromptBox", "PromptHandler"]
+__all__ = ["FunctionPrompt", "HandledPrompt", "PromptHandler", "PromptRegistry"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 PromptHandler: TypeAlias = "Callable[[Context, dict[str, str]], Any]"
@@ -118,7 +118,7 @@ class HandledPrompt:
         return await call_in_thread(ctx, partial(self._handler, ctx, given), {})
 
 
-class PromptBox:
+class PromptRegistry:
     """The prompts of a server: listed, found and filled in."""
 
     def __init__(self, changed: Callable[[], None], hints: Hints) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import ResourceNotFound
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.content.results import stands_for_result
+from mcp_gen.server.content.results import is_alternative_result
 from mcp_wire import UnknownContent, Wire, latest
 
 __all__ = ["BINARY", "TEXT", "Contents", "mime_type_of", "read_result"]
@@ -76,7 +76,7 @@ def read_result(
     if isinstance(value, Wire):
         if type(value).__name__ == latest.ReadResourceResult.__name__:
             return _completed(value, home, mime_type, hints)
-        if stands_for_result(type(value)):
+        if is_alternative_result(type(value)):
             return value
     if value is None:
         raise ResourceNotFound(uri)

@@ -17,7 +17,7 @@ from mcp_gen.core.errors import McpError, ProtocolError, ResourceNotFound, Usage
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.resources.contents import BINARY, TEXT, Contents
 from mcp_gen.server.resources.paths import fits, is_inside, is_name, opened
-from mcp_gen.server.resources.resource import Described, ListedResource
+from mcp_gen.server.resources.resource import DescriptionOptions, ListedResource
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_uri
 from mcp_wire import latest
@@ -87,7 +87,7 @@ class FileResources:
         max_listed: int = 1000,
         mime_types: Mapping[str, str] | None = None,
         within_client_roots: bool = False,
-        **described: Unpack[Described],
+        **described: Unpack[DescriptionOptions],
     ) -> None:
         try:
             self.root = Path(root).resolve(strict=True)
@@ -101,7 +101,7 @@ class FileResources:
             prefix = self.root.joinpath("_").as_uri()[:-1]
         check_uri(prefix, f"prefix={prefix!r}")
         self.uri_template = f"{prefix}{{path*}}"
-        self.described: Described = {"name": self.root.name or "files", **described}
+        self.described: DescriptionOptions = {"name": self.root.name or "files", **described}
         self._template = UriTemplate(self.uri_template)
         self._pattern = pattern.split("/")
         self._hidden = hidden

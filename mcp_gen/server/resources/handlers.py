@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidRequest
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.resources.registry import not_found
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.resources.registry import ResourceBox
+    from mcp_gen.server.resources.registry import ResourceRegistry
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common
@@ -28,7 +28,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
     """Handlers of lists, reads and subscriptions of resources."""
 
     kernel: Kernel[Context]
-    resources: ResourceBox
+    resources: ResourceRegistry
 
     async def list_resources(
         self, ctx: Context, params: common.PaginatedRequestParams
@@ -56,7 +56,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
         self, ctx: Context, params: common.ReadResourceRequestParams
     ) -> common.ReadResourceResult | common.InputRequiredResult:
         """resources/read"""
-        return await in_rounds(ctx, params, self._read)
+        return await run_with_rounds(ctx, params, self._read)
 
     async def _read(
         self, ctx: Context, params: common.ReadResourceRequestParams

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.resources.resource import ResourceSource
     from mcp_wire import common
 
-__all__ = ["ResourceBox", "not_found"]
+__all__ = ["ResourceRegistry", "not_found"]
 
 
 class _Found(NamedTuple):
@@ -46,7 +46,7 @@ class _Place(msgspec.Struct, array_like=True, tag="source", forbid_unknown_field
     key: str = ""
 
 
-class ResourceBox:
+class ResourceRegistry:
     """The resources of a server."""
 
     def __init__(self, changed: Callable[[], None], hints: Hints) -> None:

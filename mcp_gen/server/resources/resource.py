@@ -15,8 +15,8 @@ import msgspec
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.options import (
-    Described,
     DescribedResource,
+    DescriptionOptions,
     ListedResource,
     Source,
     SourceOf,
@@ -30,8 +30,8 @@ from mcp_gen.server.resources.uris import check_beginning, check_uri
 from mcp_wire import latest
 
 __all__ = [
-    "Described",
     "DescribedResource",
+    "DescriptionOptions",
     "FixedResource",
     "ListedResource",
     "ResourceSource",

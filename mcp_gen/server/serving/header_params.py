@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.serving.servable import Servable
     from mcp_wire.method import Method
 
-__all__ = ["HeaderParamsOf"]
+__all__ = ["HeaderParamLookup"]
 
 _CALLS = frozenset(
     (*get_args(common.CallToolRequestParams), *get_args(common.RawCallToolRequestParams))
@@ -27,7 +27,7 @@ Marked: TypeAlias = Mapping[bytes, tuple[str, ...]]
 _log = logging.getLogger("mcp_gen.server")
 
 
-class HeaderParamsOf:
+class HeaderParamLookup:
     """The marked arguments of each tool that is listed, worked out when it is first called."""
 
     def __init__(self, server: Servable) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.serving.header_params import HeaderParamsOf
+from mcp_gen.server.serving.header_params import HeaderParamLookup
 from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.sessions import SessionLimits
 from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
 from mcp_gen.transports.http_server.body import BODY_TIMEOUT_S
-from mcp_gen.transports.http_server.legacy_sse import SsePair
+from mcp_gen.transports.http_server.legacy_sse import LegacySseEndpoint
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.events import EventStore
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.http_server.exchange import SessionServers
     from mcp_gen.transports.http_server.app import Scope
 
-__all__ = ["WebOptions", "asgi_app", "run_http", "url_at"]
+__all__ = ["HttpOptions", "asgi_app", "run_http", "url_at"]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
@@ -38,7 +38,7 @@ GRACE_S = 10
 _log = logging.getLogger("mcp_gen.server")
 
 
-class WebOptions(Struct, frozen=True, kw_only=True):
+class HttpOptions(Struct, frozen=True, kw_only=True):
     """How a server is served over HTTP; see `Server.asgi`."""
 
     stateless: bool = False
@@ -62,7 +62,7 @@ class WebOptions(Struct, frozen=True, kw_only=True):
 def asgi_app(
     server: Servable,
     path: str,
-    options: WebOptions,
+    options: HttpOptions,
     *,
     serve: Serve | None = None,
     servers: SessionServers | None = None,
@@ -76,11 +76,11 @@ def asgi_app(
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
     limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
     limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
-    pair: SsePair | None = None
+    pair: LegacySseEndpoint | None = None
     if options.sse_path is not None:
         if not server.kernel.handshakes:
             raise UsageError("sse_path: no revision that is offered has a handshake")
-        pair = SsePair(
+        pair = LegacySseEndpoint(
             options.sse_path,
             serve or server.serve,
             max_streams=limits.max_sessions,
@@ -92,7 +92,7 @@ def asgi_app(
         event_store=options.event_store,
         session_store=options.session_store,
         limits=limits,
-        header_params=HeaderParamsOf(server),
+        header_params=HeaderParamLookup(server),
         servers=servers,
     )
     return AsgiApp(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from mcp_gen.core.error_groups import sentence
+from mcp_gen.core.error_groups import describe
 from mcp_gen.core.errors import LifespanError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Lifespan(Generic[S]):
             self._running = None
         running.raise_what_failed()
 
-    async def keep(self) -> None:
+    async def hold(self) -> None:
         """Need it until `let_go`, however often this is called. Raises what `acquire` raises."""
         if self._kept and self._running and not self._running.is_out_of_reach():
             return
@@ -86,7 +86,7 @@ class Lifespan(Generic[S]):
             await self.release()
         self._kept = True
 
-    async def let_go(self) -> None:
+    async def release_hold(self) -> None:
         """The end of `keep`."""
         if self._kept:
             self._kept = False
@@ -138,7 +138,7 @@ class _Running(Generic[S]):
             self.ready.cancel()
             raise
         except Exception as error:
-            what = f"{type(error).__name__}: {sentence(error)}"
+            what = f"{type(error).__name__}: {describe(error)}"
             if not self.ready.done():
                 failed = LifespanError(
                     f"server {server.name!r}: its lifespan did not start: {what}"

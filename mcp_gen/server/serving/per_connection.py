@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.serving.servable import Servable
-    from mcp_gen.session.duplex.server import ServerSession
+    from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.transports.http_server.app import AsgiApp
 
@@ -68,7 +68,7 @@ class PerConnection(ServesSockets, Generic[S]):
             await server.end_tasks()
 
     @asynccontextmanager
-    async def connect(self, transport: Duplex) -> AsyncGenerator[ServerSession[Context]]:
+    async def connect(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
         """Serve one client over a transport while this lasts; see `Server.connect`."""
         server = self.make()
         try:
@@ -82,12 +82,12 @@ class PerConnection(ServesSockets, Generic[S]):
 
         Requests of revisions without sessions share one server.
         """
-        from mcp_gen.server.serving.http import WebOptions, asgi_app
+        from mcp_gen.server.serving.http import HttpOptions, asgi_app
 
         return asgi_app(
             self.make(),
             path,
-            WebOptions(**options),
+            HttpOptions(**options),
             serve=self.serve,
             servers=_SessionServers(self),
         )

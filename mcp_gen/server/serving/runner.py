@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.sockets import ServesSockets
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.duplex.server import ServerConnection
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.events import EventStore
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mounts import Mounts
     from mcp_gen.server.serving.lifespan import Lifespan
-    from mcp_gen.server.tasks.manager import TaskBox
-    from mcp_gen.server.tools.registry import ToolBox
+    from mcp_gen.server.tasks.manager import TaskManager
+    from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp, Scope
@@ -34,14 +34,14 @@ class Serves(ServesSockets):
     kernel: Kernel[Context]
     max_message_bytes: int | None
     lifespan: Lifespan[Any] | None
-    tools: ToolBox
+    tools: ToolRegistry
     mounts: Mounts
     _needs: int
     """How many need what the server sets up."""
     _is_kept: bool
-    tasks: TaskBox | None
+    tasks: TaskManager | None
     apps: Apps | None
-    _served: dict[ServerSession[Context], asyncio.Event]
+    _served: dict[ServerConnection[Context], asyncio.Event]
     """The connections that are being served, and what is set when each has ended."""
     _apps: list[AsgiApp]
     """What serves it over HTTP."""
@@ -96,7 +96,7 @@ class Serves(ServesSockets):
             await session.finish()
 
     @asynccontextmanager
-    async def connect(self, transport: Duplex) -> AsyncGenerator[ServerSession[Context]]:
+    async def connect(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
         """Serve one client over a transport while this lasts, and do something else meanwhile.
 
         What it gives is the client's session, which knows nothing of the client before the
@@ -112,7 +112,7 @@ class Serves(ServesSockets):
                 await finishing
 
     @asynccontextmanager
-    async def _session(self, transport: Duplex) -> AsyncGenerator[ServerSession[Context]]:
+    async def _session(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
         """A session that has begun, to be finished inside; the lifespan is entered around it."""
         try:
             await self.need()
@@ -120,7 +120,7 @@ class Serves(ServesSockets):
             # A client that cannot be served is not kept waiting.
             await transport.close()
             raise
-        session = ServerSession(self.kernel, transport)
+        session = ServerConnection(self.kernel, transport)
         ended = self._served[session] = asyncio.Event()
         try:
             await session.start()
@@ -178,7 +178,7 @@ class Serves(ServesSockets):
         """
         self.check()
         if self.lifespan is not None:
-            await self.lifespan.keep()
+            await self.lifespan.hold()
         if not self._is_kept:
             self._is_kept = True
             self._needs += 1
@@ -195,7 +195,7 @@ class Serves(ServesSockets):
                         await mount.leave()
         finally:
             if self.lifespan is not None:
-                await self.lifespan.let_go()
+                await self.lifespan.release_hold()
 
     @asynccontextmanager
     async def _listening(self) -> AsyncGenerator[None]:
@@ -265,9 +265,9 @@ class Serves(ServesSockets):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
         """
-        from mcp_gen.server.serving.http import WebOptions, asgi_app
+        from mcp_gen.server.serving.http import HttpOptions, asgi_app
 
-        options = WebOptions(
+        options = HttpOptions(
             stateless=stateless,
             json_only=json_only,
             sse_path=sse_path,

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.context.services import ServerRuntime
     from mcp_gen.server.mounting.mounts import Mounts
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.session.duplex.server import ServerSession
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
 
 __all__ = ["HasLifespan", "Servable"]
@@ -39,7 +39,7 @@ class Servable(Protocol):
     kernel: Kernel[Context]
     max_message_bytes: int | None
     mounts: Mounts
-    tools: ToolBox
+    tools: ToolRegistry
 
     def run(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
         """Serve until the client disconnects or the process is told to stop."""
@@ -49,7 +49,7 @@ class Servable(Protocol):
         """Serve one client until it disconnects."""
         ...
 
-    def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerSession[Context]]:
+    def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerConnection[Context]]:
         """Serve one client while the context manager lasts."""
         ...
 

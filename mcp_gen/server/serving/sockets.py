@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
-    from mcp_gen.session.duplex.server import ServerSession
+    from mcp_gen.session.duplex.server import ServerConnection
 
 __all__ = ["ServesSockets"]
 
@@ -36,7 +36,7 @@ class ServesSockets(ABC):
     max_message_bytes: int | None = None
 
     @abstractmethod
-    def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerSession[Context]]:
+    def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerConnection[Context]]:
         """Serve one client over a transport while this lasts."""
 
     @asynccontextmanager
@@ -99,7 +99,7 @@ class _Connections:
     def __init__(self, server: ServesSockets) -> None:
         self._server = server
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sessions: set[ServerSession[Context]] = set()
+        self._sessions: set[ServerConnection[Context]] = set()
         self._ending = False
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,32 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from mcp_gen.server.tasks.running import RunningTask
-    from mcp_gen.server.tools.registry import ToolBox
+    from mcp_gen.server.tools.registry import ToolRegistry
 
 __all__ = ["context_in", "work_in"]
 
 
 def context_in(ctx: Context, task: RunningTask, outlet: Any) -> Context:
     """A context for a task's handler, whose messages go another way."""
-    caller = ctx.caller.in_another_request()
-    caller.outlet = outlet
+    caller = ctx.caller.for_another_request()
+    caller.channel = outlet
     caller.headers = ctx.caller.headers
     return Context(ctx.server, ctx.request_id, caller, ctx.meta, task=task)
 
 
-def work_in(inside: Context, params: Any, tools: ToolBox) -> Coroutine[Any, Any, Any]:
+def work_in(inside: Context, params: Any, tools: ToolRegistry) -> Coroutine[Any, Any, Any]:
     """The call of a tool, as the handler of a task."""
 
     async def call(ctx: Context, params: Any) -> Any:
-        return await in_rounds(ctx, params, tools.call)
+        return await run_with_rounds(ctx, params, tools.call)
 
     # What the program logs meanwhile is to find this context, not that of the request.
-    around = inside.server.runtime.kernel.around
+    around = inside.server.runtime.kernel.outer_wrapper
     work: Any = call(inside, params) if around is None else around(call)(inside, params)
     return cast("Coroutine[Any, Any, Any]", work)

@@ -14,25 +14,25 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.notifications.topics import is_watched, send
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
-from mcp_gen.server.tasks.related_channel import RelatedOutlet
-from mcp_gen.session.peer.session import asking
+from mcp_gen.server.tasks.related_channel import TaskChannel
+from mcp_gen.session.peer.session import sender_for
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.tasks.host import ReattachableChannel
-    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.running import RunningTask
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_wire.profile import Profile
 
-__all__ = ["CAPABILITIES", "PAGE_SIZE", "CoreTasks", "with_capability", "with_support"]
+__all__ = ["CAPABILITIES", "PAGE_SIZE", "CoreTaskHandler", "with_capability", "with_support"]
 
 CAPABILITIES = frozenset({"tasks", "tasks.list", "tasks.cancel"})
 """What a server with tasks declares, as methods ask for it."""
@@ -47,50 +47,54 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     id: str
 
 
-class CoreTasks:
+class CoreTaskHandler:
     """Answers a revision's own requests for tasks, and calls that want to become one."""
 
-    def __init__(self, box: TaskBox, profile: Profile) -> None:
-        self._box = box
+    def __init__(self, box: TaskManager, profile: Profile) -> None:
+        self._manager = box
         self._profile = profile
         self._types: Any = mcp_wire.types(profile.revision)
 
     # --- calls ---
 
-    async def call(self, ctx: Context, params: Any, tool: OfferedTool, tools: ToolBox) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: ServerTool, tools: ToolRegistry) -> Any:
         """The result of a call, or the task that it has become.
 
         Raises:
             MethodNotFound: the tool only runs as a task, or never does, and the call says else.
         """
         if not self._declared(ctx):
-            return await in_rounds(ctx, params, tools.call)
+            return await run_with_rounds(ctx, params, tools.call)
         wish = params.task
         if wish is None:
             if tool.task == "required":
                 raise MethodNotFound(f"{tool.name} only runs as a task: call it with `task`")
-            return await in_rounds(ctx, params, tools.call)
+            return await run_with_rounds(ctx, params, tools.call)
         if tool.task is None:
             raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
-        task = self._box.new(ctx, tool, wish.ttl)
-        outlet = task.channel = RelatedOutlet(task, self._related(task.id))
-        listened = task.told
+        task = self._manager.new(ctx, tool, wish.ttl)
+        outlet = task.channel = TaskChannel(task, self._related(task.id))
+        listened = task.on_change
 
         def told() -> None:
-            self._tell(task)
+            self._notify_status(task)
             listened()
 
-        task.told = told
-        await self._box.make(task)
-        self._box.start(task, work_in(context_in(ctx, task, outlet), params, tools))
+        task.on_change = told
+        await self._manager.make(task)
+        self._manager.start(task, work_in(context_in(ctx, task, outlet), params, tools))
         made = self._types.Task(**self._fields(task.record))
         key = self._profile.model_immediate_response_key
-        said = {key: tool.meanwhile} if key and tool.meanwhile else None
+        said = {key: tool.immediate_message} if key and tool.immediate_message else None
         return self._types.CreateTaskResult(task=made, meta=said)
 
     def _declared(self, ctx: Context) -> bool:
         session = ctx.session
-        declared = ctx.server.runtime.kernel.offered() if session is None else session.declared
+        declared = (
+            ctx.server.runtime.kernel.declared_capabilities()
+            if session is None
+            else session.declared
+        )
         return declared >= CAPABILITIES
 
     def _related(self, id: str) -> dict[str, Any]:
@@ -101,29 +105,29 @@ class CoreTasks:
 
     async def get(self, ctx: Context, id: str) -> Any:
         """How a task stands. Raises InvalidParams for one that the client may not ask for."""
-        found = await self._box.find(ctx, id)
+        found = await self._manager.find(ctx, id)
         channel = self._channel(id)
         if channel is not None:
             # A client that asks may have opened a way to itself.
-            channel.look()
+            channel.check()
         return self._types.GetTaskResult(**self._fields(found))
 
     async def result(self, ctx: Context, id: str) -> dict[str, Any]:
         """What the call is answered with, once there is something; raises its error."""
-        way = ctx.caller.outlet
-        await self._box.find(ctx, id)
+        way = ctx.caller.channel
+        await self._manager.find(ctx, id)
         channel = self._channel(id)
         if channel is not None:
             channel.open(way)
         try:
-            task = await self._box.ended(ctx, id)
+            task = await self._manager.ended(ctx, id)
         finally:
             if channel is not None:
                 channel.close(way)
         return self._payload(task)
 
     def _channel(self, id: str) -> ReattachableChannel | None:
-        here = self._box.running.get(id)
+        here = self._manager.running.get(id)
         return None if here is None else here.channel
 
     def _payload(self, task: StoredTask) -> dict[str, Any]:
@@ -137,14 +141,14 @@ class CoreTasks:
 
     async def cancel(self, ctx: Context, id: str) -> Any:
         """End a task. Raises InvalidParams if there is nothing to end."""
-        task, ended = await self._box.cancel(ctx, id)
+        task, ended = await self._manager.cancel(ctx, id)
         if not ended:
             raise InvalidParams(f"the task is over already: {_status(task)} - at `$.taskId`")
         return self._types.CancelTaskResult(**self._fields(task))
 
     async def page(self, ctx: Context, cursor: str | None) -> Any:
         """A page of the client's own tasks, oldest first."""
-        box, session = self._box, ctx.session
+        box, session = self._manager, ctx.session
         behind = None if cursor is None else _place_of(cursor)
         size = box.tools.listing.page_size or PAGE_SIZE
         id = None if session is None else session.id
@@ -167,10 +171,10 @@ class CoreTasks:
             "created_at": iso(task.created_at),
             "last_updated_at": iso(task.updated_at),
             "ttl": ttl_ms(task),
-            "poll_interval": round(self._box.options.poll_interval_s * 1000),
+            "poll_interval": round(self._manager.options.poll_interval_s * 1000),
         }
 
-    def _tell(self, task: RunningTask) -> None:
+    def _notify_status(self, task: RunningTask) -> None:
         """Tell the session that asked last, if it can be told."""
         method, session = self._profile.task_status, task.session
         if method is None or session is None or not session.reachable:
@@ -178,12 +182,12 @@ class CoreTasks:
         if session.profile is not self._profile or session.loop is not task.loop:
             return
         params = method.params(**self._fields(task.record))
-        kernel = self._box.kernel
+        kernel = self._manager.kernel
         if is_watched(kernel, method):
-            client = asking(self._profile, session.outlet, kernel, session)
-            self._box.soon(client.notify(method, params))
+            client = sender_for(self._profile, session.channel, kernel, session)
+            self._manager.spawn(client.notify(method, params))
         else:
-            send(session.outlet, method, params)
+            send(session.channel, method, params)
 
 
 def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
@@ -199,7 +203,7 @@ def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
     return replace(capabilities, tasks=tasks)
 
 
-def with_support(tool: OfferedTool, described: Any, revision: str) -> Any:
+def with_support(tool: ServerTool, described: Any, revision: str) -> Any:
     """Add the task support of a tool to its description, at revisions that have a place for it."""
     if tool.task is None or mcp_wire.profile(revision).tasks != "core":
         return described

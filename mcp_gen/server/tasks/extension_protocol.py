@@ -13,11 +13,11 @@ from msgspec import UNSET
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.core_protocol import result_at
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
-from mcp_gen.server.tasks.input_requests import TaskQuestions
+from mcp_gen.server.tasks.input_requests import TaskInputRequests
 from mcp_wire import encode, latest
 from mcp_wire.extensions.tasks import (
     EXTENSION,
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.stores.tasks import StoredTask
-    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.running import RunningTask
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.server.tools.tool import OfferedTool
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.server.tools.tool import ServerTool
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["ExtensionHandlers", "ExtensionTasks"]
+__all__ = ["ExtensionHandlers", "ExtensionTaskHandler"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -57,36 +57,36 @@ _RESULTS: dict[str, Any] = {kind.status: kind for kind in methods.TASKS_GET.resu
 _NOTICES: dict[str, Any] = {kind.status: kind for kind in get_args(TaskStatusNotificationParams)}
 
 
-class ExtensionTasks:
+class ExtensionTaskHandler:
     """Decides which calls become tasks, at a revision that leaves that to the server."""
 
-    def __init__(self, box: TaskBox, profile: Profile) -> None:
-        self._box = box
+    def __init__(self, box: TaskManager, profile: Profile) -> None:
+        self._manager = box
         self.profile = profile
 
-    async def call(self, ctx: Context, params: Any, tool: OfferedTool, tools: ToolBox) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: ServerTool, tools: ToolRegistry) -> Any:
         """The result of a call that has one soon, or else the task that it has become.
 
         Raises:
             MissingCapability: the tool only runs as a task, and the client knows of none.
         """
         if tool.task is None:
-            return await in_rounds(ctx, params, tools.call)
+            return await run_with_rounds(ctx, params, tools.call)
         if ctx.declares(EXTENSION) is None:
             if tool.task == "required":
                 ctx.require(EXTENSION)
-            return await in_rounds(ctx, params, tools.call)
-        task = self._box.new(ctx, tool)
+            return await run_with_rounds(ctx, params, tools.call)
+        task = self._manager.new(ctx, tool)
         task.tells_progress = True
-        inside = context_in(ctx, task, UntilTask(task, ctx.caller.outlet))
-        inside.rounds = task.input = TaskQuestions(inside, params, task)
-        self._box.start(task, work_in(inside, params, tools))
+        inside = context_in(ctx, task, PreTaskChannel(task, ctx.caller.channel))
+        inside.rounds = task.input = TaskInputRequests(inside, params, task)
+        self._manager.start(task, work_in(inside, params, tools))
         try:
-            await task.decided(self._box.options.grace_s)
+            await task.decided(self._manager.options.grace_s)
             if task.done and _answers(task, required=tool.task == "required"):
                 return _outcome(task)
-            task.wanted = True
-            await self._box.make(task)
+            task.is_answer = True
+            await self._manager.make(task)
         except BaseException:
             # Nobody will know of it.
             task.stop()
@@ -131,18 +131,18 @@ class ExtensionTasks:
             "created_at": iso(task.created_at),
             "last_updated_at": iso(task.updated_at),
             "ttl_ms": ttl_ms(task),
-            "poll_interval_ms": max(1, round(self._box.options.poll_interval_s * 1000)),
+            "poll_interval_ms": max(1, round(self._manager.options.poll_interval_s * 1000)),
         }
 
 
 class ExtensionHandlers(Handlers[Context]):
     """What a server answers to the requests of the extension."""
 
-    def __init__(self, box: TaskBox) -> None:
+    def __init__(self, box: TaskManager) -> None:
         self._box = box
 
-    def _protocol(self, ctx: Context) -> ExtensionTasks:
-        found: ExtensionTasks = self._box.protocol(ctx.profile)
+    def _protocol(self, ctx: Context) -> ExtensionTaskHandler:
+        found: ExtensionTaskHandler = self._box.protocol(ctx.profile)
         return found
 
     async def get_task(self, ctx: Context, params: GetTaskRequestParams) -> GetTaskResult:
@@ -156,7 +156,7 @@ class ExtensionHandlers(Handlers[Context]):
         here = self._box.running.get(task.id)
         if here is not None:
             if here.input is not None:
-                await self._box.there(here, here.input.answered(params.input_responses))
+                await self._box.run_on_task_loop(here, here.input.answered(params.input_responses))
         elif not task.over:
             raise McpError(
                 ProtocolError.code, "the task runs in another process; route by its id to reach it"
@@ -169,19 +169,19 @@ class ExtensionHandlers(Handlers[Context]):
         return CancelTaskResult()
 
 
-class UntilTask:
+class PreTaskChannel:
     """The outlet of a handler: that of its request, until this is answered with a task.
 
     In tasks nothing is sent: what there is to be told, the task says itself.
     """
 
-    def __init__(self, task: RunningTask, before: Outlet) -> None:
+    def __init__(self, task: RunningTask, before: Channel) -> None:
         self._task = task
         self._before = before
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification of the request."""
-        if not self._task.wanted:
+        if not self._task.is_answer:
             self._before.notify(method, params)
 
     async def request(
@@ -197,12 +197,12 @@ class UntilTask:
 
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be sent."""
-        if not self._task.wanted:
+        if not self._task.is_answer:
             await self._before.drain()
 
     def answers(self, id: RequestId | None) -> bool:
         """Whether the request, or then the task, goes on."""
-        return not self._task.record.over if self._task.wanted else self._before.answers(id)
+        return not self._task.record.over if self._task.is_answer else self._before.answers(id)
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
         """Where the handler runs."""

@@ -9,8 +9,8 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.tasks.core_protocol import CoreTasks
-    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tasks.core_protocol import CoreTaskHandler
+    from mcp_gen.server.tasks.manager import TaskManager
 
 __all__ = ["TaskHandlers"]
 
@@ -18,13 +18,13 @@ __all__ = ["TaskHandlers"]
 class TaskHandlers(ServerHandlers["Context"]):
     """The part of a server that answers for tasks; only reached where it has declared them."""
 
-    task_manager: TaskBox | None = None
+    task_manager: TaskManager | None = None
     """The tasks, once there are any."""
 
-    def _tasks(self, ctx: Context) -> CoreTasks:
+    def _tasks(self, ctx: Context) -> CoreTaskHandler:
         if self.task_manager is None:
             raise MethodNotFound("this server has no tasks")
-        found: CoreTasks = self.task_manager.protocol(ctx.profile)
+        found: CoreTaskHandler = self.task_manager.protocol(ctx.profile)
         return found
 
     async def get_task(self, ctx: Context, params: Any) -> Any:

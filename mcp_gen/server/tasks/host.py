@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.stores.tasks import TaskStore
     from mcp_gen.server.tasks.options import Tasks
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
 
 __all__ = ["ReattachableChannel", "TaskHost", "TaskInput"]
 
@@ -24,11 +24,11 @@ class TaskHost(Protocol):
     store: TaskStore
     now: Callable[[], float]
 
-    def needed(self) -> AbstractAsyncContextManager[None]:
+    def acquire_server(self) -> AbstractAsyncContextManager[None]:
         """Hold the lifespan and the mounts of the server while a handler runs."""
         ...
 
-    def over(self, id: str) -> None:
+    def handler_ended(self, id: str) -> None:
         """Forget the handler of a task: it has ended."""
         ...
 
@@ -40,15 +40,15 @@ class TaskHost(Protocol):
 class ReattachableChannel(Protocol):
     """Channel of a task that moves to whichever request of its client is open."""
 
-    def open(self, way: Outlet) -> None:
+    def open(self, way: Channel) -> None:
         """Attach a request that waits for the result."""
         ...
 
-    def close(self, way: Outlet) -> None:
+    def close(self, way: Channel) -> None:
         """Detach it."""
         ...
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look for a way to the client again."""
         ...
 

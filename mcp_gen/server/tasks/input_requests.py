@@ -18,11 +18,11 @@ from mcp_gen.core.errors import (
     UrlElicitationRequired,
 )
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.input_requests.capabilities import require_for
+from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.live_rounds import ANSWER_TIMEOUT_S
-from mcp_gen.server.input_requests.replayed_rounds import ReplayedRounds, result_of
-from mcp_gen.server.input_requests.rounds import Question, Role, Rounds, questions_of
-from mcp_gen.session.messages.gather import together
+from mcp_gen.server.input_requests.replayed_rounds import InputRequiredRounds, result_of
+from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
+from mcp_gen.session.messages.gather import gather_all
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from mcp_gen.server.input_requests.rounds import Handler
     from mcp_gen.server.tasks.running import RunningTask
 
-__all__ = ["TaskQuestions"]
+__all__ = ["TaskInputRequests"]
 
 T = TypeVar("T")
 
 
-class _Open(NamedTuple):
-    role: Role
+class _OpenInputRequest(NamedTuple):
+    role: InputKind
     answer: asyncio.Future[Any]
 
 
-class TaskQuestions(Rounds):
+class TaskInputRequests(Rounds):
     """Asks in how a task stands: the handler goes on where it was when the answer has come.
 
     Before there is a task, questions that the handler returns are the result of its request, and
@@ -52,11 +52,11 @@ class TaskQuestions(Rounds):
         super().__init__(ctx, params)
         self._task = task
         self._answers: dict[str, Any] = {}
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenInputRequest] = {}
         self._used: set[str] = set()
-        self._before: ReplayedRounds | None = None
+        self._before: InputRequiredRounds | None = None
         if params.request_state is not None or params.input_responses is not None:
-            before = self._before = ReplayedRounds(ctx, params)
+            before = self._before = InputRequiredRounds(ctx, params)
             self.number, self.values = before.number, before.values
             self.responses, self.user_state = before.responses, before.user_state
 
@@ -64,7 +64,7 @@ class TaskQuestions(Rounds):
 
     async def ask(
         self,
-        question: Question,
+        question: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
@@ -75,8 +75,8 @@ class TaskQuestions(Rounds):
             RequestTimeout: there is no answer.
         """
         # Roots may have changed since.
-        fresh = key is None and question.role is Role.LIST_ROOTS
-        key = self.claim(question, key)
+        fresh = key is None and question.kind is InputKind.LIST_ROOTS
+        key = self.key_for(question, key)
         while True:
             if fresh or key not in self._answers:
                 self._answers[key] = await self._put(key, question, timeout_s)
@@ -85,14 +85,14 @@ class TaskQuestions(Rounds):
             except InvalidParams:
                 del self._answers[key]
 
-    async def _put(self, key: str, question: Question, timeout_s: float | None) -> Any:
+    async def _put(self, key: str, question: InputRequest, timeout_s: float | None) -> Any:
         """The answer to a question that is put where the client looks."""
         task, key = self._task, self._unused(key)
-        asked = project(question.role.request_type(params=question.params), self.ctx.revision)
+        asked = project(question.kind.request_type(params=question.params), self.ctx.revision)
         if timeout_s is None:
             timeout_s = ANSWER_TIMEOUT_S
         limit = asyncio.timeout(None if math.isinf(timeout_s) else timeout_s)
-        found = self._open[key] = _Open(question.role, task.loop.create_future())
+        found = self._open[key] = _OpenInputRequest(question.kind, task.loop.create_future())
         task.questions[key] = Raw(encode(asked.value))
         task.decide()
         try:
@@ -102,7 +102,7 @@ class TaskQuestions(Rounds):
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise RequestTimeout(f"{question.role}: no answer within {timeout_s:g} s") from None
+            raise RequestTimeout(f"{question.kind}: no answer within {timeout_s:g} s") from None
         finally:
             self._open.pop(key, None)
             if task.questions.pop(key, None) is not None:
@@ -148,20 +148,20 @@ class TaskQuestions(Rounds):
         while failure is None or isinstance(failure, UrlElicitationRequired):
             if failure is None and type(result) is not latest.InputRequiredResult:
                 return result
-            if not self._task.wanted:
-                before = self._before or ReplayedRounds(self.ctx, self.params)
+            if not self._task.is_answer:
+                before = self._before or InputRequiredRounds(self.ctx, self.params)
                 return await before.end(handler, result, failure)
-            self.count()
+            self.next_round()
             if failure is None:
-                self.responses = await self._ask_all(questions_of(result))
+                self.responses = await self._ask_all(input_requests_in(result))
                 self.user_state = result.request_state
             else:
-                await self._visit(failure)
+                await self._elicit_url(failure)
             result, failure = await self._again(handler)
         raise failure
 
     async def _again(self, handler: Handler[Any, Any]) -> tuple[Any, BaseException | None]:
-        self.begin_again()
+        self.restart()
         self.ctx.asking = self.params
         try:
             return await handler(self.ctx, self.params), None
@@ -170,13 +170,13 @@ class TaskQuestions(Rounds):
         finally:
             self.ctx.asking = None
 
-    async def _ask_all(self, questions: dict[str, Question]) -> dict[str, Any]:
+    async def _ask_all(self, questions: dict[str, InputRequest]) -> dict[str, Any]:
         for question in questions.values():
-            require_for(self.ctx, question)
+            require_capability(self.ctx, question)
         put = (self._put(key, question, None) for key, question in questions.items())
-        return dict(zip(questions, await together(*put), strict=True))
+        return dict(zip(questions, await gather_all(*put), strict=True))
 
-    async def _visit(self, error: UrlElicitationRequired) -> None:
+    async def _elicit_url(self, error: UrlElicitationRequired) -> None:
         """Ask for the pages that the handler insists on.
 
         Raises:
@@ -184,9 +184,11 @@ class TaskQuestions(Rounds):
             MissingCapability: the client cannot send its user there.
         """
         pages = [
-            Question(Role.ELICIT, latest.ElicitRequestURLParams(message=one.message, url=one.url))
+            InputRequest(
+                InputKind.ELICIT, latest.ElicitRequestURLParams(message=one.message, url=one.url)
+            )
             for one in error.elicitations
         ]
-        answers = await self._ask_all({self.claim(page, None): page for page in pages})
+        answers = await self._ask_all({self.key_for(page, None): page for page in pages})
         if any(answer.action != "accept" for answer in answers.values()):
             raise McpError(InvalidRequest.code, f"{error.message}; the user has refused")

@@ -16,8 +16,8 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
-from mcp_gen.core.text_encoding import holding_texts, with_written_texts
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
+from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.tasks.expiry import Expiry
 from mcp_gen.server.tasks.running import RunningTask
 from mcp_wire import encode
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import TaskStore
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.tasks.options import Tasks
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["CLOSE_S", "MakeProtocol", "TaskBox"]
+__all__ = ["CLOSE_S", "MakeProtocol", "TaskManager"]
 
 T = TypeVar("T")
-MakeProtocol: TypeAlias = "Callable[[TaskBox, Profile], Any]"
+MakeProtocol: TypeAlias = "Callable[[TaskManager, Profile], Any]"
 """Makes what speaks of tasks at a revision: of no common type, but for `call`."""
 
 CLOSE_S = 5.0
@@ -46,13 +46,13 @@ CLOSE_S = 5.0
 _log = logging.getLogger("mcp_gen.server")
 
 
-class TaskBox:
+class TaskManager:
     """The tasks of a server: `server.tasks`."""
 
     def __init__(
         self,
         kernel: Kernel[Context],
-        tools: ToolBox,
+        tools: ToolRegistry,
         needed: Callable[[], AbstractAsyncContextManager[None]],
         protocols: Mapping[str, MakeProtocol],
         options: Tasks,
@@ -66,7 +66,7 @@ class TaskBox:
         """
         self.kernel = kernel
         self.tools = tools
-        self.needed = needed
+        self.acquire_server = needed
         self.options = options
         # Not `or`: an empty store is false.
         store = options.store
@@ -87,13 +87,13 @@ class TaskBox:
 
     # --- what is spoken ---
 
-    def call(self, ctx: Context, params: Any, tools: ToolBox) -> Awaitable[Any]:
+    def call(self, ctx: Context, params: Any, tools: ToolRegistry) -> Awaitable[Any]:
         """What a call of a tool is answered with."""
         # Not async itself: tools that never run as tasks are not to pay for those that do.
         # The tools may be those of a mounted server, whose tasks are kept outside.
         tool = tools.listing.find(ctx, params.name)
         if tool is None or (tool.task is None and getattr(params, "task", None) is None):
-            return in_rounds(ctx, params, tools.call)
+            return run_with_rounds(ctx, params, tools.call)
         answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool, tools)
         return answer
 
@@ -106,20 +106,20 @@ class TaskBox:
             )
         return found
 
-    def soon(self, call: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, call: Coroutine[Any, Any, None]) -> None:
         """Do something that nobody waits for."""
         task = asyncio.get_running_loop().create_task(call)
         self._busy.add(task)
-        task.add_done_callback(self._told)
+        task.add_done_callback(self._publish)
 
-    def _told(self, task: asyncio.Task[None]) -> None:
+    def _publish(self, task: asyncio.Task[None]) -> None:
         self._busy.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("a notification could not be sent", exc_info=error)
 
     # --- making ---
 
-    def new(self, ctx: Context, tool: OfferedTool, wish_ms: int | None = None) -> RunningTask:
+    def new(self, ctx: Context, tool: ServerTool, wish_ms: int | None = None) -> RunningTask:
         """A task for a call of a tool, which nobody knows of yet.
 
         Raises:
@@ -132,7 +132,7 @@ class TaskBox:
         session = ctx.session
         record = StoredTask(
             id=secrets.token_urlsafe(24),
-            message=tool.meanwhile,
+            message=tool.immediate_message,
             created_at=now,
             updated_at=now,
             expires_at=now + self.options.ttl_for(wish_ms),
@@ -141,7 +141,7 @@ class TaskBox:
             session=None if session is None else session.id,
         )
         task = RunningTask(self, record, session)
-        task.told = lambda: self.changed(task)
+        task.on_change = lambda: self.changed(task)
         return task
 
     async def make(self, task: RunningTask) -> None:
@@ -158,7 +158,7 @@ class TaskBox:
             kept = await self.store.add(record, self.now())
         except BaseException:
             # It may have been kept, and nobody will ever ask for it.
-            self.soon(self.store.forget(record.id))
+            self.spawn(self.store.forget(record.id))
             raise
         finally:
             if begins_later:
@@ -188,7 +188,7 @@ class TaskBox:
         self.running[task.id] = task
         self._count(task.record, 1)
 
-    def over(self, id: str) -> None:
+    def handler_ended(self, id: str) -> None:
         """Forget the handler of a task: it has ended."""
         task = self.running.pop(id, None)
         if task is not None:
@@ -220,7 +220,7 @@ class TaskBox:
                 here.session = ctx.session
             if found.over and not here.record.over:
                 # Ended by another process.
-                await self.there(here, here.change())
+                await self.run_on_task_loop(here, here.change())
         return found
 
     async def ended(self, ctx: Context, id: str) -> StoredTask:
@@ -229,7 +229,7 @@ class TaskBox:
         while not task.over:
             here = self.running.get(id)
             if here is not None:
-                await self.there(here, here.wait())
+                await self.run_on_task_loop(here, here.wait())
             else:
                 await asyncio.sleep(self.options.poll_interval_s)
             task = await self.find(ctx, id)
@@ -243,12 +243,12 @@ class TaskBox:
         task = await self.find(ctx, id)
         here = self.running.get(id)
         if here is not None:
-            kept = await self.there(here, here.cancel())
+            kept = await self.run_on_task_loop(here, here.cancel())
         else:
             kept = await self.store.save(_cancelled(task, self.now()))
         return await self.find(ctx, id), kept
 
-    async def there(self, task: RunningTask, call: Coroutine[Any, Any, T]) -> T:
+    async def run_on_task_loop(self, task: RunningTask, call: Coroutine[Any, Any, T]) -> T:
         """Await something on the event loop that a task runs on."""
         if task.loop is asyncio.get_running_loop():
             return await call
@@ -263,7 +263,7 @@ class TaskBox:
             await self.store.forget(id)
         finally:
             if here is not None:
-                await self.there(here, here.expire())
+                await self.run_on_task_loop(here, here.expire())
 
     async def sweep(self) -> None:
         """Forget the tasks of this process whose time is over. This happens by itself."""
@@ -295,9 +295,9 @@ class TaskBox:
             return raw, bool(getattr(profile.call_tool.decode_result(raw), "is_error", None))
         result = project(result, revision).value
         is_error = bool(getattr(result, "is_error", None))
-        field = holding_texts(result.__class__)
+        field = long_text_field(result.__class__)
         if field:
-            result = with_written_texts(result, field)
+            result = pre_encode_texts(result, field)
         return Raw(encode(result)), is_error
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.tasks.manager import TaskBox
-    from mcp_gen.server.tools.registry import ToolBox
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tasks.manager import TaskManager
+    from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.server.tools.tool import ServerTool
     from mcp_wire.profile import Profile
 
 __all__ = ["PlainCalls"]
@@ -19,9 +19,9 @@ __all__ = ["PlainCalls"]
 class PlainCalls:
     """Answers every call with its result."""
 
-    def __init__(self, box: TaskBox, profile: Profile) -> None:
+    def __init__(self, box: TaskManager, profile: Profile) -> None:
         pass
 
-    async def call(self, ctx: Context, params: Any, tool: OfferedTool, tools: ToolBox) -> Any:
+    async def call(self, ctx: Context, params: Any, tool: ServerTool, tools: ToolRegistry) -> Any:
         """Run the tool and return its result."""
-        return await in_rounds(ctx, params, tools.call)
+        return await run_with_rounds(ctx, params, tools.call)

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.server.tasks.running import RunningTask
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
 
-__all__ = ["RelatedOutlet"]
+__all__ = ["TaskChannel"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 
-class RelatedOutlet:
+class TaskChannel:
     """The outlet of a task's handler: wherever its client listens at the moment.
 
     That is the answer to a request for the result, as long as one is open, and else the session in
@@ -39,51 +39,51 @@ class RelatedOutlet:
         self._task = task
         self._related = related
         """What `_meta` of every message has."""
-        self._ways: list[Outlet] = []
+        self._channels: list[Channel] = []
         self._news: asyncio.Future[None] | None = None
 
     # --- the ways to the client ---
 
-    def open(self, way: Outlet) -> None:
+    def open(self, way: Channel) -> None:
         """Somebody waits for the result."""
-        self._ways.append(way)
-        self.look()
+        self._channels.append(way)
+        self.check()
 
-    def close(self, way: Outlet) -> None:
+    def close(self, way: Channel) -> None:
         """Nobody waits there any more."""
-        self._ways.remove(way)
+        self._channels.remove(way)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """There may be a way where there was none."""
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
-    def _way(self) -> Outlet | None:
-        for way in reversed(self._ways):
+    def _current_channel(self) -> Channel | None:
+        for way in reversed(self._channels):
             if _is_open(way):
                 return way
         session = self._task.session
-        return session.outlet if session is not None and session.reachable else None
+        return session.channel if session is not None and session.reachable else None
 
     async def _changes(self) -> None:
         if self._news is None or self._news.done():
             self._news = self._task.loop.create_future()
         await asyncio.shield(self._news)
 
-    async def _found(self) -> Outlet:
-        while (way := self._way()) is None:
+    async def _found(self) -> Channel:
+        while (way := self._current_channel()) is None:
             await self._changes()
         return way
 
-    async def _gone(self, way: Outlet) -> None:
-        while _is_open(way) or self._way() is None:
+    async def _gone(self, way: Channel) -> None:
+        while _is_open(way) or self._current_channel() is None:
             await self._changes()
 
     # --- the outlet ---
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification, if somebody listens."""
-        way = self._way()
+        way = self._current_channel()
         if way is not None:
             way.notify(method, self._tagged(method.params() if params is UNSET else params))
 
@@ -100,17 +100,19 @@ class RelatedOutlet:
         The time begins when it is asked, not when somebody listens.
         """
         limit_s = None if timeout_s is None or math.isinf(timeout_s) else timeout_s
-        async with self._task.asking():
+        async with self._task.pending_input():
             limit = asyncio.timeout(limit_s)
             try:
                 async with limit:
-                    return await self._asked(method, self._tagged(params), progress)
+                    return await self._request_tagged(method, self._tagged(params), progress)
             except TimeoutError:
                 if not limit.expired():
                     raise
                 raise RequestTimeout(f"{method.name}: no answer within {limit_s:g} s") from None
 
-    async def _asked(self, method: Method[P, R], params: P, progress: OnProgress | None) -> Raw:
+    async def _request_tagged(
+        self, method: Method[P, R], params: P, progress: OnProgress | None
+    ) -> Raw:
         while True:
             way = await self._found()
             sent = asyncio.ensure_future(way.request(method, params, progress=progress))
@@ -132,7 +134,7 @@ class RelatedOutlet:
 
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be sent."""
-        way = self._way()
+        way = self._current_channel()
         if way is not None:
             await way.drain()
 

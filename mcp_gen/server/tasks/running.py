@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.envelope import ErrorObject
 from mcp_gen.core.errors import ProtocolError
-from mcp_gen.session.kernel.errors import error_told, is_cancelled
+from mcp_gen.session.kernel.errors import error_for_peer, is_cancelled
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class RunningTask:
         """What the handler returned, before it is written down."""
         self.failure: BaseException | None = None
         """What it raised instead."""
-        self.wanted = False
+        self.is_answer = False
         """Whether the request that made it is answered with it."""
         self.tells_progress = False
         """Whether reports of progress change how it stands."""
@@ -63,7 +63,7 @@ class RunningTask:
         self.questions: dict[str, Raw] = {}
         """What the client is asked, by key, where it polls for that."""
         self._decided: asyncio.Future[None] | None = None
-        self.told: Callable[[], None] = _nothing
+        self.on_change: Callable[[], None] = _nothing
         """Called when it stands elsewhere."""
         self._saving = asyncio.Lock()
         self._ended = asyncio.Event()
@@ -102,7 +102,7 @@ class RunningTask:
                 self.record,
                 **{
                     "updated_at": self._host.now(),
-                    "status": "input_required" if self._waits else "working",
+                    "status": "input_required" if self._wait_for_change else "working",
                     "questions": dict(self.questions),
                     **fields,
                 },
@@ -116,11 +116,11 @@ class RunningTask:
         if self.record.over:
             self._ended.set()
         if not quietly:
-            self.told()
+            self.on_change()
         return kept
 
     @property
-    def _waits(self) -> bool:
+    def _wait_for_change(self) -> bool:
         """Whether it waits for the client."""
         return bool(self._asking or self.questions)
 
@@ -134,7 +134,7 @@ class RunningTask:
         await self._ended.wait()
 
     @asynccontextmanager
-    async def asking(self) -> AsyncGenerator[None]:
+    async def pending_input(self) -> AsyncGenerator[None]:
         """While the client is asked, the task says that it waits for input."""
         self._asking += 1
         try:
@@ -171,7 +171,7 @@ class RunningTask:
 
     async def _run(self, work: Coroutine[Any, Any, Any]) -> None:
         try:
-            async with self._host.needed():
+            async with self._host.acquire_server():
                 self.result = await work
         except (GeneratorExit, KeyboardInterrupt):
             raise
@@ -187,7 +187,7 @@ class RunningTask:
                 await self._finish_sometime()
         finally:
             self._ended.set()
-            self._host.over(self.id)
+            self._host.handler_ended(self.id)
 
     async def _finish_sometime(self) -> None:
         # Else one failure of the store would leave a task at work that is none.
@@ -220,7 +220,7 @@ class RunningTask:
         if isinstance(failure, asyncio.CancelledError) and is_cancelled():
             # Had the client cancelled it, it would be over by now.
             return ErrorObject(ProtocolError.code, "the server has ended")
-        return error_told(failure, f"task {self.id}")
+        return error_for_peer(failure, f"task {self.id}")
 
     async def cancel(self) -> bool:
         """End it because the client says so; false if it is over already."""

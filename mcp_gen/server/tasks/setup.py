@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_gen.server.tasks.core_protocol import CoreTasks, with_support
-from mcp_gen.server.tasks.extension_protocol import ExtensionTasks
-from mcp_gen.server.tasks.manager import TaskBox
+from mcp_gen.server.tasks.core_protocol import CoreTaskHandler, with_support
+from mcp_gen.server.tasks.extension_protocol import ExtensionTaskHandler
+from mcp_gen.server.tasks.manager import TaskManager
 from mcp_gen.server.tasks.plain_protocol import PlainCalls
-from mcp_gen.server.tasks.status_updates import WatchedTasks
+from mcp_gen.server.tasks.status_updates import TaskStatusListeners
 from mcp_wire.extensions.tasks import EXTENSION
 
 if TYPE_CHECKING:
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from mcp_gen.server.notifications.listeners import Listeners
     from mcp_gen.server.tasks.manager import MakeProtocol
     from mcp_gen.server.tasks.options import Tasks
-    from mcp_gen.server.tools.registry import ToolBox
+    from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.session.kernel.kernel import Kernel
 
 __all__ = ["create_task_manager"]
 
 _PROTOCOLS: Mapping[str, MakeProtocol] = {
     "none": PlainCalls,
-    "core": CoreTasks,
-    "extension": ExtensionTasks,
+    "core": CoreTaskHandler,
+    "extension": ExtensionTaskHandler,
 }
 
 
 def create_task_manager(
     kernel: Kernel[Context],
-    tools: ToolBox,
+    tools: ToolRegistry,
     listeners: Listeners,
     needed: Callable[[], AbstractAsyncContextManager[None]],
     options: Tasks,
-) -> TaskBox:
+) -> TaskManager:
     """Create a task manager, and let the listeners of the server subscribe to its tasks."""
-    box = TaskBox(kernel, tools, needed, _PROTOCOLS, options)
-    watched = WatchedTasks(box, listeners)
-    listeners.also[EXTENSION] = watched.granted
-    box.changed = watched.tell
+    box = TaskManager(kernel, tools, needed, _PROTOCOLS, options)
+    watched = TaskStatusListeners(box, listeners)
+    listeners.extension_topics[EXTENSION] = watched.granted
+    box.changed = watched.publish
     tools.listing.finish = with_support
     return box

@@ -9,31 +9,31 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams
-from mcp_gen.server.notifications.listeners import Granted
-from mcp_gen.server.notifications.topics import Topic
+from mcp_gen.server.notifications.listeners import GrantedFilter
+from mcp_gen.server.notifications.topics import ChangeTopic
 from mcp_wire.extensions.tasks import EXTENSION, methods
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.notifications.listeners import Listeners, Said
-    from mcp_gen.server.tasks.manager import TaskBox
+    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.running import RunningTask
 
-__all__ = ["WatchedTasks"]
+__all__ = ["TaskStatusListeners"]
 
 _METHOD = methods.NOTIFICATIONS_TASKS
 _PROFILE = mcp_wire.profile(EXTENSION.revisions[-1])
 
 
-class WatchedTasks:
+class TaskStatusListeners:
     """What requests that listen may hear of tasks."""
 
-    def __init__(self, box: TaskBox, listeners: Listeners) -> None:
+    def __init__(self, box: TaskManager, listeners: Listeners) -> None:
         self._box = box
         self._listeners = listeners
 
-    async def granted(self, ctx: Context, wanted: Any) -> Granted:
+    async def granted(self, ctx: Context, wanted: Any) -> GrantedFilter:
         """Of the tasks that a request wants to hear of, those that it may ask for.
 
         Raises:
@@ -41,19 +41,19 @@ class WatchedTasks:
         """
         ids: list[str] = list(dict.fromkeys(getattr(wanted, "task_ids", None) or ()))
         if not ids:
-            return Granted({})
+            return GrantedFilter({})
         ctx.require(EXTENSION)
         found = [id for id in ids if await self._is_known(ctx, id)]
         topics = tuple(map(_topic, found))
 
-        async def so_far(topic: Topic) -> Sequence[Said]:
+        async def so_far(topic: ChangeTopic) -> Sequence[Said]:
             # What has come to rest before anybody listened would not be told of any more.
             task = await self._box.store.load(topic.uri)
             if task is None or not (task.over or task.questions):
                 return ()
             return ((_METHOD, b"," + self._params(task)[1:]),)
 
-        return Granted({"task_ids": found or None}, topics, so_far)
+        return GrantedFilter({"task_ids": found or None}, topics, so_far)
 
     async def _is_known(self, ctx: Context, id: str) -> bool:
         try:
@@ -62,21 +62,23 @@ class WatchedTasks:
             return False
         return True
 
-    def tell(self, task: RunningTask) -> None:
+    def publish(self, task: RunningTask) -> None:
         """A task stands elsewhere."""
         topic = _topic(task.id)
-        if not self._listeners.listened_to(topic):
+        if not self._listeners.has_listeners(topic):
             return
         params = self._params(task.record)
         for loop in list(self._box.kernel.loops):
             if loop is task.loop:
-                self._listeners.tell_of(topic, _METHOD, params, loop)
+                self._listeners.publish_extension(topic, _METHOD, params, loop)
             elif not loop.is_closed():
-                loop.call_soon_threadsafe(self._listeners.tell_of, topic, _METHOD, params, loop)
+                loop.call_soon_threadsafe(
+                    self._listeners.publish_extension, topic, _METHOD, params, loop
+                )
 
     def _params(self, task: StoredTask) -> bytes:
         return msgspec.json.encode(self._box.protocol(_PROFILE).notice(task))
 
 
-def _topic(id: str) -> Topic:
-    return Topic("", "", "", id)
+def _topic(id: str) -> ChangeTopic:
+    return ChangeTopic("", "", "", id)

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.functions.docstrings import described
-from mcp_gen.server.functions.json_types import Reader
+from mcp_gen.server.functions.docstrings import parse_docstring
+from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.tools.output import output_of_hint, output_of_schema
-from mcp_gen.server.tools.return_annotations import promised
-from mcp_gen.server.tools.tool import OfferedTool, TaskSupport, check_icons, plain_arguments
+from mcp_gen.server.tools.return_annotations import is_structured
+from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
 from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.functions.schema_validation import RawSchema
+    from mcp_gen.server.functions.schema_validation import CompiledSchema
 
 __all__ = ["FunctionTool"]
 
 
-class FunctionTool(OfferedTool):
+class FunctionTool(ServerTool):
     """One tool and the function behind it.
 
     `input_schema` and `output_schema` stand in for those of the annotations. Arguments are held to
@@ -70,8 +70,8 @@ class FunctionTool(OfferedTool):
         if output_schema is not None:
             self.output = output_of_schema(name, output_schema)
         else:
-            hint = promised(self.signature.returns)
-            reader = self.signature.reader_of("its result", hint) if hint else Reader.ANY
+            hint = is_structured(self.signature.returns)
+            reader = self.signature.reader_of("its result", hint) if hint else JsonTypeReader.ANY
             self.output = output_of_hint(name, hint, reader)
         self._directly = (
             self.signature.is_async and self.signature.plan is None and timeout_s is None
@@ -86,7 +86,7 @@ class FunctionTool(OfferedTool):
         signature = self.signature
         return latest.Tool(
             name=self.name,
-            description=self._description or described(signature.doc).text,
+            description=self._description or parse_docstring(signature.doc).text,
             input_schema=self._raw.schema if self._raw else signature.input_schema,
             output_schema=self.output.schema(),
             **self._described,
@@ -105,11 +105,11 @@ class FunctionTool(OfferedTool):
         if self._directly:
             called: Awaitable[Any] = self.signature.invoke(arguments, ctx)
             return called
-        running = self.signature.call(arguments, ctx, threads=self._threads(ctx))
-        return running if self.timeout_s is None else self._in_time(running)
+        running = self.signature.call(arguments, ctx, threads=self._in_thread(ctx))
+        return running if self.timeout_s is None else self._within_timeout(running)
 
 
-def _input_schema(name: str, schema: dict[str, Any]) -> RawSchema:
+def _input_schema(name: str, schema: dict[str, Any]) -> CompiledSchema:
     # Imported here: most servers have none.
     from mcp_gen.server.tools.schema_tool import input_schema_of
 

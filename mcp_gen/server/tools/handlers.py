@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.context.services import ToolTasks
-    from mcp_gen.server.tools.registry import CallParams, ToolBox
+    from mcp_gen.server.tools.registry import CallParams, ToolRegistry
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
@@ -22,7 +22,7 @@ class ToolHandlers(ServerHandlers["Context"]):
     """Handlers of tools/list and tools/call."""
 
     kernel: Kernel[Context]
-    tools: ToolBox
+    tools: ToolRegistry
     tool_tasks: ToolTasks[Context] | None = None
     """Answers calls once there is a tool that runs as a task."""
 
@@ -44,4 +44,4 @@ class ToolHandlers(ServerHandlers["Context"]):
         # Not async itself: one coroutine less for every call to go through.
         if self.tool_tasks is not None:
             return (ctx.task_box or self.tool_tasks).call(ctx, params, self.tools)
-        return in_rounds(ctx, params, self.tools.call)
+        return run_with_rounds(ctx, params, self.tools.call)

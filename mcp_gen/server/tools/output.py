@@ -13,15 +13,15 @@ from mcp_gen.server.content.blocks import Structured
 from mcp_gen.server.content.results import (
     as_block,
     as_text,
+    is_alternative_result,
     is_block,
     is_result,
     of_revision,
-    stands_for_result,
     to_json,
 )
 from mcp_gen.server.functions import pydantic_types
 from mcp_gen.server.functions.json_schema import json_schema, of_pydantic
-from mcp_gen.server.functions.json_types import Reader, bare
+from mcp_gen.server.functions.json_types import JsonTypeReader, bare
 from mcp_gen.server.tools.return_annotations import classes_of
 from mcp_wire import UNSET, latest
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from mcp_gen.server.functions.schema_validation import RawSchema
+    from mcp_gen.server.functions.schema_validation import CompiledSchema
     from mcp_wire import common
 
 __all__ = ["Output", "output_of_hint", "output_of_schema"]
@@ -88,7 +88,7 @@ class _DataOutput(Output):
         content: Sequence[Any] | None = None
         if value.__class__ not in _PLAIN:
             if is_result(value):
-                if not stands_for_result(type(value)):
+                if not is_alternative_result(type(value)):
                     self._check_result(value)
                 return value
             if isinstance(value, Structured):
@@ -178,7 +178,7 @@ class _PydanticOutput(_DataOutput):
 class _SchemaOutput(_DataOutput):
     """Data that a JSON Schema describes."""
 
-    def __init__(self, what: str, raw: RawSchema) -> None:
+    def __init__(self, what: str, raw: CompiledSchema) -> None:
         super().__init__(what)
         self._raw = raw
 
@@ -202,11 +202,15 @@ class _SchemaOutput(_DataOutput):
                 raise self._broken() from error
 
 
-def output_of_hint(what: str, hint: Any, reader: Reader) -> Output:
+def output_of_hint(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     """What makes results of data of a type; of content, where the type is None."""
     if hint is None:
         return Output()
-    return _PydanticOutput(what, hint) if Reader.PYDANTIC in reader else _HintOutput(what, hint)
+    return (
+        _PydanticOutput(what, hint)
+        if JsonTypeReader.PYDANTIC in reader
+        else _HintOutput(what, hint)
+    )
 
 
 def output_of_schema(what: str, schema: Any) -> Output:
@@ -215,6 +219,6 @@ def output_of_schema(what: str, schema: Any) -> Output:
     Raises:
         UsageError: no schema that is understood here; see `RawSchema`.
     """
-    from mcp_gen.server.functions.schema_validation import RawSchema
+    from mcp_gen.server.functions.schema_validation import CompiledSchema
 
-    return _SchemaOutput(what, RawSchema(schema, f"{what}: output schema", moves=True))
+    return _SchemaOutput(what, CompiledSchema(schema, f"{what}: output schema", moves=True))

@@ -10,14 +10,14 @@ import msgspec
 from msgspec import UNSET, Raw
 
 import mcp_wire
-from mcp_gen.core.error_groups import sentence, speaking
+from mcp_gen.core.error_groups import describe, primary_error
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.server.content.results import failed
-from mcp_gen.server.functions.suggestions import one_of
+from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.tools.function_tool import FunctionTool
-from mcp_gen.server.tools.tool import BadArguments, OfferedTool, checked_ui
-from mcp_gen.session.messages.channel import is_left
+from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
+from mcp_gen.session.messages.channel import is_disconnect
 from mcp_wire import Wire
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_wire.extension import Extension
     from mcp_wire.extensions.ui import McpUiToolMeta
 
-__all__ = ["ToolBox", "made_tool"]
+__all__ = ["ToolRegistry", "build_tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 CallParams: TypeAlias = "common.CallToolRequestParams | common.RawCallToolRequestParams"
@@ -36,11 +36,11 @@ _log = logging.getLogger("mcp_gen.server")
 _NULL = Raw(b"null")
 
 
-class ToolBox:
+class ToolRegistry:
     """The tools of a server, in the order in which they were added: `len`, `in`, iteration."""
 
     def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
-        self.listing: Listing[OfferedTool] = Listing(
+        self.listing: Listing[ServerTool] = Listing(
             "tool",
             result="ListToolsResult",
             field="tools",
@@ -52,9 +52,9 @@ class ToolBox:
         """Whether hooks see the results: then these are of the newest types, at every revision."""
         self.arms: Mapping[type[Any], Extension] = {}
         """What calls may also be answered with, by extensions that clients must have declared."""
-        self.takes_tasks: Callable[[], None] | None = None
+        self.enable_tasks: Callable[[], None] | None = None
         """Called with the first tool that runs as a task, before it is added."""
-        self.takes_apps: Callable[[OfferedTool], None] | None = None
+        self.enable_apps: Callable[[ServerTool], None] | None = None
         """Called with each tool that has to do with an app, before it is added."""
         self.run_in_threads = True
         """Whether tools that are not async run in threads, where they do not say it themselves."""
@@ -62,7 +62,7 @@ class ToolBox:
     def __len__(self) -> int:
         return len(self.listing.items)
 
-    def __iter__(self) -> Iterator[OfferedTool]:
+    def __iter__(self) -> Iterator[ServerTool]:
         return iter(self.listing.items)
 
     def __contains__(self, name: object) -> bool:
@@ -73,11 +73,11 @@ class ToolBox:
         """The names of the tools."""
         return [tool.name for tool in self]
 
-    def get(self, name: str) -> OfferedTool | None:
+    def get(self, name: str) -> ServerTool | None:
         """The tool of that name."""
         return self.listing.items.get(name)
 
-    def __getitem__(self, name: str) -> OfferedTool:
+    def __getitem__(self, name: str) -> ServerTool:
         """The tool of that name, as `transformed` and `Server.add_tool` take it.
 
         Raises:
@@ -85,10 +85,10 @@ class ToolBox:
         """
         tool = self.get(name)
         if tool is None:
-            raise UsageError(f"there is no tool {name!r}{one_of(name, self.names)}")
+            raise UsageError(f"there is no tool {name!r}{suggest(name, self.names)}")
         return tool
 
-    def add(self, tool: OfferedTool) -> None:
+    def add(self, tool: ServerTool) -> None:
         """Add a tool.
 
         Raises:
@@ -97,7 +97,7 @@ class ToolBox:
         self._prepare(tool)
         self.listing.items.add(tool.name, tool)
 
-    def replace(self, name: str, tool: OfferedTool) -> None:
+    def replace(self, name: str, tool: ServerTool) -> None:
         """Put a tool in the place of another.
 
         Raises:
@@ -106,11 +106,11 @@ class ToolBox:
         self._prepare(tool)
         self.listing.items.replace(name, tool.name, tool)
 
-    def _prepare(self, tool: OfferedTool) -> None:
-        if tool.task is not None and self.takes_tasks is not None:
-            self.takes_tasks()
-        if tool.ui is not None and self.takes_apps is not None:
-            self.takes_apps(tool)
+    def _prepare(self, tool: ServerTool) -> None:
+        if tool.task is not None and self.enable_tasks is not None:
+            self.enable_tasks()
+        if tool.ui is not None and self.enable_apps is not None:
+            self.enable_apps(tool)
 
     async def call(
         self, ctx: Context, params: CallParams
@@ -142,7 +142,7 @@ class ToolBox:
             )
         except McpError:
             raise
-        except BadArguments as error:
+        except InvalidArguments as error:
             return _bad_arguments(ctx, tool, given, error)
         except ToolError as error:
             return failed(str(error))
@@ -151,24 +151,24 @@ class ToolBox:
             _log.exception("tool %s failed", tool.name)
             return failed(f"SystemExit: {error}")
         except Exception as error:
-            if isinstance(told := speaking(error), McpError):
+            if isinstance(told := primary_error(error), McpError):
                 raise told from None  # out of a group
-            if is_left(error):
+            if is_disconnect(error):
                 _log.debug("tool %s: %s", tool.name, told)
             else:
                 _log.exception("tool %s failed", tool.name)
-            return failed(sentence(error))
+            return failed(describe(error))
 
 
-def made_tool(
+def build_tool(
     tool: Any, handler: Any = None, /, *, ui: McpUiToolMeta | str | None = None, **described: Any
-) -> OfferedTool:
+) -> ServerTool:
     """A tool from what `Server.add_tool` takes, before it is offered to anybody.
 
     Raises:
         UsageError: see `Server.tool`.
     """
-    if isinstance(tool, OfferedTool):
+    if isinstance(tool, ServerTool):
         if handler is not None or described or ui is not None:
             raise UsageError(
                 f"tool {tool.name}: it is one already; to offer it in another way: "
@@ -176,20 +176,20 @@ def made_tool(
             )
         return tool
     if isinstance(tool, Wire):
-        from mcp_gen.server.tools.schema_tool import RawTool
+        from mcp_gen.server.tools.schema_tool import SchemaTool
 
-        made: OfferedTool = RawTool(cast("latest.Tool", tool), handler, **described)
+        made: ServerTool = SchemaTool(cast("latest.Tool", tool), handler, **described)
     elif handler is not None:
         raise UsageError("a function is its own handler: `add_tool(function)`")
     else:
         made = FunctionTool(tool, **described)
     if ui is not None:
-        made.ui = checked_ui(made.name, ui)
+        made.ui = validate_ui(made.name, ui)
     return made
 
 
 def _bad_arguments(
-    ctx: Context, tool: OfferedTool, given: Any, error: Exception
+    ctx: Context, tool: ServerTool, given: Any, error: Exception
 ) -> common.CallToolResult:
     where = str(error) if "`$" in str(error) else f"{error} - at `$`"
     message = f"{tool.name}: {where.replace('`$', '`$.arguments')}"

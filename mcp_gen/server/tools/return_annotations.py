@@ -18,12 +18,12 @@ from typing import (
 )
 
 from mcp_gen.server.content.blocks import Structured
-from mcp_gen.server.content.results import stands_for_result
+from mcp_gen.server.content.results import is_alternative_result
 from mcp_gen.server.functions.function import NO_DEFAULT
 from mcp_gen.server.functions.json_types import bare
 from mcp_wire import UnknownContent, Wire
 
-__all__ = ["classes_of", "promised"]
+__all__ = ["classes_of", "is_structured"]
 
 _NO_DATA = (str, NoneType, Any, object, Never, NoReturn, NO_DEFAULT)
 _ABSTRACT: dict[Any, frozenset[type]] = {
@@ -36,7 +36,7 @@ _ABSTRACT: dict[Any, frozenset[type]] = {
 }
 
 
-def promised(returns: Any) -> Any:
+def is_structured(returns: Any) -> Any:
     """The type of the data that a function returns by its annotation; None if it is content.
 
     Texts are content, and so is what may hold wire types: the function makes its own.
@@ -74,7 +74,7 @@ def _has_wire(hint: Any) -> bool:
 
 
 def _comes_first(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, Wire) and stands_for_result(hint)
+    return isinstance(hint, type) and issubclass(hint, Wire) and is_alternative_result(hint)
 
 
 def classes_of(hint: Any) -> frozenset[type] | None:

@@ -13,21 +13,21 @@ import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.context.blocking import call_in_thread
-from mcp_gen.server.functions.schema_validation import RawSchema
+from mcp_gen.server.functions.schema_validation import CompiledSchema
 from mcp_gen.server.tools.output import Output, output_of_schema
-from mcp_gen.server.tools.tool import OfferedTool, TaskSupport, check_icons, plain_arguments
+from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
 from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
 
-__all__ = ["RawHandler", "RawTool", "input_schema_of"]
+__all__ = ["RawHandler", "SchemaTool", "input_schema_of"]
 
 RawHandler: TypeAlias = "Callable[[Context, dict[str, Any]], Any]"
 """`handler(ctx, arguments)`, async or not; it may return what a tool function may return."""
 
 
-class RawTool(OfferedTool):
+class SchemaTool(ServerTool):
     """One tool as it was described, and its handler. Its schemas reach clients as they are."""
 
     def __init__(
@@ -73,23 +73,23 @@ class RawTool(OfferedTool):
 
     def call(self, ctx: Context, arguments: dict[str, Any]) -> Awaitable[Any]:
         """Call the handler; one that is not async runs in a thread, so that it may block."""
-        return self._in_time(self._run(ctx, arguments))
+        return self._within_timeout(self._run(ctx, arguments))
 
     async def _run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
-        if self._is_async or not self._threads(ctx):
+        if self._is_async or not self._in_thread(ctx):
             made = self._handler(ctx, arguments)
         else:
             made = await call_in_thread(ctx, partial(self._handler, ctx, arguments), {})
         return await made if inspect.iscoroutine(made) else made
 
 
-def input_schema_of(name: str, schema: Any) -> RawSchema:
+def input_schema_of(name: str, schema: Any) -> CompiledSchema:
     """The schema of a tool's arguments, which are an object.
 
     Raises:
         UsageError: it is for something else, or no schema that is understood here.
     """
-    made = RawSchema(schema, f"tool {name}: input schema")
+    made = CompiledSchema(schema, f"tool {name}: input schema")
     if made.schema.get("type") != "object":
         raise UsageError(f'tool {name}: input schema: expected `"type": "object"` at its root')
     return made

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = [
-    "BadArguments",
-    "OfferedTool",
+    "InvalidArguments",
+    "ServerTool",
     "TaskSupport",
     "check_app_uri",
     "check_icons",
-    "checked_ui",
     "is_tool_name",
     "plain_arguments",
+    "validate_ui",
 ]
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
 
 
-class BadArguments(msgspec.ValidationError):
+class InvalidArguments(msgspec.ValidationError):
     """Arguments that a tool could look at only when called; the message ends in the path."""
 
 
@@ -51,13 +51,13 @@ def is_tool_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-class OfferedTool(AnyTool):
+class ServerTool(AnyTool):
     """One tool of a server, however it was made."""
 
     output: Output
     ui: McpUiToolMeta | None = None
     """The app that shows its results, and who may call it; None where apps play no part."""
-    through: bool = False
+    is_remote: bool = False
     """Whether calls go to another server in the end, whose rounds and results they are."""
 
     def __init__(
@@ -85,7 +85,7 @@ class OfferedTool(AnyTool):
             raise UsageError(
                 f"tool {name}: meanwhile= is for tools that run as tasks: give it task="
             )
-        self.meanwhile = meanwhile
+        self.immediate_message = meanwhile
         """What there is to be said when a task begins."""
         self.timeout_s = timeout_s
         self.run_in_thread = run_in_thread
@@ -122,13 +122,13 @@ class OfferedTool(AnyTool):
             Exception: what the tool raises.
         """
 
-    def _threads(self, ctx: Context) -> bool:
+    def _in_thread(self, ctx: Context) -> bool:
         """Whether what is not async runs in a thread."""
         if self.run_in_thread is None:
             return ctx.server.tools.run_in_threads
         return self.run_in_thread
 
-    async def _in_time(self, running: Awaitable[T]) -> T:
+    async def _within_timeout(self, running: Awaitable[T]) -> T:
         if self.timeout_s is None:
             return await running
         timeout = asyncio.timeout(self.timeout_s)
@@ -170,7 +170,7 @@ def check_icons(what: str, icons: Iterable[latest.Icon] | None) -> None:
             )
 
 
-def checked_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
+def validate_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
     """What `ui=` of a tool means.
 
     Raises:

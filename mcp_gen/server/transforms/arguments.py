@@ -12,23 +12,23 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.functions.schema_validation import RawSchema
-from mcp_gen.server.functions.suggestions import one_of
-from mcp_gen.server.tools.tool import BadArguments, OfferedTool
+from mcp_gen.server.functions.schema_validation import CompiledSchema
+from mcp_gen.server.functions.suggestions import suggest
+from mcp_gen.server.tools.tool import InvalidArguments, ServerTool
 from mcp_gen.server.transforms.argument import Argument
-from mcp_gen.server.transforms.schema import asks_more, restated
+from mcp_gen.server.transforms.schema import asks_more, rewrite_schema
 
-__all__ = ["Translation"]
+__all__ = ["ArgumentMapping"]
 
 
-class Translation:
+class ArgumentMapping:
     """What becomes of the arguments of a tool that is offered as `name`.
 
     Raises:
         UsageError: see `transformed`.
     """
 
-    def __init__(self, tool: OfferedTool, name: str, arguments: Mapping[str, Argument]) -> None:
+    def __init__(self, tool: ServerTool, name: str, arguments: Mapping[str, Argument]) -> None:
         self._tool = tool
         self._name = name
         self._arguments = dict(arguments)
@@ -36,9 +36,9 @@ class Translation:
         self._theirs = tool.tool.input_schema
         known: dict[str, Any] = self._theirs.get("properties", {})
         self._check_arguments(known)
-        self.schema = restated(self._theirs, arguments, self._what)
+        self.schema = rewrite_schema(self._theirs, arguments, self._what)
         """What clients see."""
-        RawSchema(self.schema, f"tool {name}: input schema")
+        CompiledSchema(self.schema, f"tool {name}: input schema")
         # Names that the tool has for what clients call otherwise, or do not see.
         self._gone = known.keys() - self.schema["properties"].keys()
         self._back = {one.name: old for old, one in arguments.items() if one.name is not None}
@@ -62,7 +62,7 @@ class Translation:
         required = self._theirs.get("required", ())
         for name, one in self._arguments.items():
             if name not in known:
-                raise UsageError(f"{self._what} has no argument {name!r}{one_of(name, known)}")
+                raise UsageError(f"{self._what} has no argument {name!r}{suggest(name, known)}")
             absent = one.hide or (one.required is False and one.default is UNSET)
             if absent and name in required:
                 value = "fixed= or make=" if one.hide else "default="
@@ -83,7 +83,7 @@ class Translation:
         kept = ("$schema", "$id", "$defs", "definitions", "properties")
         each = {keyword: self._theirs[keyword] for keyword in kept if keyword in self._theirs}
         try:
-            RawSchema(each, self._what).check(given)
+            CompiledSchema(each, self._what).check(given)
             for name, check in self._checks.items():
                 if name in given:
                     check.check(given[name], f"$.{name}")
@@ -91,14 +91,14 @@ class Translation:
             raise UsageError(f"{self._what}: a value given for an argument: {error}") from None
 
     @cached_property
-    def _checks(self) -> dict[str, RawSchema]:
+    def _checks(self) -> dict[str, CompiledSchema]:
         """What more is asked of arguments than the tool asks, by its names for them."""
         kept = ("$schema", "$defs", "definitions")
         around = {keyword: self._theirs[keyword] for keyword in kept if keyword in self._theirs}
         # Definitions may refer to what only the whole schema has: they come where they are needed.
         alone = {keyword: one for keyword, one in around.items() if keyword == "$schema"}
         return {
-            name: RawSchema(
+            name: CompiledSchema(
                 {**(around if _has_reference(one.schema) else alone), **one.schema},
                 f"tool {self._name}: {self._seen(name)}",
             )
@@ -125,7 +125,7 @@ class Translation:
 
     # --- in a call ---
 
-    def own(self, arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
+    def to_tool(self, arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
         """The arguments of a call under the tool's names; raw values where they came raw.
 
         Raises:
@@ -173,11 +173,11 @@ class Translation:
         try:
             return self._tool.decode(Raw(msgspec.json.encode(own)) if _is_raw(own) else own)
         except msgspec.ValidationError as error:
-            self.tell(error)
+            self.raise_for_client(error)
 
     # --- what is said of arguments ---
 
-    def tell(self, error: msgspec.ValidationError) -> NoReturn:
+    def raise_for_client(self, error: msgspec.ValidationError) -> NoReturn:
         """Say what is wrong in the names that clients know.
 
         Raises:
@@ -196,7 +196,7 @@ class Translation:
             ) from error
         else:
             path = f".{self._seen(found[1])}{path[found.end() :]}"
-        raise BadArguments(f"{said} - at `${path}") from None
+        raise InvalidArguments(f"{said} - at `${path}") from None
 
     @cached_property
     def _path(self) -> re.Pattern[str] | None:

@@ -15,17 +15,17 @@ from mcp_gen.server.transforms.schema import asks_more
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Parameter, Signature
-    from mcp_gen.server.tools.tool import OfferedTool
+    from mcp_gen.server.tools.tool import ServerTool
 
-__all__ = ["Reads", "straight"]
+__all__ = ["ArgumentDecoder", "direct_decoder"]
 
-Reads: TypeAlias = Callable[[Raw | dict[str, Any] | None], Any]
+ArgumentDecoder: TypeAlias = Callable[[Raw | dict[str, Any] | None], Any]
 
 _SHARED = (str, int, float, bool, bytes, type(None))
 """What calls may have in common: none can change it."""
 
 
-def straight(tool: OfferedTool, arguments: Mapping[str, Argument]) -> Reads | None:
+def direct_decoder(tool: ServerTool, arguments: Mapping[str, Argument]) -> ArgumentDecoder | None:
     """What `OfferedTool.decode` is for a function whose arguments have other names, or none.
 
     None where values must be looked at on their way: then they are renamed first.
@@ -34,10 +34,10 @@ def straight(tool: OfferedTool, arguments: Mapping[str, Argument]) -> Reads | No
         return None
     if any(asks_more(one) or one.make for one in arguments.values()):
         return None
-    return _Straight(tool.signature, arguments).read
+    return _DirectDecoder(tool.signature, arguments).read
 
 
-class _Straight:
+class _DirectDecoder:
     def __init__(self, signature: Signature, arguments: Mapping[str, Argument]) -> None:
         self._hidden: list[tuple[str, Callable[[], Any]]] = []
         fields: list[Any] = []
@@ -66,7 +66,7 @@ class _Straight:
             f"{signature.name}_arguments", fields, kw_only=True, rename=names
         )
         self._decode = msgspec.json.Decoder(self._struct).decode
-        self.read: Reads = self._whole if self._hidden else self._visible
+        self.read: ArgumentDecoder = self._whole if self._hidden else self._visible
         """What `OfferedTool.decode` is."""
 
     def _whole(self, arguments: Raw | dict[str, Any] | None) -> Any:

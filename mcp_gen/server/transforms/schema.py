@@ -14,7 +14,7 @@ from msgspec import UNSET
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.transforms.argument import Argument
 
-__all__ = ["asks_more", "restated"]
+__all__ = ["asks_more", "rewrite_schema"]
 
 _ANNOTATIONS = frozenset({"$comment", "deprecated", "description", "examples", "title"})
 
@@ -45,7 +45,7 @@ def asks_more(argument: Argument) -> bool:
     return any(one not in _ANNOTATIONS and not one.startswith("x-") for one in keywords)
 
 
-def restated(
+def rewrite_schema(
     schema: Mapping[str, Any], arguments: Mapping[str, Argument], what: str
 ) -> dict[str, Any]:
     """The schema of the arguments that clients see. `arguments` are by the tool's names.
@@ -53,10 +53,10 @@ def restated(
     Raises:
         UsageError: no honest schema can be made: `what` begins the message.
     """
-    return _Restating(schema, arguments, what).whole()
+    return _SchemaRewriter(schema, arguments, what).whole()
 
 
-class _Restating:
+class _SchemaRewriter:
     def __init__(
         self, schema: Mapping[str, Any], arguments: Mapping[str, Argument], what: str
     ) -> None:

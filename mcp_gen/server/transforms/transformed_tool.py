@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_gen.server.content.results import is_result, newest, stands_for_result
+from mcp_gen.server.content.results import is_alternative_result, is_result, newest
 from mcp_gen.server.context.options import AnyTool
-from mcp_gen.server.tools.tool import BadArguments, OfferedTool, check_icons, checked_ui
+from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, check_icons, validate_ui
 from mcp_gen.server.transforms.argument import Argument
-from mcp_gen.server.transforms.arguments import Translation
-from mcp_gen.server.transforms.decoder import Reads, straight
-from mcp_gen.session.kernel.results import Encoded, Passed
+from mcp_gen.server.transforms.arguments import ArgumentMapping
+from mcp_gen.server.transforms.decoder import ArgumentDecoder, direct_decoder
+from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def transformed(
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
     """
-    if not isinstance(tool, OfferedTool):
+    if not isinstance(tool, ServerTool):
         from mcp_gen.server.tools.function_tool import FunctionTool
 
         # Every tool there is is an OfferedTool: what is none is a function.
@@ -84,16 +84,16 @@ def transformed(
     made = TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
     made.ui = tool.ui
     if ui is not None:
-        made.ui = checked_ui(made.name, ui)
+        made.ui = validate_ui(made.name, ui)
     return made
 
 
-class TransformedTool(OfferedTool):
+class TransformedTool(ServerTool):
     """One tool, offered in another way; made by `transformed`."""
 
     def __init__(
         self,
-        tool: OfferedTool,
+        tool: ServerTool,
         name: str,
         described: Mapping[str, Any],
         arguments: Mapping[str, Argument] | None,
@@ -105,12 +105,14 @@ class TransformedTool(OfferedTool):
         check_icons(f"tool {name}", described.get("icons"))
         self.origin = tool
         """The tool that is called."""
-        self.through = tool.through
+        self.is_remote = tool.is_remote
         self.output = tool.output
         self._described = {what: value or None for what, value in described.items()}
         self._result = result
-        self._translation = Translation(tool, name, arguments) if arguments else None
-        self._read: Reads | None = straight(tool, arguments) if arguments else tool.decode
+        self._translation = ArgumentMapping(tool, name, arguments) if arguments else None
+        self._read: ArgumentDecoder | None = (
+            direct_decoder(tool, arguments) if arguments else tool.decode
+        )
         self._makes = {n: one.make for n, one in (arguments or {}).items() if one.make is not None}
         nested = isinstance(tool, TransformedTool) and not tool.calls_directly
         self.calls_directly: bool = not (self._makes or result is not None or nested)
@@ -127,7 +129,7 @@ class TransformedTool(OfferedTool):
         if self._read is not None:
             return self._read(arguments)
         assert self._translation is not None
-        own = self._translation.own(arguments)
+        own = self._translation.to_tool(arguments)
         # What is made for each call is not there yet: the rest waits for it.
         return own if self._makes else self._translation.decoded(own)
 
@@ -148,17 +150,17 @@ class TransformedTool(OfferedTool):
             arguments = translation.decoded(arguments)
         try:
             made: Any = await self.origin.call(ctx, arguments)
-        except BadArguments as error:
+        except InvalidArguments as error:
             if translation is None:
                 raise
-            translation.tell(error)
-        if self._result is None or stands_for_result(made.__class__):
+            translation.raise_for_client(error)
+        if self._result is None or is_alternative_result(made.__class__):
             return made
-        if self.through and isinstance(made, Encoded | Passed | Wire):
+        if self.is_remote and isinstance(made, EncodedResult | RelayedResult | Wire):
             if isinstance(made, Wire) and not is_result(made):
                 return made  # a task, at a revision whose clients ask for one
             made = newest(made)
-        if stands_for_result(made.__class__):
+        if is_alternative_result(made.__class__):
             return made
         changed = self._result(made)
         return await changed if inspect.isawaitable(changed) else changed

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Answered, Refused
+from mcp_gen.core.connection import MessageRejected, ResponseReceived
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -19,30 +19,30 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.core.projection.closed import Violation, violations
+from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import project
-from mcp_gen.session.duplex.connection import Link
+from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.kernel.errors import internal_error
-from mcp_gen.session.messages.gather import settle
-from mcp_gen.session.messages.notifications import Notices
+from mcp_gen.session.messages.gather import wait_or_cancel
+from mcp_gen.session.messages.notifications import NotificationReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 
     from msgspec import Raw
 
-    from mcp_gen.core.connection import Batch, Event, Noticed, Requested
+    from mcp_gen.core.connection import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.transport.protocols import Duplex
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.notifications import Act
     from mcp_wire.callers import OnProgress
     from mcp_wire.hooks import ClientHooks
     from mcp_wire.method import Method, Route
     from mcp_wire.profile import Profile
 
-__all__ = ["ClientLink"]
+__all__ = ["ClientConnection"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -62,7 +62,7 @@ _NEWS = (
 _log = logging.getLogger("mcp_gen.client")
 
 
-class ClientLink(Link):
+class ClientConnection(DuplexConnection):
     """Drives one connection to a server."""
 
     _log = _log
@@ -72,7 +72,9 @@ class ClientLink(Link):
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
         """What servers tell by extensions, and what these change of what others tell."""
-        super().__init__(transport, Notices(hooks, _log, custom=self._rows), hooks.outbound)
+        super().__init__(
+            transport, NotificationReceiver(hooks, _log, custom=self._rows), hooks.outbound
+        )
         self.hooks = hooks
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
@@ -84,11 +86,11 @@ class ClientLink(Link):
         be done in it first."""
         self.session: Any = None
         """The public session, once it is open: what hooks get as their context."""
-        self.on_news: Callable[[str, Any], None] | None = None
+        self.on_notification: Callable[[str, Any], None] | None = None
         """Called with what the server tells of, by its place on a Profile, and its params."""
-        self.on_lost: Callable[[SessionLost], None] | None = None
+        self.on_disconnect: Callable[[SessionLost], None] | None = None
         """Called once when the connection has ended."""
-        self.on_odd: Callable[[str, Violation], None] | None = None
+        self.on_violation: Callable[[str, ClosedViolation], None] | None = None
         """Called with what the server may not send, and with its method, empty if it has none;
         None where nobody looks for it."""
         self.extensions: Extensions | None = None
@@ -128,14 +130,17 @@ class ClientLink(Link):
         self._make_routes = routes
         self._routes = None
         news = (
-            (rows.get(method.name, method), partial(self._news, place))
+            (rows.get(method.name, method), partial(self._on_change_notification, place))
             for place in _NEWS
             if (method := getattr(profile, place)) is not None
         )
         # Where a server asks nothing, what it calls off is a request of ours that listens.
         live = profile.asks_client == "server_request"
         self._acts = (
-            (profile.cancelled, self._cancel if live else partial(self._news, "cancelled")),
+            (
+                profile.cancelled,
+                self._cancel if live else partial(self._on_change_notification, "cancelled"),
+            ),
             (profile.progress, self._report),
             *news,
         )
@@ -171,19 +176,19 @@ class ClientLink(Link):
     async def close(self) -> None:
         """End the transport; whoever still waits gets SessionLost."""
         self._closed = True
-        self._lose(SessionLost("the session was closed"))
+        self._disconnect(SessionLost("the session was closed"))
         if self._keeping_alive is not None:
             self._keeping_alive.cancel()
             await asyncio.wait([self._keeping_alive])
-        await settle(self._tasks, 0, self._give_up)
+        await wait_or_cancel(self._tasks, 0, self._give_up)
         try:
             await self._transport.close()
         finally:
-            self._tell_closed()
+            self._session_closed()
             if self._telling:
                 await self._telling
 
-    def _tell_closed(self) -> None:
+    def _session_closed(self) -> None:
         """The session has ended: tell whoever listens, once."""
         if self.session is not None and self._telling is None:
             self._telling = self.loop.create_task(self.hooks.tell_closed(self.session))
@@ -200,10 +205,10 @@ class ClientLink(Link):
         # Not async itself, nor what it overrides: one coroutine less for every call to go through.
         if self._held is not None:
             self._release()
-        way = self._way(method, params)
+        way = self._message_sender(method, params)
         return self.request_via(way, method, params, timeout_s, progress)
 
-    def listening(self, opened: Callable[[RequestId], None]) -> Outlet:
+    def listening(self, opened: Callable[[RequestId], None]) -> Channel:
         """Where a request is sent that may be open for ever; `opened` is told its id."""
         return _Listening(self, opened)
 
@@ -212,17 +217,17 @@ class ClientLink(Link):
     ) -> Raw:
         """Send a request without a time limit; see `listening`."""
         self._release()
-        way = self._way(method, params)
+        way = self._message_sender(method, params)
         return await self.request_via(way, method, params, None, None, opened)
 
     def keep_alive(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
     ) -> None:
         """Ask every `every_s` from now on; a server that is silent for `timeout_s` is given up."""
-        asks = self._keep_asking(ask, every_s, timeout_s)
+        asks = self._keep_pinging(ask, every_s, timeout_s)
         self._keeping_alive = self.loop.create_task(asks)
 
-    async def _keep_asking(
+    async def _keep_pinging(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
     ) -> None:
         while not self._lost:
@@ -233,8 +238,8 @@ class ClientLink(Link):
                 await ask(timeout_s=timeout_s)
             except RequestTimeout:
                 said = f"the server was silent for {timeout_s:g} s, so it was given up"
-                self._lose(SessionLost(said))
-                self._tell_closed()
+                self._disconnect(SessionLost(said))
+                self._session_closed()
                 await self._transport.close()
             except TransportError:
                 return
@@ -247,7 +252,7 @@ class ClientLink(Link):
             self._held.append(message)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
-            if type(event) is Answered and self._connection.profile is not None:
+            if type(event) is ResponseReceived and self._connection.profile is not None:
                 # What nearly all messages are.
                 if not event.waiter.done():
                     event.waiter.set_result(event.result)
@@ -257,12 +262,12 @@ class ClientLink(Link):
             super().receive(message)
 
     def _handle(self, event: Event) -> None:
-        if self.profile is None and isinstance(event, Answered):
+        if self.profile is None and isinstance(event, ResponseReceived):
             self._held = []
-        if isinstance(event, Refused):
+        if isinstance(event, MessageRejected):
             if self._closed:
                 return  # such as the answer to a request that listened until now
-            self._odd("", "$", str(event.error))
+            self._report_violation("", "$", str(event.error))
         super()._handle(event)
 
     def _release(self) -> None:
@@ -278,47 +283,49 @@ class ClientLink(Link):
         """The server hung up."""
         lost = SessionLost(f"the server hung up: {error}" if error else "the server hung up")
         lost.__cause__ = error
-        self._lose(lost)
-        self._tell_closed()
+        self._disconnect(lost)
+        self._session_closed()
 
-    def _lose(self, lost: SessionLost) -> None:
+    def _disconnect(self, lost: SessionLost) -> None:
         first = self._lost is None
-        super()._lose(lost)
-        if first and self.on_lost is not None:
-            self.on_lost(self.lost_error())
+        super()._disconnect(lost)
+        if first and self.on_disconnect is not None:
+            self.on_disconnect(self.lost_error())
 
-    def _told(self, event: Noticed) -> None:
+    def _on_notification(self, event: NotificationReceived) -> None:
         profile = self.profile
         if profile is None:
             _log.debug("ignored %s: no revision has been agreed on", event.method)
             return
-        if self.on_odd is not None:
-            self._look_over(event.method, event.params, profile)
-        self._notices.take(event, profile, self._hook_context, *self._acts)
+        if self.on_violation is not None:
+            self._check_conformance(event.method, event.params, profile)
+        self._notifications.receive(event, profile, self._hook_context, *self._acts)
 
-    def _look_over(self, name: str, params: Raw, profile: Profile) -> None:
+    def _check_conformance(self, name: str, params: Raw, profile: Profile) -> None:
         """Tell what a server may not send at the revision that is spoken."""
         row = self._rows.get(name)
         method = profile.methods.get(name) if row is None else row(profile)
         if method is None or not method.from_server:
-            self._odd(name, "$.method", f"not for a server to send at {profile.revision}")
+            self._report_violation(
+                name, "$.method", f"not for a server to send at {profile.revision}"
+            )
         elif params:
             for violation in violations(method.params, params, profile.revision, "$.params"):
-                self._odd(name, *violation)
+                self._report_violation(name, *violation)
 
-    def _odd(self, method: str, path: str, what: str) -> None:
-        if self.on_odd is not None:
-            self.on_odd(method, Violation(path, what))
+    def _report_violation(self, method: str, path: str, what: str) -> None:
+        if self.on_violation is not None:
+            self.on_violation(method, ClosedViolation(path, what))
 
     def run(self, what: Coroutine[Any, Any, None]) -> None:
         """Let something run that nobody waits for, until the session ends."""
-        self._notices.listen(what)
+        self._notifications.run(what)
 
-    def _news(self, place: str, params: Any) -> None:
-        if self.on_news is not None:
-            self.on_news(place, params)
+    def _on_change_notification(self, place: str, params: Any) -> None:
+        if self.on_notification is not None:
+            self.on_notification(place, params)
 
-    def _spoken(self, event: Noticed) -> Profile | None:
+    def _profile_for(self, event: NotificationReceived) -> Profile | None:
         return self.profile
 
     def _hook_context(self, profile: Profile) -> Any:
@@ -327,21 +334,21 @@ class ClientLink(Link):
     def _outbound_context(self) -> Any:
         return self.session
 
-    def _asked(self, event: Requested) -> None:
+    def _on_request(self, event: RequestReceived) -> None:
         route = self.routes.get(event.method)
         # What a server may ask only inside of a result has a route too.
         if route is None or not route.method.from_server:
             self._refuse(event)
             return
-        if self.on_odd is not None and self.profile is not None:
-            self._look_over(event.method, event.params, self.profile)
+        if self.on_violation is not None and self.profile is not None:
+            self._check_conformance(event.method, event.params, self.profile)
         run = self._run(route, event)
         self._connection.in_flight[event.id] = self.loop.create_task(run)
 
-    def _refuse(self, event: Requested) -> None:
+    def _refuse(self, event: RequestReceived) -> None:
         """The server asks what it may not, or what this client does not offer."""
         _log.warning("the server asks for `%s`, which is not offered", event.method)
-        self._odd(event.method, "$.method", "not for a server to ask this client")
+        self._report_violation(event.method, "$.method", "not for a server to ask this client")
         error = MethodNotFound(f"this client does not offer `{event.method}`")
         self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
 
@@ -351,14 +358,14 @@ class ClientLink(Link):
         if self.profile is None or self.profile.asks_client == "server_request":
             super()._send(answer, batch)
 
-    async def _run(self, route: Route[Any], event: Requested) -> None:
+    async def _run(self, route: Route[Any], event: RequestReceived) -> None:
         answer: bytes | None = None
         try:
             answer = await self._answer(route, event)
         finally:
-            self._send(answer if self._ends(event.id) else None, event.batch)
+            self._send(answer if self._finish_request(event.id) else None, event.batch)
 
-    async def _answer(self, route: Route[Any], event: Requested) -> bytes:
+    async def _answer(self, route: Route[Any], event: RequestReceived) -> bytes:
         try:
             params = route.decode(event.params)
         except (ValueError, RecursionError) as error:
@@ -390,7 +397,7 @@ def _always(row: Method[Any, Any]) -> Callable[[Profile], Method[Any, None] | No
 class _Listening:
     """The way to the server for one request that listens."""
 
-    def __init__(self, link: ClientLink, opened: Callable[[RequestId], None]) -> None:
+    def __init__(self, link: ClientConnection, opened: Callable[[RequestId], None]) -> None:
         self._link = link
         self._opened = opened
         self.notify = link.notify

@@ -13,10 +13,17 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Answered, Connection, Failed, Noticed, Refused, Requested
+from mcp_gen.core.connection import (
+    ErrorReceived,
+    MessageRejected,
+    NotificationReceived,
+    ProtocolState,
+    RequestReceived,
+    ResponseReceived,
+)
 from mcp_gen.core.errors import RequestTimeout, SessionLost
-from mcp_gen.session.duplex.deadlines import Deadlines, Patience
-from mcp_gen.session.duplex.progress import Lasting
+from mcp_gen.session.duplex.deadlines import SlidingTimeout, TimeoutQueue
+from mcp_gen.session.duplex.progress import DetachedProgress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -24,13 +31,13 @@ if TYPE_CHECKING:
     from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.protocols import Duplex
-    from mcp_gen.session.messages.notifications import Notices
+    from mcp_gen.session.messages.notifications import NotificationReceiver
     from mcp_wire.callers import OnProgress
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Link", "Way"]
+__all__ = ["DuplexConnection", "MessageSender"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -41,7 +48,7 @@ LATE_S = 10.0
 """How long the answer to a request may be on its way that was cancelled."""
 
 
-class Way(Protocol):
+class MessageSender(Protocol):
     """Where messages can be sent to the peer."""
 
     def send(self, message: bytes) -> None:
@@ -49,27 +56,27 @@ class Way(Protocol):
         ...
 
 
-class Link(ABC):
+class DuplexConnection(ABC):
     """One connection being driven. It is its transport's receiver."""
 
     max_wait_s: float | None = None
     """How long a request may take in all, if progress puts its time limit off; None: it does
     not."""
-    on_late: Callable[[Method[Any, Any], Raw], None] | None = None
+    on_late_response: Callable[[Method[Any, Any], Raw], None] | None = None
     """Called with results that came when nobody waited any more; None: they are passed over."""
     _lost: SessionLost | None = None
     _log: ClassVar[logging.Logger]
     """Where is said what goes wrong on this side."""
 
-    def __init__(self, transport: Duplex, notices: Notices, outbound: HookSet) -> None:
+    def __init__(self, transport: Duplex, notices: NotificationReceiver, outbound: HookSet) -> None:
         self._transport = transport
         self._outbound = outbound
-        self._notices = notices
+        self._notifications = notices
         self.loop = asyncio.get_running_loop()
-        self._connection: Connection[Waiter] = Connection()
+        self._connection: ProtocolState[Waiter] = ProtocolState()
         self._reports: dict[RequestId, OnProgress] = {}
-        self._deadlines = Deadlines(self.loop)
-        self._patience: dict[RequestId, Patience] = {}
+        self._deadlines = TimeoutQueue(self.loop)
+        self._sliding_timeouts: dict[RequestId, SlidingTimeout] = {}
         """The time limits of requests that reports of progress put off."""
         self._cancelled: set[asyncio.Task[None]] = set()
         """The requests that are to get no answer. Their tasks cannot tell: a task group, say,
@@ -99,12 +106,12 @@ class Link(ABC):
             RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
             SessionLost: the connection ended first.
         """
-        way = self._way(method, params)
+        way = self._message_sender(method, params)
         return self.request_via(way, method, params, timeout_s, progress)
 
     async def request_via(
         self,
-        way: Way,
+        way: MessageSender,
         method: Method[P, R],
         params: P,
         timeout_s: float | None,
@@ -119,58 +126,60 @@ class Link(ABC):
             raise self.lost_error()
         waiter: Waiter = self.loop.create_future()
         id = self._connection.open_request(waiter)
-        timer: Patience | None = None
+        timer: SlidingTimeout | None = None
         if progress is not None:
             params = self._with_token(params, id)
             self._reports[id] = progress
             if timeout_s is not None and self.max_wait_s is not None:
-                timer = Patience(self.loop, waiter, method.name, timeout_s, self.max_wait_s)
-                self._patience[id] = timer
+                timer = SlidingTimeout(self.loop, waiter, method.name, timeout_s, self.max_wait_s)
+                self._sliding_timeouts[id] = timer
         if timeout_s is not None and timer is None:
             self._deadlines.add(timeout_s, waiter, method.name)
         if opened is not None:
             opened(id)
         try:
-            self._ask(way, id, waiter, envelope.request(id, method.name, params))
-            if self.on_late is None:
+            self._send_request(way, id, waiter, envelope.request(id, method.name, params))
+            if self.on_late_response is None:
                 return await waiter
             # Who waits may be cancelled, and the answer come in the same turn.
             return await asyncio.shield(waiter)
         except (RequestTimeout, asyncio.CancelledError):
-            if self.on_late is None:
+            if self.on_late_response is None:
                 self._connection.forget_request(id)
             else:
-                self._hear_late(method, id, waiter)
-            await self._tell_cancelled(method, id, way, params)
+                self._watch_late_response(method, id, waiter)
+            await self._send_cancelled(method, id, way, params)
             raise
         finally:
             if progress is not None:
-                if isinstance(progress, Lasting):
+                if isinstance(progress, DetachedProgress):
                     progress.release = partial(self._reports.pop, id, None)
                 else:
                     self._reports.pop(id, None)
-                self._patience.pop(id, None)
+                self._sliding_timeouts.pop(id, None)
             if timer:
                 timer.cancel()
 
-    def _hear_late(self, method: Method[Any, Any], id: RequestId, waiter: Waiter) -> None:
+    def _watch_late_response(self, method: Method[Any, Any], id: RequestId, waiter: Waiter) -> None:
         """The answer to this request may be on its way, or be here already."""
         if waiter.done() and waiter.exception() is not None:
             waiter = self.loop.create_future()
             self._connection.wait_on(id, waiter)
         self._deadlines.add(LATE_S, waiter, method.name)
-        waiter.add_done_callback(partial(self._came_late, method, id))
+        waiter.add_done_callback(partial(self._on_late_response, method, id))
 
-    def _came_late(self, method: Method[Any, Any], id: RequestId, late: Waiter) -> None:
+    def _on_late_response(self, method: Method[Any, Any], id: RequestId, late: Waiter) -> None:
         self._connection.forget_request(id)
-        if not late.cancelled() and late.exception() is None and self.on_late is not None:
-            self.on_late(method, late.result())
+        if not late.cancelled() and late.exception() is None and self.on_late_response is not None:
+            self.on_late_response(method, late.result())
 
-    def _way(self, method: Method[Any, Any], params: Any) -> Way:
+    def _message_sender(self, method: Method[Any, Any], params: Any) -> MessageSender:
         """Where this request is sent."""
         return self._transport
 
-    def _ask(self, way: Way, id: RequestId, waiter: Waiter, message: bytes) -> None:
+    def _send_request(
+        self, way: MessageSender, id: RequestId, waiter: Waiter, message: bytes
+    ) -> None:
         """Send a request, whose answer is for `waiter`."""
         way.send(message)
 
@@ -198,8 +207,8 @@ class Link(ABC):
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
-    async def _tell_cancelled(
-        self, method: Method[Any, Any], id: RequestId, way: Way, asked: Any
+    async def _send_cancelled(
+        self, method: Method[Any, Any], id: RequestId, way: MessageSender, asked: Any
     ) -> None:
         profile = self.profile
         # The handshake may not be cancelled, and before it there is nothing to cancel.
@@ -234,34 +243,34 @@ class Link(ABC):
     # --- what came ---
 
     def _handle(self, event: Event) -> None:
-        if type(event) is Requested:
-            self._asked(event)
-        elif type(event) is Answered:
+        if type(event) is RequestReceived:
+            self._on_request(event)
+        elif type(event) is ResponseReceived:
             if not event.waiter.done():
                 event.waiter.set_result(event.result)
-        elif type(event) is Failed:
+        elif type(event) is ErrorReceived:
             if not event.waiter.done():
                 event.waiter.set_exception(event.error)
-        elif type(event) is Noticed:
-            self._told(event)
-        elif isinstance(event, Refused):
+        elif type(event) is NotificationReceived:
+            self._on_notification(event)
+        elif isinstance(event, MessageRejected):
             self._log.warning("refused a message: %s", event.error)
             self._send(event.answer, event.batch)
 
     @abstractmethod
-    def _asked(self, event: Requested) -> None:
+    def _on_request(self, event: RequestReceived) -> None:
         """The peer wants an answer."""
 
     @abstractmethod
-    def _spoken(self, event: Noticed) -> Profile | None:
+    def _profile_for(self, event: NotificationReceived) -> Profile | None:
         """The revision that a notification is read at."""
 
-    def _told(self, event: Noticed) -> None:
-        profile = self._spoken(event)
+    def _on_notification(self, event: NotificationReceived) -> None:
+        profile = self._profile_for(event)
         if profile is None:
             self._log.debug("ignored %s: no revision has been agreed on", event.method)
             return
-        self._notices.take(
+        self._notifications.receive(
             event,
             profile,
             self._hook_context,
@@ -285,7 +294,7 @@ class Link(ABC):
             # In the next turn: a task that is cancelled before it began runs no `finally`.
             self.loop.call_soon(task.cancel)
 
-    def _ends(self, id: RequestId) -> bool:
+    def _finish_request(self, id: RequestId) -> bool:
         """A request is no longer open; False if it is to get no answer."""
         task: asyncio.Task[None] = self._connection.in_flight.pop(id)
         wanted = task not in self._cancelled
@@ -296,9 +305,9 @@ class Link(ABC):
         progress = self._reports.get(params.progress_token)
         if progress is None:
             return
-        patience = self._patience.get(params.progress_token)
+        patience = self._sliding_timeouts.get(params.progress_token)
         if patience is not None:
-            patience.heard()
+            patience.extend()
         try:
             answer = progress(params.progress, params.total, getattr(params, "message", None))
         except Exception:
@@ -306,7 +315,7 @@ class Link(ABC):
             self._log.exception("a progress callback failed")
             return
         if inspect.isawaitable(answer):
-            self._notices.listen(self._finish_report(answer))
+            self._notifications.run(self._finish_report(answer))
 
     async def _finish_report(self, report: Awaitable[Any]) -> None:
         try:
@@ -314,7 +323,7 @@ class Link(ABC):
         except Exception:
             self._log.exception("a progress callback failed")
 
-    def _lose(self, lost: SessionLost) -> None:
+    def _disconnect(self, lost: SessionLost) -> None:
         """The connection has ended: whoever waits is told."""
         self._lost = self._lost or lost
         self._deadlines.clear()
@@ -335,7 +344,7 @@ class Link(ABC):
             self._transport.send(whole)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._connection.in_flight.values(), *self._notices.tasks()]
+        return [*self._connection.in_flight.values(), *self._notifications.tasks()]
 
     def _give_up(self) -> None:
         """What is still being answered is going to be cancelled."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from mcp_gen.core.errors import RequestTimeout
 
-__all__ = ["Deadlines", "Patience"]
+__all__ = ["SlidingTimeout", "TimeoutQueue"]
 
 MIN_LENGTH = 64
 """How many waits of one length may have ended before any are looked for."""
@@ -18,7 +18,7 @@ _Wait: TypeAlias = "tuple[float, asyncio.Future[Any], str]"
 """When it is due, what waits, and the method. Plain, because each request makes one."""
 
 
-class _Row:
+class _TimeoutRow:
     """The waits of one length, which are due in the order in which they began."""
 
     __slots__ = ("limit", "timer", "waits")
@@ -29,7 +29,7 @@ class _Row:
         self.timer: asyncio.TimerHandle | None = None
 
 
-class Deadlines:
+class TimeoutQueue:
     """Ends waits that take too long.
 
     A timer of the event loop for each request costs more than the rest of sending it does.
@@ -39,13 +39,13 @@ class Deadlines:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._rows: dict[float, _Row] = {}
+        self._rows: dict[float, _TimeoutRow] = {}
 
     def add(self, timeout_s: float, waiter: asyncio.Future[Any], method: str) -> None:
         """End this wait with RequestTimeout, unless it is done within `timeout_s`."""
         row = self._rows.get(timeout_s)
         if row is None:
-            row = self._rows[timeout_s] = _Row()
+            row = self._rows[timeout_s] = _TimeoutRow()
         waits = row.waits
         while waits and waits[0][1].done():
             waits.popleft()
@@ -56,7 +56,7 @@ class Deadlines:
         due = self._loop.time() + timeout_s
         waits.append((due, waiter, method))
         if row.timer is None:
-            row.timer = self._loop.call_at(due, self._ring, timeout_s, row)
+            row.timer = self._loop.call_at(due, self._fire, timeout_s, row)
 
     def clear(self) -> None:
         """Nobody waits any more."""
@@ -65,13 +65,13 @@ class Deadlines:
                 row.timer.cancel()
         self._rows.clear()
 
-    def _ring(self, timeout_s: float, row: _Row) -> None:
+    def _fire(self, timeout_s: float, row: _TimeoutRow) -> None:
         now = self._loop.time()
         while row.waits:
             due, waiter, method = row.waits[0]
             if not waiter.done():
                 if due > now:
-                    row.timer = self._loop.call_at(due, self._ring, timeout_s, row)
+                    row.timer = self._loop.call_at(due, self._fire, timeout_s, row)
                     return
                 error = RequestTimeout(f"{method}: no answer in {timeout_s:g} s")
                 waiter.set_exception(error)
@@ -80,7 +80,7 @@ class Deadlines:
         del self._rows[timeout_s]
 
 
-class Patience:
+class SlidingTimeout:
     """Ends the wait for an answer `timeout_s` after the last report, and after `max_wait_s` in all.
 
     Source:
@@ -104,9 +104,9 @@ class Patience:
         self._max = max(timeout_s, max_wait_s)
         self._heard = loop.time()
         self._ends = self._heard + self._max
-        self._timer = loop.call_at(self._heard + timeout_s, self._ring)
+        self._timer = loop.call_at(self._heard + timeout_s, self._fire)
 
-    def heard(self) -> None:
+    def extend(self) -> None:
         """The peer has reported something."""
         # The timer stays where it is: a report costs no more than this.
         self._heard = self._loop.time()
@@ -115,10 +115,10 @@ class Patience:
         """The wait is over."""
         self._timer.cancel()
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         due = min(self._heard + self._timeout, self._ends)
         if due > self._loop.time():
-            self._timer = self._loop.call_at(due, self._ring)
+            self._timer = self._loop.call_at(due, self._fire)
         elif not self._waiter.done():
             said = f"no answer in {self._timeout:g} s"
             if due >= self._ends and self._heard + self._timeout > self._ends:

@@ -8,20 +8,20 @@ import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Requested
+from mcp_gen.core.connection import RequestReceived
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
-from mcp_gen.core.transport.protocols import Posted
-from mcp_gen.session.duplex.connection import Link
-from mcp_gen.session.duplex.worker import Worker
-from mcp_gen.session.messages.channel import ClientGone
-from mcp_gen.session.messages.gather import settle
+from mcp_gen.core.transport.protocols import PostedMessage
+from mcp_gen.session.duplex.connection import DuplexConnection
+from mcp_gen.session.duplex.worker import HandlerRunner
+from mcp_gen.session.messages.channel import ClientDisconnected
+from mcp_gen.session.messages.gather import wait_or_cancel
 from mcp_gen.session.peer.keep_alive import keep_alive
-from mcp_gen.session.peer.session import Caller, Session
+from mcp_gen.session.peer.session import RequestOrigin, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_gen.core.connection import Noticed
+    from mcp_gen.core.connection import NotificationReceived
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["ServerSession"]
+__all__ = ["ServerConnection"]
 
 C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
@@ -38,25 +38,27 @@ GRACE_S = 5.0
 """How long requests in flight may still run when the client has gone."""
 
 
-class ServerSession(Link, Session, Generic[C]):
+class ServerConnection(DuplexConnection, Session, Generic[C]):
     """Drives one client's connection."""
 
     _log = _log
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        Link.__init__(self, transport, kernel.notices(), kernel.hooks.outbound)
+        DuplexConnection.__init__(
+            self, transport, kernel.notification_receiver(), kernel.hooks.outbound
+        )
         Session.__init__(self)
         self.kernel = kernel
         self._ended: asyncio.Future[None] = self.loop.create_future()
-        self._posted = transport if isinstance(transport, Posted) else None
+        self._posted = transport if isinstance(transport, PostedMessage) else None
         self._headers: Headers | None = None
         """Those of the message that is being read."""
         self._held: list[tuple[bytes, Headers | None]] | None = None
         """Messages that wait for the handshake before them; None while no handshake is on."""
         self._opened = False
-        self._most = kernel.limits.max_concurrent_requests or sys.maxsize
+        self._max_concurrent = kernel.limits.max_concurrent_requests or sys.maxsize
         """How many requests may be open; none more once the session is about to end."""
-        self._worker = Worker(kernel, self._finish)
+        self._worker = HandlerRunner(kernel, self._finish)
         self._keeping_alive: asyncio.Task[None] | None = None
         self._named: Profile | None = None
         """What the last request named for itself, where there is no handshake."""
@@ -72,7 +74,7 @@ class ServerSession(Link, Session, Generic[C]):
         return self.kernel
 
     @property
-    def outlet(self) -> ServerSession[C]:
+    def channel(self) -> ServerConnection[C]:
         """The connection itself."""
         return self
 
@@ -81,7 +83,7 @@ class ServerSession(Link, Session, Generic[C]):
         """Whether the client has not hung up, as far as is known."""
         return not self._ended.done()
 
-    def agree(self, caller: Caller, profile: Profile) -> None:
+    def agree(self, caller: RequestOrigin, profile: Profile) -> None:
         """Settle the revision of this connection, and who the client is."""
         super().agree(caller, profile)
         self._connection.profile = profile
@@ -89,7 +91,7 @@ class ServerSession(Link, Session, Generic[C]):
 
     def end(self) -> None:
         """End the session: what is in flight gets a moment, then the connection is closed."""
-        self._most = 0
+        self._max_concurrent = 0
         self._end()
 
     def _end(self) -> None:
@@ -113,12 +115,12 @@ class ServerSession(Link, Session, Generic[C]):
         """Wait until the session is to end, and let what is in flight end."""
         try:
             await self._ended
-            for end in self.kernel.ending:
+            for end in self.kernel.on_connection_end:
                 end(self)
-            await settle(self._tasks, GRACE_S, self._give_up)
+            await wait_or_cancel(self._tasks, GRACE_S, self._give_up)
         finally:
             await self._dismiss()
-            await settle(self._tasks, 0, self._give_up)
+            await wait_or_cancel(self._tasks, 0, self._give_up)
             try:
                 await self._transport.close()
             finally:
@@ -128,8 +130,8 @@ class ServerSession(Link, Session, Generic[C]):
 
     async def _dismiss(self) -> None:
         """End what belongs to no request."""
-        self._most = 0
-        await self._worker.dismiss()
+        self._max_concurrent = 0
+        await self._worker.drop()
         if self._keeping_alive:
             self._keeping_alive.cancel()
             await asyncio.wait([self._keeping_alive])
@@ -140,7 +142,7 @@ class ServerSession(Link, Session, Generic[C]):
             self._opened = True
             self.kernel.sessions.add(self)
             if self.kernel.hooks.opened:
-                self._notices.listen(self.kernel.hooks.tell_opened(self))
+                self._notifications.run(self.kernel.hooks.tell_opened(self))
             self._keep_alive()
 
     def _keep_alive(self) -> None:
@@ -161,8 +163,8 @@ class ServerSession(Link, Session, Generic[C]):
             self._held.append((message, self._headers))
         elif message.startswith(b"{"):
             event = self._connection.read(message)
-            if type(event) is Requested:
-                self._asked(event)
+            if type(event) is RequestReceived:
+                self._on_request(event)
             else:
                 self._handle(event)
         else:
@@ -177,13 +179,13 @@ class ServerSession(Link, Session, Generic[C]):
         """The client hung up."""
         if error:
             _log.warning("the connection broke: %s", error)
-        self._lose(ClientGone("the client hung up"))
+        self._disconnect(ClientDisconnected("the client hung up"))
         # What has come is still answered, though it may have to wait for the handshake.
         self._end()
 
     # --- what came ---
 
-    def _asked(self, event: Requested) -> None:
+    def _on_request(self, event: RequestReceived) -> None:
         try:
             call = self._prepare(event)
         except (McpError, ProtocolError) as error:
@@ -207,9 +209,9 @@ class ServerSession(Link, Session, Generic[C]):
             self._transport.send(answer)
         if self._held is not None and call.route.method is call.binding.profile.handshake:
             held, self._held = self._held, None
-            self._go_on(held)
+            self._resume(held)
 
-    def _go_on(self, held: list[tuple[bytes, Headers | None]]) -> None:
+    def _resume(self, held: list[tuple[bytes, Headers | None]]) -> None:
         for message, headers in held:
             if self._held is None:
                 self._headers = headers
@@ -250,17 +252,17 @@ class ServerSession(Link, Session, Generic[C]):
         tasks = [call.task for call in self._calls() if call.task]
         if self._worker.busy:
             tasks.append(self._worker.busy)
-        return [*tasks, *self._notices.tasks()]
+        return [*tasks, *self._notifications.tasks()]
 
     def _calls(self) -> Iterable[Call[C]]:
         return self._connection.in_flight.values()
 
-    def _prepare(self, event: Requested) -> Call[C]:
+    def _prepare(self, event: RequestReceived) -> Call[C]:
         agreed = self._connection.profile
         # Who has named a revision, and shaken no hands, goes on to do so.
         sure = agreed is None and self._named is not None
-        binding = self.kernel.choose(agreed, event.params, sure=sure)
-        if len(self._connection.in_flight) >= self._most:
+        binding = self.kernel.binding_for_request(agreed, event.params, sure=sure)
+        if len(self._connection.in_flight) >= self._max_concurrent:
             self._make_room(event, binding.profile)
         # The handshake's client is the caller only at the revision that was agreed on with it.
         known = self.caller if binding.profile is agreed else None
@@ -273,29 +275,33 @@ class ServerSession(Link, Session, Generic[C]):
             self._open()
         return call
 
-    def _make_room(self, event: Requested, profile: Profile) -> None:
-        if self._most == 0:
+    def _make_room(self, event: RequestReceived, profile: Profile) -> None:
+        if self._max_concurrent == 0:
             raise InvalidRequest("this server is about to end, and takes no more requests")
         if profile.ping is None or event.method != profile.ping.name:
             self.kernel.limits.make_room(len(self._connection.in_flight))
 
-    def _caller(self, profile: Profile) -> Caller:
-        return Caller(profile, self, self if profile.session_state else None)
+    def _caller(self, profile: Profile) -> RequestOrigin:
+        return RequestOrigin(profile, self, self if profile.session_state else None)
 
-    def _posting(self, caller: Caller, posted: Posted) -> Caller:
+    def _posting(self, caller: RequestOrigin, posted: PostedMessage) -> RequestOrigin:
         """The same client, with the headers of the message that is being read."""
-        same = caller.in_another_request()
+        same = caller.for_another_request()
         same.headers, same.principal = self._headers, posted.principal
         return same
 
-    def _told(self, event: Noticed) -> None:
+    def _on_notification(self, event: NotificationReceived) -> None:
         if self.profile:
-            self.heed(self.profile, event.method)
-        super()._told(event)
+            self.handle_notification(self.profile, event.method)
+        super()._on_notification(event)
 
-    def _spoken(self, event: Noticed) -> Profile | None:
+    def _profile_for(self, event: NotificationReceived) -> Profile | None:
         # Notifications name nothing: where nothing was agreed on, they follow the requests.
-        return self.profile or self._named or self.kernel.choose(None, event.params).profile
+        return (
+            self.profile
+            or self._named
+            or self.kernel.binding_for_request(None, event.params).profile
+        )
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
 
-__all__ = ["Worker"]
+__all__ = ["HandlerRunner"]
 
 C = TypeVar("C")
 R = TypeVar("R")
 
 
-class Worker(Generic[C]):
+class HandlerRunner(Generic[C]):
     """Runs the handlers of one connection, each in one task from its beginning to its end.
 
     A task costs more than what most handlers do. So one task begins them, one after the other, and
@@ -55,7 +55,7 @@ class Worker(Generic[C]):
         """The task that begins what waits; None if nothing does."""
         return self._task if self._idle is None else None
 
-    async def dismiss(self) -> None:
+    async def drop(self) -> None:
         """Begin nothing any more."""
         self._waiting.clear()
         if self._task is not None:

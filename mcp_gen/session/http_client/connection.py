@@ -12,8 +12,8 @@ from msgspec import UNSET
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import McpError, SessionExpired
-from mcp_gen.session.duplex.client import ClientLink
-from mcp_gen.session.http_client.headers import Mirror
+from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.http_client.headers import MirroredHeaders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from mcp_gen.core.errors import McpGenError
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.transport.protocols import Duplex, Lines, Posts
-    from mcp_gen.session.duplex.connection import Waiter, Way
+    from mcp_gen.session.duplex.connection import MessageSender, Waiter
     from mcp_wire.method import Method, Route
     from mcp_wire.profile import Profile
 
-__all__ = ["HttpLink"]
+__all__ = ["HttpClientConnection"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ MAX_PAGES = 100
 """How many pages of tools are read to find what one of them wants."""
 
 
-class HttpLink(ClientLink):
+class HttpClientConnection(ClientConnection):
     """Drives the conversation with one HTTP server."""
 
     tells_calls_apart = True
@@ -51,14 +51,14 @@ class HttpLink(ClientLink):
         # It is a duplex, and more.
         super().__init__(cast("Duplex", transport), *given, **named)
         self._http = cast("Posts", self._transport)
-        self._mirror: Mirror | None = None
+        self._mirror: MirroredHeaders | None = None
         self._beginning = asyncio.Lock()
         self._begun = 0
 
     def attempt(self, profile: Profile) -> None:
         """What is sent until something is agreed on is of this revision."""
-        self._http.speak(profile, agreed=False)
-        self._mirror = Mirror(profile)
+        self._http.use_revision(profile, agreed=False)
+        self._mirror = MirroredHeaders(profile)
 
     def agree(
         self,
@@ -68,8 +68,10 @@ class HttpLink(ClientLink):
     ) -> None:
         """Settle the revision; see `ClientLink.agree`."""
         super().agree(profile, routes, extensions)
-        self._http.speak(profile, agreed=True)
-        self._mirror = Mirror(profile, extensions.name_params(profile) if extensions else {})
+        self._http.use_revision(profile, agreed=True)
+        self._mirror = MirroredHeaders(
+            profile, extensions.name_params(profile) if extensions else {}
+        )
 
     async def opened(self, session: Any) -> None:
         """The session is open: hear what the server has to say."""
@@ -100,26 +102,28 @@ class HttpLink(ClientLink):
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification."""
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
-        self._http.tell(envelope.notification(method.name, params), headers)
+        self._http.post_notification(envelope.notification(method.name, params), headers)
 
-    def _way(self, method: Method[Any, Any], params: Any) -> Way:
+    def _message_sender(self, method: Method[Any, Any], params: Any) -> MessageSender:
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
         return _Posting(self._http, headers)
 
-    def _ask(self, way: Way, id: RequestId, waiter: Waiter, message: bytes) -> None:
+    def _send_request(
+        self, way: MessageSender, id: RequestId, waiter: Waiter, message: bytes
+    ) -> None:
         if isinstance(way, _Posting):
             way.begin(message, waiter, lambda: self._connection.forget_request(id))
         else:
-            super()._ask(way, id, waiter, message)
+            super()._send_request(way, id, waiter, message)
 
-    async def _tell_cancelled(
-        self, method: Method[Any, Any], id: RequestId, way: Way, asked: Any
+    async def _send_cancelled(
+        self, method: Method[Any, Any], id: RequestId, way: MessageSender, asked: Any
     ) -> None:
         if isinstance(way, _Posting):
             way.drop()
         if self.profile is not None and self.profile.stream_drop_cancels:
             return
-        await super()._tell_cancelled(method, id, self._http, asked)
+        await super()._send_cancelled(method, id, self._http, asked)
 
     async def _begin_again(self, begun: int, lost: SessionExpired) -> None:
         if self.begin_again is None or _settling.get():
@@ -140,7 +144,7 @@ class HttpLink(ClientLink):
         finally:
             _settling.reset(token)
 
-    async def _learn_tools(self, mirror: Mirror, params: Any) -> None:
+    async def _learn_tools(self, mirror: MirroredHeaders, params: Any) -> None:
         method = mirror.lists
         if method is None:
             return
@@ -179,7 +183,7 @@ class _Posting:
             self._drop()
 
     @property
-    def answered(self) -> bool:
+    def finished(self) -> bool:
         return self._waiter is None or self._waiter.done()
 
     def fail(self, error: McpGenError) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Mirror", "understood_tools"]
+__all__ = ["MirroredHeaders", "understood_tools"]
 
 Marks: TypeAlias = Mapping[bytes, tuple[str, ...]]
 """The path of each argument that a header repeats, by the header's name."""
@@ -33,7 +33,7 @@ _object = json.Decoder(dict[str, Raw])
 _list = json.Decoder(list[Raw])
 
 
-class Mirror:
+class MirroredHeaders:
     """What one server wants repeated at one revision. It learns from the lists of its tools."""
 
     def __init__(

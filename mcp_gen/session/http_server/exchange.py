@@ -19,11 +19,11 @@ from mcp_gen.core.stores.events import EventStore, MemoryEventStore
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.server import GRACE_S
 from mcp_gen.session.http_server.per_request import HeaderParams, PerRequestExchange
-from mcp_gen.session.http_server.persistence import Keeper
+from mcp_gen.session.http_server.persistence import SessionPersistence
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.sessions import SessionLimits, Sessions
 from mcp_gen.session.http_server.stateless import StatelessExchange
-from mcp_gen.session.messages.gather import settle
+from mcp_gen.session.messages.gather import wait_or_cancel
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.binding import RevisionBinding
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
@@ -47,7 +47,7 @@ _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
 _BATCH = b"["
 
 
-class NotHere(Exception):
+class UnknownSession(Exception):
     """There is no such session for this client, or none at all at this address."""
 
 
@@ -58,9 +58,11 @@ def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) 
     return Answer(status, envelope.failure(id, envelope.error_object(error)))
 
 
-def refusal_of(error: McpError | ProtocolError | NotHere, id: RequestId | None = None) -> Answer:
+def refusal_of(
+    error: McpError | ProtocolError | UnknownSession, id: RequestId | None = None
+) -> Answer:
     """Return the answer that refuses a message for this error."""
-    if isinstance(error, NotHere):
+    if isinstance(error, UnknownSession):
         return refusal(404, id, InvalidRequest(str(error)))
     return refusal(400, id, error)
 
@@ -98,9 +100,9 @@ class HttpExchange(Generic[C]):
     ) -> None:
         self._kernel = kernel
         self._events = event_store or MemoryEventStore()
-        self._keeper = Keeper(session_store) if session_store is not None else None
+        self._keeper = SessionPersistence(session_store) if session_store is not None else None
         self._sessions = Sessions(limits)
-        self._notices = kernel.notices()
+        self._notices = kernel.notification_receiver()
         """What belongs to no session: what is told outside of one, and the ends of them all."""
         self._requests = PerRequestExchange(kernel, self._notices, header_params)
         self._without_sessions = StatelessExchange(kernel, self._notices) if stateless else None
@@ -109,7 +111,9 @@ class HttpExchange(Generic[C]):
         profiles = [mcp_wire.profile(revision) for revision in kernel.revisions]
         self._version_headers = _lower(p.version_header for p in profiles)
         # A body that names another than these headers is told so, wherever it is read.
-        self._stated: dict[bytes | None, str] = {one.encode(): one for one in kernel.per_request}
+        self._profile_by_header: dict[bytes | None, str] = {
+            one.encode(): one for one in kernel.per_request
+        }
         self._agreed = {one.encode() for one in kernel.handshakes}
         self._session_headers = _lower(p.session_header for p in profiles)
         has_sessions = bool(self._session_headers) and not stateless
@@ -127,7 +131,7 @@ class HttpExchange(Generic[C]):
         """
         # Not async itself: one coroutine less for most requests to go through.
         stated = _first(headers, self._version_headers)
-        named = self._stated.get(stated)
+        named = self._profile_by_header.get(stated)
         if named is None or message.startswith(_BATCH):
             return self._answer(message, headers, reply)
         try:
@@ -140,7 +144,7 @@ class HttpExchange(Generic[C]):
         id: RequestId | None = None
         try:
             if self._keeper is not None:
-                await self._go_on(self._keeper, headers, reply)
+                await self._resume_session(self._keeper, headers, reply)
             if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
                 return await self._answer_batch(message, headers, reply)
             frame = envelope.read(message)
@@ -156,7 +160,7 @@ class HttpExchange(Generic[C]):
             if self._without_sessions is not None:
                 return await self._without_sessions.answer(binding, frame, headers, reply)
             return await self._in_session(binding.profile, frame, headers, reply)
-        except (McpError, ProtocolError, NotHere) as error:
+        except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
 
     async def _answer_batch(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
@@ -183,7 +187,7 @@ class HttpExchange(Generic[C]):
             last = headers.raw.get(LAST_EVENT_ID, b"").decode("latin-1").strip()
             if not await session.listen_on(reply, last):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
-        except (McpError, ProtocolError, NotHere) as error:
+        except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error)
         return None
 
@@ -191,7 +195,7 @@ class HttpExchange(Generic[C]):
         """End the session that the headers name; what is open in it goes on to its answer."""
         try:
             session = await self._required_session(headers, reply)
-        except (McpError, ProtocolError, NotHere) as error:
+        except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error)
         if session is None:
             return _ONLY_POSTS
@@ -205,7 +209,7 @@ class HttpExchange(Generic[C]):
         self._closing = True
         for session in self._sessions.all():
             session.streams.end_listening()
-        self._requests.end_lasting()
+        self._requests.end_open_streams()
 
     async def close(self) -> None:
         """End all sessions; what is being answered gets a moment."""
@@ -215,10 +219,10 @@ class HttpExchange(Generic[C]):
         def requests() -> list[asyncio.Task[Any]]:
             return [task for session in sessions for task in session.requests()]
 
-        await settle(requests, GRACE_S)
+        await wait_or_cancel(requests, GRACE_S)
         for session in sessions:
             session.end(goes_on=self._keeper is not None)
-        await settle(self._notices.tasks, GRACE_S)
+        await wait_or_cancel(self._notices.tasks, GRACE_S)
         self._closing = False
 
     # --- sessions ---
@@ -230,7 +234,7 @@ class HttpExchange(Generic[C]):
         if session is None:
             if profile.session_header is None:
                 # A client that finds nothing here tries the older transport.
-                raise NotHere(f"{profile.revision} is not spoken at this address")
+                raise UnknownSession(f"{profile.revision} is not spoken at this address")
             handshake = profile.handshake
             if handshake is None or frame.method != handshake.name or frame.id is UNSET:
                 raise self._session_missing()
@@ -246,7 +250,9 @@ class HttpExchange(Generic[C]):
                     await self._dispose(session)
         return await session.answer((session.event(frame),), headers, reply)
 
-    async def _go_on(self, keeper: Keeper, headers: Headers, reply: Reply) -> None:
+    async def _resume_session(
+        self, keeper: SessionPersistence, headers: Headers, reply: Reply
+    ) -> None:
         """Open the session that the headers name, if it is kept and not open here."""
         name = _first(headers, self._session_headers)
         id = name.decode("latin-1").strip() if name is not None else ""
@@ -267,7 +273,7 @@ class HttpExchange(Generic[C]):
     async def _new_session(self, principal: str | None, id: str | None = None) -> HttpSession:
         servers = self._servers
         kernel = self._kernel if servers is None else await servers.open()
-        begun, end, keeper = self._begun, self._end, self._keeper
+        begun, end, keeper = self._session_opened, self._end, self._keeper
         return HttpSession(kernel, self._events, principal, begun, end, keeper, id)
 
     async def _dispose(self, session: HttpSession) -> None:
@@ -275,7 +281,7 @@ class HttpExchange(Generic[C]):
         if self._servers is not None:
             await self._servers.close(session.kernel)
 
-    def _begun(self, session: HttpSession) -> None:
+    def _session_opened(self, session: HttpSession) -> None:
         """A session has been agreed on."""
         self._sessions.add(session)
         session.kernel.sessions.add(session)
@@ -285,18 +291,18 @@ class HttpExchange(Generic[C]):
     def _end(self, session: HttpSession) -> None:
         """A session has ended."""
         self._sessions.remove(session)
-        if not session.goes_on:
+        if not session.resumed:
             self._events.forget(session.id)
-        self._notices.listen(self._ended(session))
+        self._notices.run(self._session_closed(session))
 
-    async def _ended(self, session: HttpSession) -> None:
+    async def _session_closed(self, session: HttpSession) -> None:
         session.kernel.sessions.discard(session)
-        if self._keeper is not None and not session.goes_on:
+        if self._keeper is not None and not session.resumed:
             await self._keeper.forget(session.id)
         # What else hooks were told of the session comes before its end.
-        await settle(session.hooks, GRACE_S)
+        await wait_or_cancel(session.hooks, GRACE_S)
         await session.kernel.hooks.tell_closed(session)
-        session.let_go()
+        session.release()
         await self._dispose(session)
 
     async def _required_session(self, headers: Headers, reply: Reply) -> HttpSession | None:
@@ -309,7 +315,7 @@ class HttpExchange(Generic[C]):
         if self._binding(headers, envelope.NOTHING).profile.handshake is None:
             return None
         if self._keeper is not None:
-            await self._go_on(self._keeper, headers, reply)
+            await self._resume_session(self._keeper, headers, reply)
         session = self._session(headers, reply)
         if session is None:
             raise self._session_missing()
@@ -326,7 +332,7 @@ class HttpExchange(Generic[C]):
             return None
         session = self._sessions.find(id.decode("latin-1").strip(), reply.principal)
         if session is None:
-            raise NotHere("no such session: it has ended, or never was")
+            raise UnknownSession("no such session: it has ended, or never was")
         return session
 
     def _session_missing(self) -> InvalidRequest:
@@ -335,20 +341,20 @@ class HttpExchange(Generic[C]):
 
     # --- the revision ---
 
-    def _binding(self, headers: Headers, params: Raw) -> Binding[C]:
+    def _binding(self, headers: Headers, params: Raw) -> RevisionBinding[C]:
         """This server at the revision of a message: one that it names itself, or with a handshake.
 
         Raises:
             McpError: the headers name one that is not offered.
         """
         stated = _first(headers, self._version_headers)
-        named = self._stated.get(stated)
+        named = self._profile_by_header.get(stated)
         if named is not None:
             return self._kernel.binding(named)
-        binding = self._kernel.choose(None, params)
+        binding = self._kernel.binding_for_request(None, params)
         if stated is None or stated in self._agreed or binding.profile.handshake is None:
             return binding
-        return self._kernel.stated(stated.decode("latin-1").strip())
+        return self._kernel.binding_for_header(stated.decode("latin-1").strip())
 
 
 async def _at_once(answer: Answer) -> Answer:

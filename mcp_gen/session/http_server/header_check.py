@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from mcp_gen.core.loose_json import loosely
+from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.transport.header_values import (
     about_what,
     decoded_value,
@@ -103,7 +103,7 @@ class HeaderCheck:
         """
         values = arguments
         if isinstance(arguments, Raw) and arguments != _NULL:
-            values = loosely(arguments, tuple({path[0]: None for path in paths.values()}))
+            values = read_members(arguments, tuple({path[0]: None for path in paths.values()}))
             if values is None:
                 return  # no object: the tool refuses it
         for end, path in paths.items():

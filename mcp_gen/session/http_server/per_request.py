@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Noticed
+from mcp_gen.core.connection import NotificationReceived
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
-from mcp_gen.core.loose_json import loosely
+from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck
 from mcp_gen.session.kernel.limits import OpenRequests
-from mcp_gen.session.messages.channel import ANSWER_ONLY, AnswerOnly, ReplyOutlet, outlet_of
-from mcp_gen.session.peer.session import Caller
+from mcp_gen.session.messages.channel import NULL_CHANNEL, NullChannel, ResponseChannel, channel_of
+from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope, RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.binding import RevisionBinding
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
-    from mcp_gen.session.messages.notifications import Notices
+    from mcp_gen.session.messages.notifications import NotificationReceiver
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
@@ -45,18 +45,18 @@ class PerRequestExchange(Generic[C]):
     """Answers one POST at a revision that every request names for itself."""
 
     def __init__(
-        self, kernel: Kernel[C], notices: Notices, header_params: HeaderParams | None
+        self, kernel: Kernel[C], notices: NotificationReceiver, header_params: HeaderParams | None
     ) -> None:
         self._kernel = kernel
         self._notices = notices
         self._header_params = header_params
         self._checks: dict[str, HeaderCheck] = {}
         self._open = OpenRequests.counted_by(kernel.limits)
-        self._lasting: set[AnswerOnly | ReplyOutlet] = set()
+        self._lasting: set[NullChannel | ResponseChannel] = set()
         """Those that listen until they hang up."""
 
     async def answer(
-        self, binding: Binding[C], frame: Envelope, headers: Headers, reply: Reply
+        self, binding: RevisionBinding[C], frame: Envelope, headers: Headers, reply: Reply
     ) -> Answer:
         """Answer a message. Nothing is raised but the cancellation of the current task."""
         id = frame.id
@@ -64,11 +64,15 @@ class PerRequestExchange(Generic[C]):
             error = InvalidRequest("expected a request: nobody has been asked anything here")
             return _refused(400, None, error)
         if id is UNSET or id is None:
-            return self._take(binding, Noticed(frame.method, frame.params), headers, reply)
+            return self._take(
+                binding, NotificationReceived(frame.method, frame.params), headers, reply
+            )
         profile, principal = binding.profile, reply.principal
-        task: asyncio.Task[Any] | None = reply.cancels() if profile.stream_drop_cancels else None
-        outlet = outlet_of(reply, task)
-        caller = Caller(profile, outlet, headers=headers, principal=principal)
+        task: asyncio.Task[Any] | None = (
+            reply.cancel_on_disconnect() if profile.stream_drop_cancels else None
+        )
+        outlet = channel_of(reply, task)
+        caller = RequestOrigin(profile, outlet, headers=headers, principal=principal)
         try:
             call = self._prepare(binding, id, frame.method, frame, caller)
             lasting = call.route.method is profile.listen
@@ -81,8 +85,8 @@ class PerRequestExchange(Generic[C]):
             status = profile.http_status.get(error.code, fallback)
             return _refused(status, id, error)
         if lasting:
-            reply.lasts()
-            outlet.lasting = True
+            reply.keep_open()
+            outlet.keep_open = True
             self._lasting.add(outlet)
             headers.forget()
             del frame, caller
@@ -97,26 +101,37 @@ class PerRequestExchange(Generic[C]):
             return Answer(200, body)
         return Answer(profile.http_status.get(call.error_code, 200), body)
 
-    def end_lasting(self) -> None:
+    def end_open_streams(self) -> None:
         """Let what would go on for ever come to an end in good order."""
         for outlet in list(self._lasting):
-            for end in self._kernel.ending:
+            for end in self._kernel.on_connection_end:
                 end(outlet)
 
     def _take(
-        self, binding: Binding[C], noticed: Noticed, headers: Headers, reply: Reply
+        self,
+        binding: RevisionBinding[C],
+        noticed: NotificationReceived,
+        headers: Headers,
+        reply: Reply,
     ) -> Answer:
         """Take a notification: accepted before its hooks run."""
 
         def context(profile: Any) -> C:
-            caller = Caller(profile, ANSWER_ONLY, headers=headers, principal=reply.principal)
+            caller = RequestOrigin(
+                profile, NULL_CHANNEL, headers=headers, principal=reply.principal
+            )
             return self._kernel.context(None, caller, None)
 
-        self._notices.take(noticed, binding.profile, context)
+        self._notices.receive(noticed, binding.profile, context)
         return Answer(202)
 
     def _prepare(
-        self, binding: Binding[C], id: RequestId, method: str, frame: Envelope, caller: Caller
+        self,
+        binding: RevisionBinding[C],
+        id: RequestId,
+        method: str,
+        frame: Envelope,
+        caller: RequestOrigin,
     ) -> Call[C]:
         """The order of these checks is part of the protocol.
 
@@ -133,7 +148,7 @@ class PerRequestExchange(Generic[C]):
                 # It was admitted: headers come before whatever is wrong with its method or params.
                 field = binding.name_params.get(method)
                 wires = REPEATED if field is None else (field[1],)
-                check.message(headers, method, loosely(frame.params, wires), field)
+                check.message(headers, method, read_members(frame.params, wires), field)
             raise
         check.message(headers, method, call.params, binding.name_params.get(method))
         if self._header_params is not None and check.param_prefix:

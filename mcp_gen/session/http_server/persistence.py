@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.stores.sessions import SessionStore, StoredSession
 
-__all__ = ["Keeper"]
+__all__ = ["SessionPersistence"]
 
 _log = logging.getLogger("mcp_gen.server")
 
 
-class Keeper:
+class SessionPersistence:
     """Keeps sessions in a store. One that fails costs a session its next process, nothing now."""
 
     def __init__(self, store: SessionStore) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Post", "PostOwner"]
+__all__ = ["PostOwner", "PostResponse"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -63,7 +63,7 @@ class PostOwner(Protocol):
 
     async def request_via(
         self,
-        way: Post,
+        way: PostResponse,
         method: Method[P, Any],
         params: P,
         timeout_s: float | None,
@@ -81,7 +81,7 @@ class PostOwner(Protocol):
         ...
 
 
-class Post(Stream):
+class PostResponse(Stream):
     """The outlet of the requests in one POST. Their handlers run on when the client hangs up.
 
     Where the POST can be answered in one piece only, messages go where all others of the session
@@ -102,7 +102,7 @@ class Post(Stream):
 
     # --- the answer ---
 
-    def began(self) -> None:
+    def request_started(self) -> None:
         """One more request is being answered."""
         self._running += 1
 
@@ -161,7 +161,7 @@ class Post(Stream):
     async def wait(self, reply: Reply) -> None:
         """Wait until all requests are answered, or the client has hung up."""
         if self._running:
-            await reply.carry()
+            await reply.attach_stream()
 
     def close_stream(self, retry_ms: int | None) -> None:
         """Hang up: the client comes back after a while for what is said until then."""

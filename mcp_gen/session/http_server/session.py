@@ -18,24 +18,24 @@ from mcp_gen.core.errors import (
     MethodNotFound,
     ProtocolError,
 )
-from mcp_gen.core.revisions import listed
+from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.stores.sessions import StoredSession
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.session.duplex.connection import Link
-from mcp_gen.session.http_server.post import Post
+from mcp_gen.session.duplex.connection import DuplexConnection
+from mcp_gen.session.http_server.post import PostResponse
 from mcp_gen.session.http_server.streams import Streams
-from mcp_gen.session.messages.channel import ANSWER_ONLY, ClientGone
+from mcp_gen.session.messages.channel import NULL_CHANNEL, ClientDisconnected
 from mcp_gen.session.peer.keep_alive import keep_alive
-from mcp_gen.session.peer.session import Caller, Session
+from mcp_gen.session.peer.session import RequestOrigin, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from mcp_gen.core.connection import Batch, Event, Noticed, Requested
+    from mcp_gen.core.connection import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.http_server.persistence import Keeper
+    from mcp_gen.session.http_server.persistence import SessionPersistence
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
@@ -48,7 +48,7 @@ NAMES_PER_MOVE = 1 << 20
 """How far the numbers of streams are apart that two processes give in one session."""
 
 
-class HttpSession(Link, Session):
+class HttpSession(DuplexConnection, Session):
     """The `session` of its callers, and what session hooks get.
 
     Its requests come one POST at a time, and each is answered in a task of its own: a client that
@@ -59,7 +59,7 @@ class HttpSession(Link, Session):
     # more: much more from the thirtieth on, where Python stores the names with every object.
     moves = 0
     """How many processes have gone on with it before."""
-    goes_on = False
+    resumed = False
     """Whether another process may go on with it when it has ended here."""
     _keeping_alive: asyncio.Task[None] | None = None
     _log = logging.getLogger("mcp_gen.server")
@@ -71,7 +71,7 @@ class HttpSession(Link, Session):
         principal: str | None,
         opened: Callable[[HttpSession], None],
         ended: Callable[[HttpSession], None],
-        keeper: Keeper | None = None,
+        keeper: SessionPersistence | None = None,
         id: str | None = None,
     ) -> None:
         Session.__init__(self)
@@ -79,7 +79,9 @@ class HttpSession(Link, Session):
         if id is not None:
             self.id = id
         self.streams = Streams(self.id, events)
-        Link.__init__(self, self.streams, kernel.notices(), kernel.hooks.outbound)
+        DuplexConnection.__init__(
+            self, self.streams, kernel.notification_receiver(), kernel.hooks.outbound
+        )
         self.principal = principal
         """Who may use it."""
         self.began_s = self.heard_s = self.loop.time()
@@ -89,7 +91,7 @@ class HttpSession(Link, Session):
         self._ended = ended
         self.over = False
         """Whether it has ended: what is in flight goes on to its answer."""
-        self._post: Post | None = None
+        self._post: PostResponse | None = None
         """The POST whose messages are being taken."""
         self._carried = 0
         """How many HTTP requests of the client are being answered."""
@@ -105,14 +107,14 @@ class HttpSession(Link, Session):
         return self.kernel
 
     @property
-    def outlet(self) -> HttpSession:
+    def channel(self) -> HttpSession:
         """The streams that the client has opened for what belongs to no request."""
         return self
 
     @property
     def reachable(self) -> bool:
         """Whether the client has a stream open for what belongs to no request."""
-        return not self.over and self.streams.listened_to
+        return not self.over and self.streams.has_listener
 
     @property
     def busy(self) -> bool:
@@ -127,24 +129,24 @@ class HttpSession(Link, Session):
         """For how long it has been open."""
         return self.loop.time() - self.began_s
 
-    def touch(self) -> None:
+    def mark_active(self) -> None:
         """The client has been heard."""
         now_s = self.loop.time()
         if now_s > self.heard_s:
             self.heard_s = now_s
 
-    def look(self, next_in_s: float) -> None:
+    def check(self, next_in_s: float) -> None:
         """See whether anything is open: silence begins behind it, to be seen at the next look."""
         if self.busy:
             self.heard_s = self.loop.time() + next_in_s
 
-    def agree(self, caller: Caller, profile: Profile) -> None:
+    def agree(self, caller: RequestOrigin, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
         super().agree(caller, profile)
         self._connection.profile = profile
-        self.streams.settle(profile)
+        self.streams.negotiate(profile)
         # What is kept for the session is not to keep its first request.
-        caller.outlet = self
+        caller.channel = self
         caller.headers = None
         self._opened(self)
         limits = self.kernel.limits
@@ -154,7 +156,7 @@ class HttpSession(Link, Session):
                 self,
                 every_s=limits.keep_alive_s,
                 timeout_s=limits.keep_alive_timeout_s,
-                reachable=lambda: self.streams.listened_to,
+                reachable=lambda: self.streams.has_listener,
             )
             self._keeping_alive = self.loop.create_task(asks)
 
@@ -166,21 +168,21 @@ class HttpSession(Link, Session):
         if not self.over:
             self.over = True
             if goes_on:
-                self.goes_on = True
+                self.resumed = True
             if self._keeping_alive is not None:
                 self._keeping_alive.cancel()
-            for end in self.kernel.ending:
+            for end in self.kernel.on_connection_end:
                 end(self)
             self.streams.end_listening()
-            self.streams.keep_no_more()
-            self._lose(ClientGone("the session has ended"))
+            self.streams.stop_storing()
+            self._disconnect(ClientDisconnected("the session has ended"))
             self._ended(self)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Hold on to nothing that holds on to it: it is freed at once, not when garbage is."""
         if self.caller is not None:
             self.caller.session = None
-            self.caller.outlet = ANSWER_ONLY
+            self.caller.channel = NULL_CHANNEL
         vars(self).pop("client", None)
 
     # --- one POST ---
@@ -189,8 +191,8 @@ class HttpSession(Link, Session):
         self, events: Iterable[Event], headers: Headers, reply: Reply
     ) -> Answer | None:
         """Answer what came in one POST; None if a stream has said it all."""
-        post = Post(self, headers, reply)
-        self.take(events, post)
+        post = PostResponse(self, headers, reply)
+        self.handle_events(events, post)
         self._carried += 1
         try:
             await post.wait(reply)
@@ -198,7 +200,7 @@ class HttpSession(Link, Session):
                 await self._save()
             return post.answer
         finally:
-            post.let_go(reply)
+            post.detach(reply)
             self._carried -= 1
 
     async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
@@ -212,7 +214,7 @@ class HttpSession(Link, Session):
         finally:
             self._carried -= 1
 
-    def take(self, events: Iterable[Event], post: Post) -> None:
+    def handle_events(self, events: Iterable[Event], post: PostResponse) -> None:
         """Begin what a POST asks for."""
         self._post = post
         try:
@@ -229,7 +231,7 @@ class HttpSession(Link, Session):
         """What a message means that has been read."""
         return self._connection.classify(frame)
 
-    def _asked(self, event: Requested) -> None:
+    def _on_request(self, event: RequestReceived) -> None:
         post = self._post
         assert post is not None
         try:
@@ -238,18 +240,18 @@ class HttpSession(Link, Session):
             refusal = envelope.failure(event.id, envelope.error_object(error))
             post.refuse(refusal, event.batch, self._status_of(error))
             return
-        post.began()
+        post.request_started()
         run = self._run(call, post, event.batch)
         self._connection.in_flight[event.id] = self.loop.create_task(run)
 
-    def _prepare(self, event: Requested, post: Post) -> Call[Any]:
+    def _prepare(self, event: RequestReceived, post: PostResponse) -> Call[Any]:
         if self.caller is None:
-            binding = self.kernel.choose(None, event.params)
-            caller = Caller(binding.profile, post, self)
+            binding = self.kernel.binding_for_request(None, event.params)
+            caller = RequestOrigin(binding.profile, post, self)
         else:
             binding = self.kernel.binding(self.caller.profile.revision)
-            caller = self.caller.in_another_request()
-            caller.outlet = post
+            caller = self.caller.for_another_request()
+            caller.channel = post
         caller.headers = post.headers
         caller.principal = self.principal
         limits, ping = self.kernel.limits, caller.profile.ping
@@ -257,7 +259,7 @@ class HttpSession(Link, Session):
             limits.make_room(len(self._connection.in_flight))
         return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
 
-    async def _run(self, call: Call[Any], post: Post, batch: Batch | None) -> None:
+    async def _run(self, call: Call[Any], post: PostResponse, batch: Batch | None) -> None:
         handled = False
         try:
             await self.kernel.handle(call)
@@ -267,7 +269,7 @@ class HttpSession(Link, Session):
                 await self._save()
         finally:
             # A cancelled request is answered with nothing, even where its handler goes on.
-            post.answered(call if self._ends(call.id) and handled else None, batch)
+            post.answered(call if self._finish_request(call.id) and handled else None, batch)
 
     async def _save(self) -> None:
         if self._keeper is not None:
@@ -305,7 +307,7 @@ class HttpSession(Link, Session):
             revision=profile.revision,
             principal=self.principal,
             began_at=time.time() - self.age_s(),
-            ready=self.begun,
+            ready=self.initialized,
             log_level=self.log_level,
             subscribed=tuple(sorted(self.subscribed)),
             moves=self.moves,
@@ -314,13 +316,13 @@ class HttpSession(Link, Session):
     def restore(self, stored: StoredSession) -> bool:
         """Continue a stored session; False if this server does not offer its revision."""
         handshakes = self.kernel.handshakes
-        revision = listed(stored.revision, handshakes)
+        revision = find_revision(stored.revision, handshakes)
         handshake = mcp_wire.profile(handshakes[-1]).handshake if handshakes else None
         if revision is None or handshake is None:
             return False
         profile = mcp_wire.profile(revision)
         client = self.kernel.binding(revision).routes[handshake.name].decode(stored.client)
-        caller = Caller(profile, self, self, client.capabilities, client.client_info)
+        caller = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
         caller.principal = stored.principal
         self.began_s -= max(0.0, time.time() - stored.began_at)
         self.log_level = stored.log_level
@@ -339,12 +341,12 @@ class HttpSession(Link, Session):
         if self._post is not None:
             self._post.refuse(answer, batch, 400)
 
-    def _told(self, event: Noticed) -> None:
+    def _on_notification(self, event: NotificationReceived) -> None:
         profile, post = self.profile, self._post
         if profile is None or post is None:
             return
-        self.heed(profile, event.method)
-        self._notices.take(
+        self.handle_notification(profile, event.method)
+        self._notifications.receive(
             event,
             profile,
             partial(self._context_of, post),
@@ -352,19 +354,21 @@ class HttpSession(Link, Session):
             (profile.progress, self._report),
         )
 
-    def _context_of(self, post: Post, profile: Profile) -> Any:
-        caller = self.caller.in_another_request() if self.caller else Caller(profile, self, self)
+    def _context_of(self, post: PostResponse, profile: Profile) -> Any:
+        caller = (
+            self.caller.for_another_request() if self.caller else RequestOrigin(profile, self, self)
+        )
         caller.headers = post.headers
         return self.kernel.context(None, caller, None)
 
     def _outbound_context(self) -> Any:
         return self
 
-    def _spoken(self, event: Noticed) -> Profile | None:
+    def _profile_for(self, event: NotificationReceived) -> Profile | None:
         return self.profile
 
     def _hook_context(self, profile: Profile) -> Any:
-        return self.kernel.context(None, self.caller or Caller(profile, self, self), None)
+        return self.kernel.context(None, self.caller or RequestOrigin(profile, self, self), None)
 
     def oversized(self, limit_bytes: int) -> None:
         """The HTTP server's business."""
@@ -376,7 +380,7 @@ class HttpSession(Link, Session):
 
     def listen(self, hooks: Coroutine[Any, Any, None]) -> None:
         """Let hooks run while the session goes on."""
-        self._notices.listen(hooks)
+        self._notifications.run(hooks)
 
     def requests(self) -> list[asyncio.Task[Any]]:
         """The requests that are being answered."""
@@ -384,4 +388,4 @@ class HttpSession(Link, Session):
 
     def hooks(self) -> list[asyncio.Task[Any]]:
         """The hooks that are running."""
-        return list(self._notices.tasks())
+        return list(self._notifications.tasks())

@@ -65,7 +65,7 @@ class Sessions:
         if session is None or session.principal != principal:
             # Whoever is not its client is not even told that there is one.
             return None
-        session.touch()
+        session.mark_active()
         return session
 
     def has_room(self) -> bool:
@@ -107,7 +107,7 @@ class Sessions:
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         for session in self.all():
-            session.look(self._every_s)
+            session.check(self._every_s)
             silent_s = session.silent_s()
             if silent_s >= self.limits.idle_s or session.age_s() >= self.limits.lifetime_s:
                 _log.debug("a session ends: its client was silent, or its time is over")

@@ -9,21 +9,21 @@ from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import Noticed
+from mcp_gen.core.connection import NotificationReceived
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
-from mcp_gen.core.revisions import listed
+from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.kernel.limits import OpenRequests
-from mcp_gen.session.messages.channel import outlet_of
-from mcp_gen.session.peer.session import Caller
+from mcp_gen.session.messages.channel import channel_of
+from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import Envelope
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_gen.session.kernel.binding import Binding
+    from mcp_gen.session.kernel.binding import RevisionBinding
     from mcp_gen.session.kernel.kernel import Kernel
-    from mcp_gen.session.messages.notifications import Notices
+    from mcp_gen.session.messages.notifications import NotificationReceiver
 
 __all__ = ["StatelessExchange"]
 
@@ -37,7 +37,7 @@ class StatelessExchange(Generic[C]):
     nothing: its request goes on, in the task of its POST.
     """
 
-    def __init__(self, kernel: Kernel[C], notices: Notices) -> None:
+    def __init__(self, kernel: Kernel[C], notices: NotificationReceiver) -> None:
         self._kernel = kernel
         self._notices = notices
         self._open = OpenRequests.counted_by(kernel.limits)
@@ -49,7 +49,7 @@ class StatelessExchange(Generic[C]):
         self._assumed = (assumed or list(kernel.handshakes))[-1:]
 
     async def answer(
-        self, binding: Binding[C], frame: Envelope, headers: Headers, reply: Reply
+        self, binding: RevisionBinding[C], frame: Envelope, headers: Headers, reply: Reply
     ) -> Answer:
         """Answer a message. Nothing is raised but the cancellation of the current task."""
         if frame.method is UNSET:
@@ -58,18 +58,18 @@ class StatelessExchange(Generic[C]):
         shakes_hands = handshake is not None and frame.method == handshake.name
         if not shakes_hands:
             binding = self._kernel.binding(self._revision(headers))
-        outlet = outlet_of(reply, asyncio.current_task())
-        caller = Caller(binding.profile, outlet, headers=headers)
+        outlet = channel_of(reply, asyncio.current_task())
+        caller = RequestOrigin(binding.profile, outlet, headers=headers)
         caller.principal = reply.principal
         # Whether there has been a handshake is not known: one that comes is answered.
         caller.ready = not shakes_hands
         if frame.id is UNSET or frame.id is None:
-            noticed = Noticed(frame.method, frame.params)
+            noticed = NotificationReceived(frame.method, frame.params)
 
             def context(profile: Any) -> C:
                 return self._kernel.context(None, caller, None)
 
-            self._notices.take(noticed, binding.profile, context)
+            self._notices.receive(noticed, binding.profile, context)
             return Answer(202)
         try:
             call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, caller)
@@ -93,7 +93,7 @@ class StatelessExchange(Generic[C]):
         for name in self._headers:
             stated = headers.raw.get(name)
             if stated is not None:
-                found = listed(stated.decode("latin-1").strip(), self._kernel.handshakes)
+                found = find_revision(stated.decode("latin-1").strip(), self._kernel.handshakes)
                 if found is not None:
                     return found
         return self._assumed[0]

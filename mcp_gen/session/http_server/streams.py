@@ -67,7 +67,7 @@ class Stream:
         """The id of an event: it says of which stream it is."""
         return f"{self.name}-{number}"
 
-    def let_go(self, reply: Reply) -> None:
+    def detach(self, reply: Reply) -> None:
         """What carried it does so no longer."""
         if self.reply is reply:
             self.reply = None
@@ -117,13 +117,13 @@ class Streams:
         self._listening: list[Stream] = []
         self._pending: deque[bytes] | None = None
 
-    def settle(self, profile: Profile) -> None:
+    def negotiate(self, profile: Profile) -> None:
         """The revision has been agreed on."""
         if profile.resumes_streams:
             self.store = self._kept_in
             self.primes = profile.primes_streams and self.store is not None
 
-    def keep_no_more(self) -> None:
+    def stop_storing(self) -> None:
         """The session has ended: what is still said cannot be come back for."""
         self.store = None
 
@@ -144,7 +144,7 @@ class Streams:
             if reply is None or reply.over:
                 continue
             if reply.full:
-                reply.cut()
+                reply.close_stream()
                 continue
             stream.put(message)
             return
@@ -162,7 +162,7 @@ class Streams:
                 return
 
     @property
-    def listened_to(self) -> bool:
+    def has_listener(self) -> bool:
         """Whether a stream is open for what belongs to no request."""
         return bool(self._listening)
 
@@ -177,10 +177,10 @@ class Streams:
         for message in pending or ():
             stream.put(message)
         try:
-            await reply.carry()
+            await reply.attach_stream()
         finally:
             self._listening.remove(stream)
-            stream.let_go(reply)
+            stream.detach(reply)
             self.open.pop(stream.name, None)
 
     # --- coming back ---
@@ -211,7 +211,7 @@ class Streams:
         reply.begin()
         for event in events:
             reply.send(sse.event(event.message, stream.event_id(event.number)))
-        await self._go_on(stream, reply)
+        await self._resume_stream(stream, reply)
         return True
 
     async def _missed(
@@ -227,14 +227,14 @@ class Streams:
                 return events, found is not None
             number = found[-1].number
 
-    async def _go_on(self, stream: Stream, reply: Reply) -> None:
+    async def _resume_stream(self, stream: Stream, reply: Reply) -> None:
         if stream.name.startswith("g"):
             await self._carry(stream, reply)
         elif not stream.over:
             try:
-                await reply.carry()
+                await reply.attach_stream()
             finally:
-                stream.let_go(reply)
+                stream.detach(reply)
 
     def end_listening(self) -> None:
         """End the streams for what belongs to no request."""

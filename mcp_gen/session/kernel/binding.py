@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from mcp_wire.method import Route
     from mcp_wire.profile import Profile
 
-__all__ = ["Binding", "Handle", "timed"]
+__all__ = ["Handle", "RevisionBinding", "timed"]
 
 C = TypeVar("C")
 Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
 
 
-class Binding(Generic[C]):
+class RevisionBinding(Generic[C]):
     """One server at one revision: its routes and its lifecycle, built once."""
 
     __slots__ = ("identity", "lifecycle", "name_params", "profile", "routes")

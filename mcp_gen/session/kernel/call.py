@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
-    from mcp_gen.session.kernel.binding import Binding
-    from mcp_gen.session.peer.session import Caller
+    from mcp_gen.session.kernel.binding import RevisionBinding
+    from mcp_gen.session.peer.session import RequestOrigin
     from mcp_wire.method import Route
 
 __all__ = ["Call"]
@@ -28,8 +28,8 @@ class Call(Struct, Generic[C], eq=False):
     route: Route[C]
     params: Any
     ctx: C
-    caller: Caller
-    binding: Binding[C]
+    caller: RequestOrigin
+    binding: RevisionBinding[C]
     error_code: int | None = None
     """What it was refused with, once it has been."""
     batch: Batch | None = None

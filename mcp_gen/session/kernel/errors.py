@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from mcp_gen.core import envelope
-from mcp_gen.core.error_groups import speaking
+from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -16,25 +16,25 @@ from mcp_gen.core.errors import (
     RequestTimeout,
     UsageError,
 )
-from mcp_gen.session.messages.channel import is_left
+from mcp_gen.session.messages.channel import is_disconnect
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
 
-__all__ = ["bad_params", "error_told", "internal_error", "is_cancelled"]
+__all__ = ["bad_params", "error_for_peer", "internal_error", "is_cancelled"]
 
 _log = logging.getLogger("mcp_gen.server")
 _INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
 
 
-def error_told(error: BaseException, what: str) -> envelope.ErrorObject:
+def error_for_peer(error: BaseException, what: str) -> envelope.ErrorObject:
     """Return the JSON-RPC error for an exception in `what`; hidden details are logged."""
-    told = speaking(error)
+    told = primary_error(error)
     if isinstance(told, McpError | ProtocolError):
         return envelope.error_object(told)
     if isinstance(told, RequestTimeout):
         _log.warning("%s was not answered: %s", what, told)
-    elif is_left(error):
+    elif is_disconnect(error):
         _log.debug("%s was not answered: %s", what, told)
     else:
         # Details stay here: they may hold what no peer should see.

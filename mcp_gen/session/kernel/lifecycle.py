@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, UsageError
-from mcp_gen.session.peer.log_levels import rank
+from mcp_gen.session.peer.log_levels import severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_gen.session.peer.session import Caller
+    from mcp_gen.session.peer.session import RequestOrigin
     from mcp_wire.profile import Profile
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 class Lifecycle(Protocol):
     """Decides whether a request may be made now, and by whom it is made."""
 
-    def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
+    def admit(self, caller: RequestOrigin, method: str, meta: dict[str, Any] | None) -> None:
         """Complete the caller from the request.
 
         Raises:
@@ -47,7 +47,7 @@ class HandshakeLifecycle:
         self._early = frozenset(method.name for method in early if method)
         self._handshake = profile.handshake.name if profile.handshake else ""
 
-    def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
+    def admit(self, caller: RequestOrigin, method: str, meta: dict[str, Any] | None) -> None:
         """Refuse what comes before the handshake, or a second one."""
         if caller.ready and method == self._handshake:
             raise InvalidRequest(f"`{method}` came twice on one connection")
@@ -67,7 +67,7 @@ class PerRequestLifecycle:
         self._info = profile.client_info_key or ""
         self._log_level = profile.log_level_key or ""
 
-    def admit(self, caller: Caller, method: str, meta: dict[str, Any] | None) -> None:
+    def admit(self, caller: RequestOrigin, method: str, meta: dict[str, Any] | None) -> None:
         """Read who asks; refuse a request that does not say so, or names another revision."""
         named: Any = meta.get(self._version) if meta else None
         capabilities: Any = meta.get(self._capabilities) if meta else None
@@ -89,7 +89,7 @@ class PerRequestLifecycle:
 
     def _check_level(self, method: str, level: object) -> None:
         try:
-            rank(self._profile, level)
+            severity_of(self._profile, level)
         except UsageError as error:
             where = f"$.params._meta.{self._log_level}"
             raise InvalidParams(f"{method}: {error} - at `{where}`") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from msgspec import UNSET
 
 from mcp_gen.core import envelope
-from mcp_gen.core.error_groups import leaves
+from mcp_gen.core.error_groups import flatten
 from mcp_gen.core.errors import SessionLost, TransportError
 from mcp_gen.core.transport import sse
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
 
 __all__ = [
-    "ANSWER_ONLY",
-    "AnswerOnly",
+    "NULL_CHANNEL",
     "BaseChannel",
-    "ClientGone",
-    "Outlet",
-    "ReplyOutlet",
-    "is_left",
-    "outlet_of",
+    "Channel",
+    "ClientDisconnected",
+    "NullChannel",
+    "ResponseChannel",
+    "channel_of",
+    "is_disconnect",
 ]
 
 P = TypeVar("P")
@@ -40,7 +40,7 @@ R = TypeVar("R")
 _log = logging.getLogger("mcp_gen.server")
 
 
-class Outlet(Protocol):
+class Channel(Protocol):
     """The way to the client while a request of its is being answered.
 
     On a duplex transport it is the connection; over HTTP it is the stream that the answer ends.
@@ -74,22 +74,22 @@ class Outlet(Protocol):
         ...
 
 
-class ClientGone(SessionLost):
+class ClientDisconnected(SessionLost):
     """The client that was asked has ended its session: that is its right, and no failure here."""
 
 
-def is_left(error: BaseException) -> bool:
+def is_disconnect(error: BaseException) -> bool:
     """Whether nothing is wrong but that the client has gone; also where it was asked much."""
-    return all(isinstance(one, ClientGone) for one in leaves(error))
+    return all(isinstance(one, ClientDisconnected) for one in flatten(error))
 
 
 class BaseChannel:
     """Base of channels over which the client cannot be asked: the answer ends them."""
 
-    __slots__ = ("__weakref__", "_task", "lasting")
+    __slots__ = ("__weakref__", "_task", "keep_open")
 
     _task: asyncio.Task[Any] | None
-    lasting: bool
+    keep_open: bool
     """True if the client wants the channel for as long as it can have it."""
     _refusal: ClassVar[str]
     """Reason given where the client would have to be asked."""
@@ -110,7 +110,7 @@ class BaseChannel:
         return self._task
 
 
-class AnswerOnly(BaseChannel):
+class NullChannel(BaseChannel):
     """An exchange that can carry nothing but the answer; `task` is the one that makes it."""
 
     __slots__ = ()
@@ -118,7 +118,7 @@ class AnswerOnly(BaseChannel):
 
     def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
         self._task = task
-        self.lasting = False
+        self.keep_open = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Forget it: nobody is promised a notification."""
@@ -131,10 +131,10 @@ class AnswerOnly(BaseChannel):
         return id is not None
 
 
-ANSWER_ONLY = AnswerOnly()
+NULL_CHANNEL = NullChannel()
 
 
-class ReplyOutlet(BaseChannel):
+class ResponseChannel(BaseChannel):
     """The answer to one POST, where notifications come before it: then it is a stream.
 
     A client that does not read loses notifications of its request, but never its answer. What is
@@ -147,15 +147,15 @@ class ReplyOutlet(BaseChannel):
     def __init__(self, reply: Reply, task: asyncio.Task[Any] | None) -> None:
         self._reply = reply
         self._task = task
-        self.lasting = False
+        self.keep_open = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification."""
         reply = self._reply
         if not reply.full:
             reply.send(sse.event(envelope.notification(method.name, params)))
-        elif self.lasting:
-            reply.cut()
+        elif self.keep_open:
+            reply.close_stream()
         else:
             _log.debug("dropped %s: the client does not read", method.name)
 
@@ -168,6 +168,6 @@ class ReplyOutlet(BaseChannel):
         return id is not None and not self._reply.over
 
 
-def outlet_of(reply: Reply, task: asyncio.Task[Any] | None) -> AnswerOnly | ReplyOutlet:
+def channel_of(reply: Reply, task: asyncio.Task[Any] | None) -> NullChannel | ResponseChannel:
     """The outlet of a request whose POST is answered so, in a task."""
-    return ReplyOutlet(reply, task) if reply.can_stream else AnswerOnly(task)
+    return ResponseChannel(reply, task) if reply.can_stream else NullChannel(task)

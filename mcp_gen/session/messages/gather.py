@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["settle", "together"]
+__all__ = ["gather_all", "wait_or_cancel"]
 
 
-async def together(*questions: Awaitable[Any]) -> tuple[Any, ...]:
+async def gather_all(*questions: Awaitable[Any]) -> tuple[Any, ...]:
     """Await all at once; where one fails, the others are cancelled, and its error is raised."""
     tasks = [asyncio.ensure_future(question) for question in questions]
     if not tasks:
@@ -29,7 +29,7 @@ async def together(*questions: Awaitable[Any]) -> tuple[Any, ...]:
     return tuple(task.result() for task in tasks)
 
 
-async def settle(
+async def wait_or_cancel(
     tasks: Callable[[], list[asyncio.Task[Any]]],
     grace_s: float,
     give_up: Callable[[], None] | None = None,

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["CallNext", "Inner", "Middleware", "checked", "wrapped"]
+__all__ = ["CallNext", "Inner", "Middleware", "checked", "wrap"]
 
 CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
 """What a middleware awaits to go on: takes params, gives the result."""
@@ -41,9 +41,7 @@ def checked(middleware: M) -> M:
     return middleware
 
 
-def wrapped(
-    middleware: Sequence[Middleware], method: str, inner: Inner, *, answered: bool
-) -> Inner:
+def wrap(middleware: Sequence[Middleware], method: str, inner: Inner, *, answered: bool) -> Inner:
     """The call inside of all middleware, the first of which is the outermost.
 
     `answered` says whether there is a result: nothing comes back of a notification.

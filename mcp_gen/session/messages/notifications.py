@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from mcp_gen.session.messages.middleware import wrapped
+from mcp_gen.session.messages.middleware import wrap
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Coroutine, Mapping, Sequence
 
-    from mcp_gen.core.connection import Noticed
+    from mcp_gen.core.connection import NotificationReceived
     from mcp_gen.session.messages.middleware import Inner, Middleware
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Act", "Notices"]
+__all__ = ["Act", "NotificationReceiver"]
 
 Act: TypeAlias = "tuple[Method[Any, Any] | None, Callable[[Any], None]]"
 Rows: TypeAlias = "Mapping[str, Callable[[Profile], Method[Any, Any] | None]]"
 
 
-class Notices:
+class NotificationReceiver:
     """The notifications of one peer, or of whoever has no session, and the tasks of their hooks.
 
     `middleware` wraps what is told; `custom` has the rows of notifications that no revision knows.
@@ -48,8 +48,12 @@ class Notices:
         self._custom: Rows = {} if custom is None else custom
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def take(
-        self, event: Noticed, profile: Profile, context: Callable[[Profile], Any], *acts: Act
+    def receive(
+        self,
+        event: NotificationReceived,
+        profile: Profile,
+        context: Callable[[Profile], Any],
+        *acts: Act,
     ) -> None:
         """Tell hooks of a notification, with the context that `context` makes for them.
 
@@ -74,20 +78,20 @@ class Notices:
             return
         if act:
             act(params)
-        tell: Inner = point.tell if point else _nobody
+        tell: Inner = point.tell if point else _no_hook
         if self._middleware:
-            tell = wrapped(self._middleware, method.name, tell, answered=False)
-        if tell is not _nobody:
-            self.listen(self._told(method.name, tell, context(profile), params))
+            tell = wrap(self._middleware, method.name, tell, answered=False)
+        if tell is not _no_hook:
+            self.run(self._run_hooks(method.name, tell, context(profile), params))
 
-    async def _told(self, name: str, tell: Inner, context: Any, params: Any) -> None:
+    async def _run_hooks(self, name: str, tell: Inner, context: Any, params: Any) -> None:
         try:
             await tell(context, params)
         except Exception:
             # Nobody waits for a notification, so nobody else would hear of it.
             self._log.exception("%s failed", name)
 
-    def listen(self, hooks: Coroutine[Any, Any, None]) -> None:
+    def run(self, hooks: Coroutine[Any, Any, None]) -> None:
         """Let hooks run while the session goes on."""
         task = asyncio.get_running_loop().create_task(hooks)
         self._tasks.add(task)
@@ -98,5 +102,5 @@ class Notices:
         return list(self._tasks)
 
 
-async def _nobody(context: Any, params: Any) -> None:
+async def _no_hook(context: Any, params: Any) -> None:
     """Nobody listens."""

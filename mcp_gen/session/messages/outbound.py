@@ -32,7 +32,7 @@ class Outbound(Protocol):
         ...
 
     @property
-    def sending(self) -> Sequence[Middleware]:
+    def outbound_middleware(self) -> Sequence[Middleware]:
         """The middleware around what is sent, outermost first."""
         ...
 

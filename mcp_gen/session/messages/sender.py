@@ -10,19 +10,19 @@ import msgspec
 
 from mcp_gen.core.errors import InvalidParams, ProtocolError, UsageError
 from mcp_gen.core.projection.project import project
-from mcp_gen.session.messages.middleware import wrapped
+from mcp_gen.session.messages.middleware import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.middleware import Inner, Middleware
     from mcp_wire.callers import OnProgress
     from mcp_wire.hook_points import HookPoint, HookSet
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["DEFAULT_TIMEOUT_S", "Asking", "AtRevision", "is_plain"]
+__all__ = ["DEFAULT_TIMEOUT_S", "RequestSender", "RevisionAdapter", "is_plain"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -33,7 +33,7 @@ DEFAULT_TIMEOUT_S = 60.0
 _ATOMS = frozenset({bool, float, int, str, type(None)})
 
 
-class _Plan(NamedTuple):
+class _CallPlan(NamedTuple):
     """A call of one revision: what it takes, and what it needs."""
 
     call: Callable[..., Awaitable[Any]]
@@ -41,7 +41,7 @@ class _Plan(NamedTuple):
     needs: tuple[str, ...]
 
 
-class AtRevision:
+class RevisionAdapter:
     """Turns the calls over all revisions into those of the one that is spoken.
 
     `calls` are the generated calls of that revision; `meta` goes into every request.
@@ -51,7 +51,7 @@ class AtRevision:
         self.profile = profile
         self._calls = calls
         self._meta = meta
-        self._plans: dict[str, _Plan] = {}
+        self._plans: dict[str, _CallPlan] = {}
         self.default_timeout_s: float = DEFAULT_TIMEOUT_S
         """How long an answer may take where the call does not say."""
 
@@ -65,7 +65,7 @@ class AtRevision:
         """What goes into `_meta` of every request."""
         return self._meta
 
-    async def _ask(
+    async def _request(
         self,
         name: str,
         fields: dict[str, Any],
@@ -92,7 +92,7 @@ class AtRevision:
             progress=progress,
         )
 
-    async def _tell(
+    async def _notify(
         self, name: str, fields: dict[str, Any], *, meta: dict[str, Any] | None
     ) -> None:
         call, given = self._at_revision(f"notify_{name}", fields, meta)
@@ -123,15 +123,15 @@ class AtRevision:
                 raise UsageError(f"{self.revision}: {name} needs `{key}`")
         return plan.call, given
 
-    def _plan(self, name: str) -> _Plan:
+    def _plan(self, name: str) -> _CallPlan:
         call = getattr(self._calls, name, None)
         if call is None:
             raise UsageError(f"{self.revision} has no {name}")
         takes = _parameters(call.__func__)
         needs = tuple(key for key, one in takes.items() if one.default is one.empty)
-        return _Plan(call, frozenset(takes), needs)
+        return _CallPlan(call, frozenset(takes), needs)
 
-    def _spread(self, name: str, plan: _Plan, given: dict[str, Any]) -> dict[str, Any]:
+    def _spread(self, name: str, plan: _CallPlan, given: dict[str, Any]) -> dict[str, Any]:
         """What is given to a call that does not take all of it by these names.
 
         Where other revisions have several shapes of the params, this one may take their fields.
@@ -166,7 +166,7 @@ def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return dict(parameters)
 
 
-class Asking:
+class RequestSender:
     """The peer of the generated calls: sends, and decodes what comes back.
 
     Around that are the hooks, and around these the middleware, which may answer itself. Results are
@@ -176,7 +176,7 @@ class Asking:
 
     def __init__(
         self,
-        outlet: Outlet,
+        outlet: Channel,
         results_at: Profile,
         outbound: HookSet,
         context: Any = None,
@@ -185,9 +185,9 @@ class Asking:
         peer: str = "server",
         rows: Mapping[str, Method[Any, Any]] | None = None,
     ) -> None:
-        self._outlet = outlet
+        self._channel = outlet
         self._read_as = {**results_at.methods, **rows} if rows else results_at.methods
-        self._also: dict[str, frozenset[type[Any]]] = {
+        self._extra_results: dict[str, frozenset[type[Any]]] = {
             name: frozenset(row.results) for name, row in (rows or {}).items()
         }
         """What requests may be answered with that extensions have a part in."""
@@ -223,7 +223,7 @@ class Asking:
         if point:
             call = _between(point, send)
         if self._middleware:
-            call = wrapped(self._middleware, method.name, call, answered=True)
+            call = wrap(self._middleware, method.name, call, answered=True)
         result: R = await call(self.context, params)
         return result
 
@@ -235,7 +235,7 @@ class Asking:
         progress: OnProgress | None,
     ) -> R:
         """What is inside of hooks and middleware: the request on its way, and its result read."""
-        raw = await self._outlet.request(method, params, timeout_s=timeout_s, progress=progress)
+        raw = await self._channel.request(method, params, timeout_s=timeout_s, progress=progress)
         return self._read(method, raw)
 
     async def notify(self, method: Method[P, None], params: P) -> None:
@@ -245,10 +245,10 @@ class Asking:
             point = self._outbound.notices.get(method.name)
             if point:
                 await point.tell(context, params)
-            self._outlet.notify(method, params)
+            self._channel.notify(method, params)
 
         if self._middleware:
-            call = wrapped(self._middleware, method.name, send, answered=False)
+            call = wrap(self._middleware, method.name, send, answered=False)
             await call(self.context, params)
         else:
             await send(self.context, params)
@@ -264,7 +264,7 @@ class Asking:
         return result
 
     def _check_kind(self, method: Method[Any, Any], result: Any) -> None:
-        if type(result) not in self._also.get(method.name, ()):
+        if type(result) not in self._extra_results.get(method.name, ()):
             self._other_kind(method, result)
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:

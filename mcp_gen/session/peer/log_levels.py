@@ -14,10 +14,10 @@ from mcp_wire import encode
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["as_json", "is_heard", "rank"]
+__all__ = ["as_json", "is_enabled", "severity_of"]
 
 
-def is_heard(profile: Profile, least: Any, level: str) -> bool:
+def is_enabled(profile: Profile, least: Any, level: str) -> bool:
     """Return True if a client wants log messages of this level.
 
     `least` is the level that the client has set, see `Caller.log_level`. While it is None, all
@@ -28,10 +28,10 @@ def is_heard(profile: Profile, least: Any, level: str) -> bool:
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
     """
-    severity = rank(profile, level)
+    severity = severity_of(profile, level)
     if least is None:
         return profile.log_level_key is None
-    return severity >= rank(profile, least)
+    return severity >= severity_of(profile, least)
 
 
 def as_json(data: Any) -> Any:
@@ -50,7 +50,7 @@ def as_json(data: Any) -> Any:
         raise UsageError(f"log: expected a text or other JSON: {error}") from None
 
 
-def rank(profile: Profile, level: Any) -> int:
+def severity_of(profile: Profile, level: Any) -> int:
     """How severe a level is: 0 is the least.
 
     Raises:

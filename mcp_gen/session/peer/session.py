@@ -14,21 +14,21 @@ from msgspec import Struct
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
 from mcp_gen.session.messages.outbound import Outbound
-from mcp_gen.session.messages.sender import Asking, AtRevision
-from mcp_gen.session.peer.log_levels import as_json, is_heard
+from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter
+from mcp_gen.session.peer.log_levels import as_json, is_enabled
 from mcp_wire.callers import ClientCaller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from mcp_gen.session.messages.channel import Outlet
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire import latest
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 P = TypeVar("P")
 
-__all__ = ["Caller", "Session", "SessionClient", "SessionHost", "asking", "client_at"]
+__all__ = ["RequestOrigin", "Session", "SessionClient", "SessionHost", "client_at", "sender_for"]
 
 
 class SessionHost(Outbound, Protocol):
@@ -45,7 +45,7 @@ class SessionHost(Outbound, Protocol):
         ...
 
     @property
-    def offered(self) -> Callable[[], frozenset[str]]:
+    def declared_capabilities(self) -> Callable[[], frozenset[str]]:
         """The capabilities declared to clients."""
         ...
 
@@ -65,13 +65,13 @@ class Session(ABC):
     """The event loop that the session began in."""
 
     def __init__(self) -> None:
-        self.caller: Caller | None = None
+        self.caller: RequestOrigin | None = None
         """The client, once it has shaken hands."""
         self.log_level: str | None = None
         """The least severe level that the client wants to hear; None until it says so."""
         self.declared: frozenset[str] = frozenset()
         """What the server had declared when the session began: both sides keep to it."""
-        self.begun = False
+        self.initialized = False
         """Whether the client has said, after the handshake, that it is ready."""
         self.unsaved = False
         """Whether something is different now of what a store keeps."""
@@ -81,7 +81,7 @@ class Session(ABC):
         self.roots_changes: int = 0
         """How often it has said so: what was asked before is not what there is after."""
 
-    def heed(self, profile: Profile, method: str) -> None:
+    def handle_notification(self, profile: Profile, method: str) -> None:
         """Take what the client tells about itself: that it is ready, that its roots are others."""
         if profile.initialized and method == profile.initialized.name:
             self.begin()
@@ -145,7 +145,7 @@ class Session(ABC):
 
     @property
     @abstractmethod
-    def outlet(self) -> Outlet:
+    def channel(self) -> Channel:
         """Where messages go that belong to no request."""
 
     @property
@@ -153,33 +153,33 @@ class Session(ABC):
     def reachable(self) -> bool:
         """Whether what is sent there now reaches the client without its asking for more."""
 
-    def agree(self, caller: Caller, profile: Profile) -> None:
+    def agree(self, caller: RequestOrigin, profile: Profile) -> None:
         """Settle the revision of this session, and who the client is."""
         caller.profile = profile
         caller.ready = True
         self.caller = caller
         self.unsaved = True
-        self.declared = self.host.offered()
+        self.declared = self.host.declared_capabilities()
         self.host.loops.add(self.loop)
 
     def begin(self) -> None:
         """The client is ready: do what has waited for it."""
         if self.caller is None:
             return
-        self.begun = self.unsaved = True
+        self.initialized = self.unsaved = True
         waiting = list(self._later.values())
         self._later.clear()
         for do in waiting:
             do()
 
-    def when_begun(self, key: Hashable, do: Callable[[], None]) -> None:
+    def when_initialized(self, key: Hashable, do: Callable[[], None]) -> None:
         """Do something now, or when the client is ready; what waits under the same key, once.
 
         Before it is ready, a client should be sent nothing but pings and log messages.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization
         """
-        if self.begun:
+        if self.initialized:
             do()
         else:
             self._later[key] = do
@@ -200,14 +200,14 @@ class Session(ABC):
         if self.caller is None:
             raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
         profile = self.caller.profile
-        heard = is_heard(profile, self.caller.log_level(None), level)
+        heard = is_enabled(profile, self.caller.log_level(None), level)
         if not heard or not self.host.offers("logging"):
             return
         if profile.log is not None:
             as_json(data)  # an error now, not where it is sent
             params = profile.log.params(level=level, data=data, logger=logger)
-            await asking(profile, self.outlet, self.host, self).notify(profile.log, params)
-            await self.outlet.drain()
+            await sender_for(profile, self.channel, self.host, self).notify(profile.log, params)
+            await self.channel.drain()
 
     @abstractmethod
     def end(self) -> None:
@@ -223,14 +223,14 @@ class Session(ABC):
         """
         if self.profile is None:
             raise UsageError("no handshake, no connection to ask over: ask in the result instead")
-        return client_at(self.profile, self.outlet, self.host, self)
+        return client_at(self.profile, self.channel, self.host, self)
 
 
-class Caller(Struct, eq=False):
+class RequestOrigin(Struct, eq=False):
     """Who asks: the revision, what the client declared, and the session where there is one."""
 
     profile: Profile
-    outlet: Outlet
+    channel: Channel
     """Where messages go that belong to the request."""
     session: Session | None = None
     """The client's session; None where every request stands for itself."""
@@ -256,9 +256,9 @@ class Caller(Struct, eq=False):
             return meta.get(key) if meta else None
         return self.session.log_level if self.session else None
 
-    def in_another_request(self) -> Caller:
+    def for_another_request(self) -> RequestOrigin:
         """The same client, without headers: requests that are open at once do not share them."""
-        same = Caller(self.profile, self.outlet, self.session)
+        same = RequestOrigin(self.profile, self.channel, self.session)
         same.capabilities = self.capabilities
         same.client_info = self.client_info
         same.ready = self.ready
@@ -266,11 +266,11 @@ class Caller(Struct, eq=False):
         return same
 
 
-class SessionClient(AtRevision, ClientCaller):
+class SessionClient(RevisionAdapter, ClientCaller):
     """The client of a session or of a request, to be asked and told."""
 
     def __init__(
-        self, profile: Profile, asking: Asking, extensions: Extensions | None = None
+        self, profile: Profile, asking: RequestSender, extensions: Extensions | None = None
     ) -> None:
         requests = import_module(f"{profile.module}.requests")
         super().__init__(profile, requests.ToClient(asking))
@@ -291,12 +291,12 @@ class SessionClient(AtRevision, ClientCaller):
             await self._asking.notify(method, params)
 
 
-def client_at(profile: Profile, outlet: Outlet, sender: Outbound, context: Any) -> SessionClient:
+def client_at(profile: Profile, outlet: Channel, sender: Outbound, context: Any) -> SessionClient:
     """The client at the end of an outlet; hooks and middleware get `context`."""
-    return SessionClient(profile, asking(profile, outlet, sender, context), sender.extensions)
+    return SessionClient(profile, sender_for(profile, outlet, sender, context), sender.extensions)
 
 
-def asking(profile: Profile, outlet: Outlet, sender: Outbound, context: Any) -> Asking:
+def sender_for(profile: Profile, outlet: Channel, sender: Outbound, context: Any) -> RequestSender:
     """What sends to the client at the end of an outlet, through hooks and middleware."""
-    hooks, middleware = sender.hooks.outbound, sender.sending
-    return Asking(outlet, profile, hooks, context, middleware=middleware, peer="client")
+    hooks, middleware = sender.hooks.outbound, sender.outbound_middleware
+    return RequestSender(outlet, profile, hooks, context, middleware=middleware, peer="client")

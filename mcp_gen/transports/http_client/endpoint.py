@@ -19,7 +19,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.transports.http_client.pool import Given, Pool, Requests, Response, origin_of
+from mcp_gen.transports.http_client.pool import GivenClient, Pool, Requests, Response, origin_of
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
@@ -66,7 +66,9 @@ class HttpEndpoint:
             self._ask_for = headers
         elif headers:
             self._constant += _lines(headers)
-        self._requests: Requests = Pool(connect_timeout_s) if client is None else Given(client)
+        self._requests: Requests = (
+            Pool(connect_timeout_s) if client is None else GivenClient(client)
+        )
 
     async def send(
         self, method: str, headers: Lines, body: bytes | None = None, url: str | None = None

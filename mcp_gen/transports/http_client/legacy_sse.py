@@ -21,18 +21,18 @@ from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Asked, Lines, Receiver
+    from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
     from mcp_gen.core.transport.sse import Event
     from mcp_gen.transports.http_client.pool import Response
     from mcp_wire.profile import Profile
 
-__all__ = ["SseTransport"]
+__all__ = ["LegacySseTransport"]
 
 POST_HEADERS: Lines = ((b"content-type", b"application/json"),)
 GET_HEADERS: Lines = ((b"accept", EVENTS.encode()), (b"cache-control", b"no-store"))
 
 
-class SseTransport(PostingTransport):
+class LegacySseTransport(PostingTransport):
     """A server whose URL gives a stream of events, the first of which says where to POST.
 
     Options are those of `HttpTransport`; `endpoint_timeout_s` is how long the first event may take.
@@ -84,7 +84,7 @@ class SseTransport(PostingTransport):
                 ) from None
             raise
 
-    def speak(self, profile: Profile, *, agreed: bool) -> None:
+    def use_revision(self, profile: Profile, *, agreed: bool) -> None:
         """What is sent from now on is of this revision."""
         name = profile.version_header if agreed else None
         self._version = ((name.lower().encode(), profile.revision.encode()),) if name else ()
@@ -128,11 +128,11 @@ class SseTransport(PostingTransport):
                 raise ProtocolError("expected the event `endpoint` first, got a message")
             self._receiver.receive(event.data)
 
-    async def _exchange(self, message: bytes, headers: Lines, asked: Asked) -> None:
+    async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         # The answer comes on the stream.
-        await self._tell(message, headers)
+        await self._post_notification(message, headers)
 
-    async def _tell(self, message: bytes, headers: Lines) -> None:
+    async def _post_notification(self, message: bytes, headers: Lines) -> None:
         lines = [*POST_HEADERS, *self._version, *headers]
         response = await self._endpoint.send("POST", lines, message, self._post_to)
         try:

@@ -17,11 +17,11 @@ from mcp_gen.core.transport.sse import Event, EventReader, Place
 from mcp_gen.transports.http_client.endpoint import media_type
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Asked, Lines
+    from mcp_gen.core.transport.protocols import Lines, PostedRequest
     from mcp_gen.transports.http_client.endpoint import HttpEndpoint
     from mcp_gen.transports.http_client.pool import Response
 
-__all__ = ["EVENTS", "Listening", "events_of"]
+__all__ = ["EVENTS", "EventListener", "events_of"]
 
 EVENTS = "text/event-stream"
 RETRY_MS = 1000
@@ -34,7 +34,7 @@ LONGEST_WAIT_S = 30.0
 _log = logging.getLogger("mcp_gen.client")
 
 
-class Listening:
+class EventListener:
     """Reads the streams of one server. `headers` gives those that every GET has."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Listening:
         self._deliver = deliver
         self._headers = headers
 
-    async def follow(self, response: Response, asked: Asked, *, resumes: bool) -> None:
+    async def follow(self, response: Response, asked: PostedRequest, *, resumes: bool) -> None:
         """Read the stream of a request; with `resumes`, go on behind what came if it breaks off.
 
         Raises:
@@ -65,7 +65,7 @@ class Listening:
                 lost = SessionLost("the stream ended before the answer came")
             except SessionLost as error:
                 lost = error
-            if asked.answered:
+            if asked.finished:
                 return
             if not resumes or not place.id:
                 raise lost
@@ -82,18 +82,18 @@ class Listening:
         finally:
             opened.set()
 
-    async def _read(self, response: Response, place: Place, asked: Asked) -> None:
+    async def _read(self, response: Response, place: Place, asked: PostedRequest) -> None:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as rest:
                 async with aclosing(events_of(response, place, self._max)) as events:
                     async for event in events:
                         self._take(event)
-                        if asked.answered and rest.when() is None:
+                        if asked.finished and rest.when() is None:
                             # A stream that is read to its end leaves a connection to be used again.
                             rest.reschedule(loop.time() + REST_TIMEOUT_S)
         except (TimeoutError, TransportError):
-            if not asked.answered:
+            if not asked.finished:
                 raise
         finally:
             await response.close()

@@ -36,15 +36,15 @@ class Outbox:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def tell(self, message: bytes, headers: Lines) -> None:
+    def add(self, message: bytes, headers: Lines) -> None:
         """Post a message behind those before it."""
         self._told.append((message, headers))
         if self._teller is None or self._teller.done():
-            self._teller = self.begin(self._tell_all())
+            self._teller = self.begin(self._send_all())
 
     def send(self, message: bytes) -> None:
         """Post a message at once."""
-        self.begin(self._tell(message, ()))
+        self.begin(self._send(message, ()))
 
     async def drain(self) -> None:
         """Wait until what was told has arrived."""
@@ -59,11 +59,11 @@ class Outbox:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _tell_all(self) -> None:
+    async def _send_all(self) -> None:
         while self._told:
-            await self._tell(*self._told.pop(0))
+            await self._send(*self._told.pop(0))
 
-    async def _tell(self, message: bytes, headers: Lines) -> None:
+    async def _send(self, message: bytes, headers: Lines) -> None:
         try:
             async with asyncio.timeout(TELL_TIMEOUT_S):
                 await self._post(message, headers)

@@ -12,7 +12,7 @@ from mcp_gen.core.errors import SessionLost, TransportError, UsageError
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
 
-__all__ = ["Given", "Pool", "Requests", "Response", "origin_of"]
+__all__ = ["GivenClient", "Pool", "Requests", "Response", "origin_of"]
 
 IDLE_S = 4.0
 """How long an unused connection is kept. Servers commonly close them after 5 s: to use one at that
@@ -131,7 +131,7 @@ class Pool:
 
         import httpcore2
 
-        from mcp_gen.transports.http_client.sockets import Sockets
+        from mcp_gen.transports.http_client.sockets import SocketBackend
 
         proxies = getproxies()
         through = proxies.get(scheme) or proxies.get("all") or ""
@@ -148,7 +148,7 @@ class Pool:
                 max_connections=None,
                 max_keepalive_connections=20,
                 keepalive_expiry=IDLE_S,
-                network_backend=Sockets(),
+                network_backend=SocketBackend(),
             )
         return self._pools[through]
 
@@ -187,7 +187,7 @@ class _Pooled:
         await self._response.stream.aclose()
 
 
-class Given:
+class GivenClient:
     """A client of httpx2 or httpx: with its own headers, authentication, proxies and limits."""
 
     def __init__(self, client: Any) -> None:

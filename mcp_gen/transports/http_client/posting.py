@@ -19,7 +19,7 @@ from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from mcp_gen.core.transport.protocols import Asked, Lines, Receiver
+    from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
 
 __all__ = ["PostingTransport"]
 
@@ -46,7 +46,7 @@ class PostingTransport(ABC):
         self._max = max_message_bytes
         self._receiver: Receiver | None = None
         self._version: Lines = ()
-        self._outbox = Outbox(self._tell)
+        self._outbox = Outbox(self._post_notification)
         self._closed = False
 
     @property
@@ -54,13 +54,13 @@ class PostingTransport(ABC):
         """Whom requests are made for now, as far as the user's headers say."""
         return self._endpoint.principal
 
-    def post(self, message: bytes, headers: Lines, asked: Asked) -> Callable[[], Any]:
+    def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
         """Send a request and return the function that cancels it."""
         return self._outbox.begin(self._ask(message, headers, asked)).cancel
 
-    def tell(self, message: bytes, headers: Lines) -> None:
+    def post_notification(self, message: bytes, headers: Lines) -> None:
         """Send a notification after those before it."""
-        self._outbox.tell(message, headers)
+        self._outbox.add(message, headers)
 
     def send(self, message: bytes) -> None:
         """Send at once a message that gets no answer."""
@@ -85,11 +85,11 @@ class PostingTransport(ABC):
             self._disconnected(None)
 
     @abstractmethod
-    async def _exchange(self, message: bytes, headers: Lines, asked: Asked) -> None:
+    async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         """POST a request and deliver its answer, if the response carries it."""
 
     @abstractmethod
-    async def _tell(self, message: bytes, headers: Lines) -> None:
+    async def _post_notification(self, message: bytes, headers: Lines) -> None:
         """POST a message that gets no answer."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class PostingTransport(ABC):
         if receiver is not None:
             receiver.closed(error)
 
-    async def _ask(self, message: bytes, headers: Lines, asked: Asked) -> None:
+    async def _ask(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         try:
             await self._exchange(message, headers, asked)
         except McpGenError as error:

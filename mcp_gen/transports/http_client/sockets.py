@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import httpcore2
 
-__all__ = ["Sockets"]
+__all__ = ["SocketBackend"]
 
 WRITE_AT_ONCE_BYTES = 64 * 1024
 READ_AHEAD_BYTES = 256 * 1024
 
 
-class Sockets(httpcore2.AsyncNetworkBackend):
+class SocketBackend(httpcore2.AsyncNetworkBackend):
     """Opens connections. Of timeouts it keeps that of connecting: others are the caller's."""
 
     async def connect_tcp(
@@ -40,10 +40,10 @@ class Sockets(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectTimeout(f"no connection in {timeout:g} s") from None
         except OSError as error:
             raise httpcore2.ConnectError(error.strerror or str(error)) from error
-        return _Stream(wire)
+        return _SocketStream(wire)
 
 
-class _Stream(httpcore2.AsyncNetworkStream):
+class _SocketStream(httpcore2.AsyncNetworkStream):
     """What httpcore2 reads from and writes to. What it writes goes out when it begins to read."""
 
     def __init__(self, wire: _Wire) -> None:

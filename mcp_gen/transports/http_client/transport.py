@@ -24,12 +24,12 @@ from mcp_gen.transports.http_client.endpoint import (
     read_whole,
     refusal,
 )
-from mcp_gen.transports.http_client.listening import EVENTS, Listening
+from mcp_gen.transports.http_client.listening import EVENTS, EventListener
 from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Asked, Lines, Receiver
+    from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
     from mcp_gen.transports.http_client.pool import Response
     from mcp_wire.profile import Profile
 
@@ -76,7 +76,7 @@ class HttpTransport(PostingTransport):
         self._session: Lines = ()
         self._expired = False
         self._post_headers: list[tuple[bytes, bytes]] = list(BOTH)
-        self._listening = Listening(
+        self._listening = EventListener(
             self._endpoint, max_message_bytes, self._deliver, lambda: self._get_headers
         )
         self._resumes = False
@@ -94,7 +94,7 @@ class HttpTransport(PostingTransport):
         """Begin: nothing is sent yet."""
         self._receiver = receiver
 
-    def speak(self, profile: Profile, *, agreed: bool) -> None:
+    def use_revision(self, profile: Profile, *, agreed: bool) -> None:
         """What is sent from now on is of this revision; see `core.transport.Posts`."""
         self._profile = profile
         self._resumes = profile.resumes_streams
@@ -126,7 +126,7 @@ class HttpTransport(PostingTransport):
 
     # --- requests ---
 
-    async def _exchange(self, message: bytes, headers: Lines, asked: Asked) -> None:
+    async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         if self._expired:
             raise SessionExpired("the server has ended the session")
         session = self._session
@@ -148,10 +148,12 @@ class HttpTransport(PostingTransport):
         finally:
             await response.close()
         self._deliver(body)
-        if not asked.answered:
+        if not asked.finished:
             raise ProtocolError("the server's answer does not answer the request")
 
-    async def _refused(self, response: Response, session: Lines, asked: Asked) -> McpGenError:
+    async def _refused(
+        self, response: Response, session: Lines, asked: PostedRequest
+    ) -> McpGenError:
         """What a status that says no means; the message in the body has been handed on."""
         if 200 <= response.status < 300:
             return ProtocolError(f"expected an answer, got HTTP status {response.status}")
@@ -174,7 +176,7 @@ class HttpTransport(PostingTransport):
 
     # --- what gets no answer ---
 
-    async def _tell(self, message: bytes, headers: Lines) -> None:
+    async def _post_notification(self, message: bytes, headers: Lines) -> None:
         session = self._session
         response = await self._endpoint.send("POST", [*self._post_headers, *headers], message)
         try:

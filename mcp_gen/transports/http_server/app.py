@@ -31,20 +31,20 @@ from mcp_gen.transports.http_server.body import (
     unreadable,
 )
 from mcp_gen.transports.http_server.reply import HttpReply
-from mcp_gen.transports.http_server.request import Call, error_answer
-from mcp_gen.transports.http_server.security import REMEMBERED_BYTES, Guard
-from mcp_gen.transports.http_server.slow_requests import Watch
+from mcp_gen.transports.http_server.request import HttpRequest, error_answer
+from mcp_gen.transports.http_server.security import REMEMBERED_BYTES, OriginGuard
+from mcp_gen.transports.http_server.slow_requests import SlowRequestWatcher
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Exchange
 
 __all__ = [
     "AsgiApp",
+    "ExtraApp",
     "Message",
     "Receive",
     "Scope",
     "Send",
-    "SideApp",
     "accepts_events",
 ]
 
@@ -57,14 +57,14 @@ PRINCIPAL = "mcp_gen.principal"
 """Where in the scope it stands who the client is, unless the app is told otherwise."""
 
 
-class SideApp(Protocol):
+class ExtraApp(Protocol):
     """What serves other paths beside the endpoint, under the same rules."""
 
     def serves(self, path: str) -> bool:
         """Whether this path is one of its own."""
         ...
 
-    async def answer(self, call: Call) -> None:
+    async def answer(self, call: HttpRequest) -> None:
         """Answer one request."""
         ...
 
@@ -98,7 +98,7 @@ class AsgiApp:
         keep_alive_s: float = 15.0,
         body_timeout_s: float = BODY_TIMEOUT_S,
         principal: Callable[[Scope], str | None] | None = None,
-        beside: SideApp | None = None,
+        beside: ExtraApp | None = None,
         start: Callable[[], Awaitable[None]] | None = None,
         stop: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -106,16 +106,16 @@ class AsgiApp:
         self.path = path
         self._json_only = json_only
         self._max_body_bytes = max_body_bytes
-        self._guard = Guard(allowed_hosts, allowed_origins)
+        self._guard = OriginGuard(allowed_hosts, allowed_origins)
         self._cross_origin = cross_origin
         self._sse_after_s = sse_after_s
         self._keep_alive_s = keep_alive_s
         self._body_timeout_s = body_timeout_s
         self._principal = principal
-        self._beside = beside
+        self._extra_apps = beside
         self._start = start
         self._stop = stop
-        self._watch: Watch | None = None
+        self._watch: SlowRequestWatcher | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI event."""
@@ -130,7 +130,7 @@ class AsgiApp:
             await send_answer(send, error_answer(*objection))
             return
         watch = self._watch
-        if watch is None or not watch.is_here():
+        if watch is None or not watch.attach_loop():
             try:
                 watch = await self._enter(asyncio.get_running_loop())
             except McpGenError:
@@ -148,9 +148,9 @@ class AsgiApp:
         if path == self.path and scope["method"] == "POST":
             await self._post(scope, receive, send, headers, more, who, watch)
             return
-        call = Call(scope, receive, send, headers, path, more, who, watch)
+        call = HttpRequest(scope, receive, send, headers, path, more, who, watch)
         if path != self.path:
-            await self._serve_beside(call)
+            await self._serve_extra_app(call)
         else:
             await self._answer(call)
 
@@ -161,9 +161,9 @@ class AsgiApp:
             await receive()
             await send({"type": "websocket.close"})
 
-    async def _serve_beside(self, call: Call) -> None:
-        if self._beside is not None and self._beside.serves(call.path):
-            await self._beside.answer(call)
+    async def _serve_extra_app(self, call: HttpRequest) -> None:
+        if self._extra_apps is not None and self._extra_apps.serves(call.path):
+            await self._extra_apps.answer(call)
         else:
             await send_answer(call.send, Answer(404), call.more)
 
@@ -178,8 +178,8 @@ class AsgiApp:
     async def drain(self) -> None:
         """End what would go on for ever; what is being answered goes on."""
         await self._exchange.drain()
-        if self._beside is not None:
-            await self._beside.drain()
+        if self._extra_apps is not None:
+            await self._extra_apps.drain()
         if self._watch is not None:
             # They have been asked to end in good order; who has no ears for it is stopped.
             for reply in list(self._watch.lasting):
@@ -188,8 +188,8 @@ class AsgiApp:
     async def close(self) -> None:
         """End what is open, then what the server has started."""
         await self.drain()
-        if self._beside is not None:
-            await self._beside.close()
+        if self._extra_apps is not None:
+            await self._extra_apps.close()
         await self._exchange.close()
         if self._stop is not None:
             await self._stop()
@@ -197,12 +197,12 @@ class AsgiApp:
 
     # --- what may be answered ---
 
-    async def _enter(self, loop: asyncio.AbstractEventLoop) -> Watch:
+    async def _enter(self, loop: asyncio.AbstractEventLoop) -> SlowRequestWatcher:
         """This is the first request, or the first on another event loop."""
         await self.start()
         watch = self._watch
         if watch is None or watch.loop is not loop:
-            watch = Watch(
+            watch = SlowRequestWatcher(
                 loop,
                 sse_after_s=self._sse_after_s,
                 keep_alive_s=self._keep_alive_s,
@@ -212,7 +212,7 @@ class AsgiApp:
         watch.thread = get_ident()
         return watch
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: HttpRequest) -> None:
         method, exchange = call.scope["method"], self._exchange
         if method == "OPTIONS" and call.more:
             more = cors.preflight_headers(call.headers, exchange.http_methods)
@@ -234,7 +234,7 @@ class AsgiApp:
         headers: Headers,
         more: Sequence[Line],
         principal: str | None,
-        watch: Watch,
+        watch: SlowRequestWatcher,
     ) -> None:
         raw = headers.raw
         accept = raw.get(b"accept", b"*/*")
@@ -248,7 +248,7 @@ class AsgiApp:
         kind = raw.get(b"content-type", JSON)
         length = raw.get(b"content-length", b"")
         if kind != JSON or b"content-encoding" in raw or len(length) >= LONG_LENGTH:
-            call = Call(scope, receive, send, headers, self.path, more, principal, watch)
+            call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
             objection = unreadable(call, self._max_body_bytes)
             if objection:
                 await call.refuse(*objection)
@@ -263,12 +263,12 @@ class AsgiApp:
             body: bytes | None = message.get("body", b"")
             if not body or message.get("more_body") or len(body) > self._max_body_bytes:
                 # Most messages come whole.
-                call = Call(scope, receive, send, headers, self.path, more, principal, watch)
+                call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
                 body = await read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
             if not watch.was_late(task):
                 raise
-            call = Call(scope, receive, send, headers, self.path, more, principal, watch)
+            call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
             await refuse_late(call)
             return
         finally:
@@ -301,7 +301,7 @@ class AsgiApp:
             raise asyncio.CancelledError
         await reply.finish(answer)
 
-    async def _listen(self, call: Call) -> None:
+    async def _listen(self, call: HttpRequest) -> None:
         if not accepts_events(call.headers):
             await call.refuse(406, "expected the header `Accept: text/event-stream`")
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_gen.transports.http_server.asgi import Line, Message
-    from mcp_gen.transports.http_server.request import Call
+    from mcp_gen.transports.http_server.request import HttpRequest
 
 __all__ = [
     "BODY_TIMEOUT_S",
@@ -32,7 +32,7 @@ _CLOSE: Line = (b"connection", b"close")
 _EXPECTED_JSON = "expected the header `Content-Type: application/json`"
 
 
-async def read_message(call: Call, limit_bytes: int) -> bytes | None:
+async def read_message(call: HttpRequest, limit_bytes: int) -> bytes | None:
     """The body of a POST; None if it was refused, or if the client hung up."""
     objection = unreadable(call, limit_bytes)
     if objection:
@@ -56,7 +56,7 @@ async def read_message(call: Call, limit_bytes: int) -> bytes | None:
             watch.has_read(task)
 
 
-async def read_on(call: Call, limit_bytes: int, message: Message) -> bytes | None:
+async def read_on(call: HttpRequest, limit_bytes: int, message: Message) -> bytes | None:
     """The body that a message begins; None if it was refused, or if the client hung up."""
     # Not a list of parts: there may be as many as there are bytes.
     body = bytearray()
@@ -71,18 +71,18 @@ async def read_on(call: Call, limit_bytes: int, message: Message) -> bytes | Non
     return None
 
 
-async def refuse_late(call: Call) -> None:
+async def refuse_late(call: HttpRequest) -> None:
     """Say that the client has had its time."""
     await call.refuse(408, "the message took too long to come", *_hang_up(call))
 
 
-def _hang_up(call: Call) -> Sequence[Line]:
+def _hang_up(call: HttpRequest) -> Sequence[Line]:
     """What ends a connection on which the rest of a message would still come."""
     # From HTTP/2 on there is no such header, and no need for it.
     return (_CLOSE,) if call.scope.get("http_version", "").startswith("1.") else ()
 
 
-def unreadable(call: Call, limit_bytes: int) -> tuple[Any, ...] | None:
+def unreadable(call: HttpRequest, limit_bytes: int) -> tuple[Any, ...] | None:
     """Why a message is not even read: what to refuse it with."""
     raw = call.headers.raw
     kind = raw.get(b"content-type", JSON)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex, Receiver
     from mcp_gen.transports.http_server.reply import HttpReply
-    from mcp_gen.transports.http_server.request import Call
+    from mcp_gen.transports.http_server.request import HttpRequest
 
-__all__ = ["SsePair"]
+__all__ = ["LegacySseEndpoint"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -33,7 +33,7 @@ NAME = "session_id"
 RETRY_AFTER = (b"retry-after", b"60")
 
 
-class _Stream:
+class _SseStream:
     """One client: its stream, and what it has posted. A duplex transport."""
 
     def __init__(self, reply: HttpReply, principal: str | None) -> None:
@@ -77,7 +77,7 @@ class _Stream:
     def send(self, message: bytes) -> None:
         """Queue one message; a client that does not read loses its stream."""
         if self._reply.full:
-            self._reply.cut()
+            self._reply.close_stream()
         else:
             # Without a name it would mean the same; older clients want to see it.
             self._reply.send(sse.named("message", message))
@@ -91,7 +91,7 @@ class _Stream:
         self._reply.end()
 
 
-class SsePair:
+class LegacySseEndpoint:
     """Serves each client that opens the stream at `path` as a connection of its own."""
 
     def __init__(
@@ -107,14 +107,14 @@ class SsePair:
         self._serve = serve
         self._max_streams = max_streams
         self._max_body_bytes = max_body_bytes
-        self._open: dict[str, _Stream] = {}
+        self._open: dict[str, _SseStream] = {}
         self._serving: set[asyncio.Task[None]] = set()
 
     def serves(self, path: str) -> bool:
         """Whether a path is one of the two."""
         return path in (self._path, self._post_to)
 
-    async def answer(self, call: Call) -> None:
+    async def answer(self, call: HttpRequest) -> None:
         """Open a stream, or take a message."""
         methods = {self._path: ("GET", self._listen), self._post_to: ("POST", self._take)}
         method, answer = methods[call.path]
@@ -135,7 +135,7 @@ class SsePair:
         if self._serving:
             await asyncio.wait(self._serving)
 
-    async def _listen(self, call: Call) -> None:
+    async def _listen(self, call: HttpRequest) -> None:
         if not accepts_events(call.headers):
             await call.refuse(406, "expected the header `Accept: text/event-stream`")
             return
@@ -143,14 +143,14 @@ class SsePair:
             await call.refuse(503, "there are too many streams; try again later", RETRY_AFTER)
             return
         id, reply = secrets.token_urlsafe(16), call.reply()
-        stream = self._open[id] = _Stream(reply, call.principal)
+        stream = self._open[id] = _SseStream(reply, call.principal)
         root = call.scope.get("root_path", "").rstrip("/")
         reply.send(sse.named("endpoint", f"{quote(root + self._post_to)}?{NAME}={id}".encode()))
         serving = call.watch.loop.create_task(self._serve(stream))
         self._serving.add(serving)
         serving.add_done_callback(self._served)
         try:
-            await reply.carry()
+            await reply.attach_stream()
         finally:
             del self._open[id]
             reply.release()
@@ -163,7 +163,7 @@ class SsePair:
         if not serving.cancelled() and serving.exception() is not None:
             _log.error("serving a stream failed", exc_info=serving.exception())
 
-    async def _take(self, call: Call) -> None:
+    async def _take(self, call: HttpRequest) -> None:
         query = parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
         stream = self._open.get(query.get(NAME, [""])[0])
         if stream is None or stream.principal != call.principal:

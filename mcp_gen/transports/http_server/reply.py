@@ -17,7 +17,7 @@ from mcp_gen.transports.http_server.asgi import encoded_headers, send_answer
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Answer
     from mcp_gen.transports.http_server.asgi import Line, Receive, Send
-    from mcp_gen.transports.http_server.slow_requests import Watch
+    from mcp_gen.transports.http_server.slow_requests import SlowRequestWatcher
 
 __all__ = ["HttpReply"]
 
@@ -44,7 +44,7 @@ class HttpReply(Struct, eq=False):
     """
 
     # A struct, because there is one per request: this is the fastest way to make an object.
-    _watch: Watch
+    _watch: SlowRequestWatcher
     _receive: Receive
     _send: Send
     can_stream: bool
@@ -119,14 +119,14 @@ class HttpReply(Struct, eq=False):
         if self._waiter is not None:
             self._wake()
 
-    def cut(self) -> None:
+    def close_stream(self) -> None:
         """End the stream of a client that reads too slowly."""
         if self.over:
             return
         _log.warning("a client reads its stream too slowly: the stream ends")
         self._queue.clear()
         self.end()
-        self._let_go()
+        self._detach()
         self._cancel()
 
     async def drain(self) -> None:
@@ -136,7 +136,7 @@ class HttpReply(Struct, eq=False):
             self._drainers = [*(self._drainers or ()), waiter]
             await waiter
 
-    async def carry(self) -> None:
+    async def attach_stream(self) -> None:
         """Send what is queued until the end is said, or until the client hangs up."""
         self._watch.add(self)
         if self._flusher is not None:
@@ -151,14 +151,14 @@ class HttpReply(Struct, eq=False):
                 self._waiter = self._watch.loop.create_future()
                 await self._waiter
 
-    def cancels(self) -> Any:
+    def cancel_on_disconnect(self) -> Any:
         """From now on a client that hangs up cancels the current task."""
         watch = self._watch
         task = self._task = current_task(watch.loop)
         watch.add(self)
         return task
 
-    def lasts(self) -> None:
+    def keep_open(self) -> None:
         """What ends the server ends this too."""
         self._watch.lasting.add(self)
 
@@ -217,7 +217,7 @@ class HttpReply(Struct, eq=False):
         first_s = self._watch.keep_alive_s if self._begun else self._watch.sse_after_s
         self.due_s = now_s + first_s if self.can_stream else math.inf
 
-    def look(self, now_s: float) -> None:
+    def check(self, now_s: float) -> None:
         """Begin the stream of a slow answer, and keep a silent one alive."""
         if not self._begun:
             self.begin()
@@ -239,7 +239,7 @@ class HttpReply(Struct, eq=False):
             return
         self.dropped = True
         self._queue.clear()
-        self._let_go()
+        self._detach()
         self._cancel()
         if self._waiter is not None:
             self._wake()
@@ -297,7 +297,7 @@ class HttpReply(Struct, eq=False):
         self._closed = last
         self._size_bytes -= len(data)
         if self._drainers is not None and self._size_bytes <= ENOUGH_BYTES:
-            self._let_go()
+            self._detach()
 
     async def _send_head(self, size_bytes: int | None) -> None:
         headers = [*_EVENTS, *self._more]
@@ -307,7 +307,7 @@ class HttpReply(Struct, eq=False):
             headers += encoded_headers(self.headers)
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    def _let_go(self) -> None:
+    def _detach(self) -> None:
         """Let those go on that wait for the client to read."""
         drainers, self._drainers = self._drainers, None
         for waiter in drainers or ():

@@ -14,12 +14,12 @@ from mcp_gen.transports.http_server.reply import HttpReply
 if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.transports.http_server.asgi import Line, Receive, Scope, Send
-    from mcp_gen.transports.http_server.slow_requests import Watch
+    from mcp_gen.transports.http_server.slow_requests import SlowRequestWatcher
 
-__all__ = ["Call", "error_answer"]
+__all__ = ["HttpRequest", "error_answer"]
 
 
-class Call(NamedTuple):
+class HttpRequest(NamedTuple):
     """One HTTP request that has passed the Host and Origin checks."""
 
     scope: Scope
@@ -31,7 +31,7 @@ class Call(NamedTuple):
     more: Sequence[Line]
     """Headers that every answer to it has."""
     principal: str | None
-    watch: Watch
+    watch: SlowRequestWatcher
 
     async def refuse(self, status: int, why: str, *more: Line) -> None:
         """Answer with a JSON-RPC error without an id."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Guard", "Objection"]
+__all__ = ["OriginGuard", "Rejection"]
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 REMEMBERED = 1024
@@ -28,22 +28,22 @@ REMEMBERED_BYTES = 256
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z_.~%!$&'()*+;=-]+)(:[0-9]*)?")
 
 
-class Objection(NamedTuple):
+class Rejection(NamedTuple):
     """Why a request is refused: an HTTP status, and a sentence."""
 
     status: int
     why: str
 
 
-_OTHER_HOST = Objection(
+_OTHER_HOST = Rejection(
     403, "the header `Host` names a host that is not served: list it in `allowed_hosts`"
 )
-_OTHER_ORIGIN = Objection(
+_OTHER_ORIGIN = Rejection(
     403, "the header `Origin` names a site that is not served: list it in `allowed_origins`"
 )
 
 
-class Guard:
+class OriginGuard:
     """Tells by address, `Host` and `Origin` whether a request may be answered.
 
     What comes over loopback must name a loopback host, and an origin on one, or what is listed.
@@ -55,9 +55,9 @@ class Guard:
         self._origins = frozenset(
             _listed_origin(origin) for origin in _items(origins, "allowed_origins")
         )
-        self._known: dict[tuple[Any, bytes | None, bytes | None], Objection | None] = {}
+        self._known: dict[tuple[Any, bytes | None, bytes | None], Rejection | None] = {}
 
-    def objection(self, server: Any, host: bytes | None, origin: bytes | None) -> Objection | None:
+    def objection(self, server: Any, host: bytes | None, origin: bytes | None) -> Rejection | None:
         """What is wrong with a request; None if nothing is.
 
         `server` is the `server` of the ASGI scope: where the connection came in.
@@ -75,12 +75,12 @@ class Guard:
 
     def _objection(
         self, address: Any, host: bytes | None, origin: bytes | None
-    ) -> Objection | None:
+    ) -> Rejection | None:
         on_loopback = _is_loopback(address)
         if on_loopback or self._hosts:
             named = (host or b"").decode("latin-1").lower()
             if not _HOST.fullmatch(named):
-                return Objection(400, "expected the header `Host`, with one host: `example.org:80`")
+                return Rejection(400, "expected the header `Host`, with one host: `example.org:80`")
             if not self._admits_host(named, on_loopback=on_loopback):
                 return _OTHER_HOST
         if origin is None or self._admits_origin(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Watch", "Watched"]
+__all__ = ["SlowRequestWatcher", "Watched"]
 
 SWEEP_S = 0.05
 """A request has been open for a while if two sweeps have found it."""
@@ -30,7 +30,7 @@ class Watched(Protocol):
         """Begin to watch for a disconnect: the request has been open for a while."""
         ...
 
-    def look(self, now_s: float) -> None:
+    def check(self, now_s: float) -> None:
         """Begin the stream of a slow answer, or send a heartbeat."""
         ...
 
@@ -39,7 +39,7 @@ class Watched(Protocol):
         ...
 
 
-class Watch:
+class SlowRequestWatcher:
     """The open requests of one app in one event loop."""
 
     __slots__ = (
@@ -91,7 +91,7 @@ class Watch:
         self.ticking: asyncio.TimerHandle | None = None
         self._late: set[Any] = set()
 
-    def is_here(self) -> bool:
+    def attach_loop(self) -> bool:
         """Whether it is this event loop that runs here.
 
         Until Python 3.12 asking for the running loop is a system call: this is not.
@@ -117,7 +117,7 @@ class Watch:
 
     def tick(self) -> None:
         """Begin to look after those who read: whoever is in `reading`, and stays there."""
-        self.ticking = self.loop.call_later(self._body_timeout_s, self._look_at_readers)
+        self.ticking = self.loop.call_later(self._body_timeout_s, self._check_readers)
 
     def has_read(self, task: Any) -> None:
         """The message has come, or will not; only needed while any is in `reading_long`."""
@@ -130,7 +130,7 @@ class Watch:
         task.uncancel()
         return True
 
-    def _look_at_readers(self) -> None:
+    def _check_readers(self) -> None:
         # What was there at the last look too has had its time, or almost twice that.
         self._late, self.reading_long, self.reading = self.reading_long, self.reading, set()
         self.ticking = None
@@ -150,13 +150,13 @@ class Watch:
             reply.watch(now_s)
         self.long |= found
         if self.long and self._looker is None:
-            self._looker = self.loop.call_later(self._every_s, self._look)
+            self._looker = self.loop.call_later(self._every_s, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         # One timer for all: a handle for each would weigh as much as the rest of a silent stream.
         now_s = self.loop.time()
         for reply in self.long:
             if now_s >= reply.due_s:
-                reply.look(now_s)
-        again = self.loop.call_later(self._every_s, self._look) if self.long else None
+                reply.check(now_s)
+        again = self.loop.call_later(self._every_s, self._check) if self.long else None
         self._looker = again

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Client, ProtocolError, Report
+from mcp_gen import Client, ProtocolError, Violation
 from tests.client.using import using
 from tests.support.frames import every_revision, with_handshake
 from tests.support.peers.scripted import Scripted, opening
@@ -38,7 +38,7 @@ def odd(revision: str) -> Scripted:
 async def test_a_lenient_client_passes_it_over(revision: str, caplog: Any) -> None:
     server = odd(revision)
     client = Client("c")
-    reports: list[Report] = []
+    reports: list[Violation] = []
     client.on_report(reports.append)
     async with using(client, await server.start(), revision) as session:
         server.say(UNKNOWN)
@@ -78,7 +78,7 @@ async def test_what_belongs_to_the_revision_is_not_reported(revision: str, check
     answer = result(revision, tools=[tool], _meta={"a": 1})
     server = Scripted({**opening(revision), "tools/list": lambda params: answer})
     client = Client("c", checks=checks)
-    reports: list[Report] = []
+    reports: list[Violation] = []
     client.on_report(reports.append)
     async with using(client, await server.start(), revision) as session:
         server.say(ODD_LOG.replace(b',"colour":"red"', b""))
@@ -102,7 +102,7 @@ async def test_a_message_that_has_no_place_is_reported(
 ) -> None:
     server = Scripted(opening(revision))
     client = Client("c", checks="report")
-    reports: list[Report] = []
+    reports: list[Violation] = []
     client.on_report(reports.append)
     async with using(client, await server.start(), revision) as session:
         server.say(message)
@@ -115,10 +115,10 @@ async def test_a_message_that_has_no_place_is_reported(
 async def test_a_request_with_a_field_too_many_is_reported_and_answered(revision: str) -> None:
     server = Scripted(opening(revision))
     client = Client("c", checks="report")
-    reports: list[Report] = []
+    reports: list[Violation] = []
 
     @client.on_report
-    async def hear(report: Report) -> None:
+    async def hear(report: Violation) -> None:
         await asyncio.sleep(0)
         reports.append(report)
 

@@ -234,7 +234,7 @@ def test_a_result_that_a_change_overtook_is_not_kept() -> None:
     cache = Clock().cache()
     slot = cache.slot(LIST, list_params())
     assert slot
-    cache.hear("tools_changed", None)
+    cache.on_notification("tools_changed", None)
     cache.put(slot, tools())
     assert len(cache) == 0
 
@@ -246,7 +246,7 @@ def test_an_update_is_of_the_resource_and_of_what_it_is_part_of() -> None:
         slot = cache.slot(READ, READ.params(meta={}, uri=uri))
         assert slot
         cache.put(slot, read)
-    cache.hear("resource_updated", "a://x/y")
+    cache.on_notification("resource_updated", "a://x/y")
     assert len(cache) == 1
 
 

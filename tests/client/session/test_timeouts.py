@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, RequestTimeout, SessionLost
-from mcp_gen.session.duplex.deadlines import Patience
+from mcp_gen.session.duplex.deadlines import SlidingTimeout
 from tests.client.using import using
 from tests.support.frames import every_revision
 from tests.support.peers.scripted import Scripted, opening
@@ -48,10 +48,10 @@ class Waiter:
         self.error = error
 
 
-def waiting(timeout_s: float, max_wait_s: float) -> tuple[Any, Any, Patience]:
+def waiting(timeout_s: float, max_wait_s: float) -> tuple[Any, Any, SlidingTimeout]:
     clock: Any = Clock()
     waiter: Any = Waiter()
-    return clock, waiter, Patience(clock, waiter, "m", timeout_s, max_wait_s)
+    return clock, waiter, SlidingTimeout(clock, waiter, "m", timeout_s, max_wait_s)
 
 
 def test_without_a_report_the_time_is_as_it_was_given() -> None:
@@ -66,7 +66,7 @@ def test_each_report_begins_the_time_anew() -> None:
     clock, waiter, patience = waiting(10, 100)
     for now in (8, 16, 24):
         clock.pass_until(now)
-        patience.heard()
+        patience.extend()
     clock.pass_until(33.9)
     assert not waiter.done()
     clock.pass_until(34)
@@ -77,7 +77,7 @@ def test_reports_do_not_put_the_end_off_for_ever() -> None:
     clock, waiter, patience = waiting(10, 25)
     for now in (8, 16, 24):
         clock.pass_until(now)
-        patience.heard()
+        patience.extend()
     assert not waiter.done()
     clock.pass_until(25)
     assert str(waiter.error) == "m: no answer in 25 s, though there was progress"
@@ -94,16 +94,16 @@ async def test_reports_of_a_call_put_its_limit_off(revision: str, monkeypatch: A
     made: list[tuple[float, float]] = []
     heard: list[None] = []
 
-    class Recorded(Patience):
+    class Recorded(SlidingTimeout):
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)
             made.append(given[-2:])
 
-        def heard(self) -> None:
-            super().heard()
+        def extend(self) -> None:
+            super().extend()
             heard.append(None)
 
-    monkeypatch.setattr("mcp_gen.session.duplex.connection.Patience", Recorded)
+    monkeypatch.setattr("mcp_gen.session.duplex.connection.SlidingTimeout", Recorded)
     server = Scripted(opening(revision))
     client = Client("c", max_timeout_s=99)
     reports: list[float] = []

@@ -9,7 +9,16 @@ import msgspec
 import pytest
 
 import mcp_wire
-from mcp_gen import Change, Client, McpError, RequestTimeout, Server, SessionLost, UsageError, Watch
+from mcp_gen import (
+    Change,
+    ChangeWatch,
+    Client,
+    McpError,
+    RequestTimeout,
+    Server,
+    SessionLost,
+    UsageError,
+)
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
 from tests.support.peers.scripted import Scripted, opening
@@ -22,7 +31,7 @@ subscribing = pytest.mark.parametrize("revision", SUBSCRIBING)
 KEY = "io.modelcontextprotocol/subscriptionId"
 
 
-async def heard(watch: Watch, count: int) -> list[Change]:
+async def heard(watch: ChangeWatch, count: int) -> list[Change]:
     async with asyncio.timeout(WAIT_S):
         return [await anext(watch) for _ in range(count)]
 

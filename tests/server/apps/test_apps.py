@@ -30,9 +30,9 @@ from mcp_gen.apps import (
     McpUiResourceCsp,
     McpUiResourceMeta,
     McpUiToolMeta,
+    client_supports_apps,
+    is_visible_to,
     resource_ui,
-    seen_by,
-    shows_apps,
     tool_ui,
     visible_to,
 )
@@ -60,7 +60,7 @@ def clock(**described: Any) -> Server:
     @server.tool(ui=FACE)
     async def time(ctx: Context) -> str:
         """What time it is."""
-        return f"12:00 {shows_apps(ctx)}"
+        return f"12:00 {client_supports_apps(ctx)}"
 
     @server.tool(ui=McpUiToolMeta(resource_uri=FACE, visibility=["app"]))
     async def wind() -> str:
@@ -441,7 +441,7 @@ async def test_tools_for_apps_alone_of_a_far_server_can_be_kept_back(revision: s
         # Without a handshake a far server is told nothing of what the gateway's client declares.
         inside = [one for one in WITH_APPS if mcp_wire.profile(one).handshake][-1]
         outer.mount("far", await client.connect(clock(), revision=inside))
-        outer.filter_tools(seen_by)
+        outer.filter_tools(is_visible_to)
         async with host(outer, revision) as session:
             seen = [tool.name for tool in (await session.list_tools()).tools]
         async with served(outer, revision) as session:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_gen.server.functions.docstrings import described
+from mcp_gen.server.functions.docstrings import parse_docstring
 
 GOOGLE = """Move a file.
 
@@ -53,7 +53,7 @@ REST = """Move a file.
 
 @pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST], ids=["google", "numpy", "rest"])
 def test_each_parameter_has_its_text(docstring: str) -> None:
-    found = described(docstring).parameters
+    found = parse_docstring(docstring).parameters
     assert found["source"] == "What to move."
     assert found["target"] == "Where to: a folder, or a new name."
 
@@ -68,25 +68,25 @@ def test_each_parameter_has_its_text(docstring: str) -> None:
     ids=["google", "numpy", "rest"],
 )
 def test_the_rest_is_the_text(docstring: str, end: str) -> None:
-    assert described(docstring).text == f"Move a file.\n\nNothing is overwritten.\n\n{end}"
+    assert parse_docstring(docstring).text == f"Move a file.\n\nNothing is overwritten.\n\n{end}"
 
 
 def test_several_parameters_may_share_a_text() -> None:
-    assert described(NUMPY).parameters["other"] == "Where to: a folder, or a new name."
+    assert parse_docstring(NUMPY).parameters["other"] == "Where to: a folder, or a new name."
 
 
 def test_stars_are_no_part_of_a_name() -> None:
-    assert described(GOOGLE).parameters["more"] == "Others."
+    assert parse_docstring(GOOGLE).parameters["more"] == "Others."
 
 
 @pytest.mark.parametrize("heading", ["Args", "Arguments", "Parameters", "Keyword Args"])
 def test_a_section_has_one_of_several_headings(heading: str) -> None:
-    assert described(f"Do.\n\n{heading}:\n    a: One.").parameters == {"a": "One."}
+    assert parse_docstring(f"Do.\n\n{heading}:\n    a: One.").parameters == {"a": "One."}
 
 
 @pytest.mark.parametrize("docstring", [None, "", "\n  \n", "\n    Args:\n        a: One."])
 def test_a_docstring_without_other_text_has_none(docstring: str | None) -> None:
-    assert described(docstring).text is None
+    assert parse_docstring(docstring).text is None
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_docstring_without_other_text_has_none(docstring: str | None) -> None:
     ],
 )
 def test_what_only_looks_like_a_section_is_text(docstring: str) -> None:
-    assert described(docstring) == (docstring, {})
+    assert parse_docstring(docstring) == (docstring, {})
 
 
 def test_a_line_in_a_section_that_names_nothing_is_left_out() -> None:
-    found = described("Do.\n\nArgs:\n    Some of these.\n    a: One.\n    see http://x\n")
+    found = parse_docstring("Do.\n\nArgs:\n    Some of these.\n    a: One.\n    see http://x\n")
     assert found == ("Do.", {"a": "One."})

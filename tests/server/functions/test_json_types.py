@@ -20,7 +20,7 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from mcp_gen.server.functions.json_types import NotJson, Reader, bare, reader_of
+from mcp_gen.server.functions.json_types import JsonTypeReader, NotJsonType, bare, json_reader_for
 
 
 class Colour(enum.Enum):
@@ -165,26 +165,26 @@ ONLY_WHEN_READ: list[Any] = [
 def test_what_msgspec_reads_and_describes_is_carried(hint: Any) -> None:
     msgspec.json.Decoder(hint)
     msgspec.json.schema(hint)
-    assert Reader.PYDANTIC not in reader_of(hint)
+    assert JsonTypeReader.PYDANTIC not in json_reader_for(hint)
 
 
 @pytest.mark.parametrize("hint", NOT_CARRIED, ids=str)
 def test_what_msgspec_does_not_describe_is_not_carried(hint: Any) -> None:
     with pytest.raises((TypeError, NotImplementedError)):
         msgspec.json.schema(hint)
-    with pytest.raises(NotJson):
-        reader_of(hint)
+    with pytest.raises(NotJsonType):
+        json_reader_for(hint)
 
 
 @pytest.mark.parametrize("hint", ONLY_WHEN_READ, ids=str)
 def test_what_no_json_could_be_read_as_is_not_carried(hint: Any) -> None:
-    with pytest.raises(NotJson):
-        reader_of(hint)
+    with pytest.raises(NotJsonType):
+        json_reader_for(hint)
 
 
 def test_a_field_that_json_has_nothing_for_is_named_with_its_class() -> None:
-    with pytest.raises(NotJson, match="HasPlain: JSON has nothing for Plain"):
-        reader_of(HasPlain)
+    with pytest.raises(NotJsonType, match="HasPlain: JSON has nothing for Plain"):
+        json_reader_for(HasPlain)
 
 
 # --- pydantic ---
@@ -223,7 +223,7 @@ class HasModel:
     ids=str,
 )
 def test_what_is_made_of_pydantics_types_is_read_by_pydantic(hint: Any) -> None:
-    assert reader_of(hint) is Reader.PYDANTIC
+    assert json_reader_for(hint) is JsonTypeReader.PYDANTIC
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_what_is_made_of_pydantics_types_is_read_by_pydantic(hint: Any) -> None:
     ids=str,
 )
 def test_types_of_both_do_not_go_together(hint: Any) -> None:
-    with pytest.raises(NotJson, match="do not go together"):
-        reader_of(hint)
+    with pytest.raises(NotJsonType, match="do not go together"):
+        json_reader_for(hint)
 
 
 def test_the_type_below_names_and_metadata_is_bare() -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from mcp_gen import Accepted, Context, Server
 from mcp_gen.server.input_requests import replayed_rounds
-from mcp_gen.server.input_requests.run import in_rounds
+from mcp_gen.server.input_requests.run import run_with_rounds
 from tests.support.peers.answering import Asked, accept, answering, in_results
 from tests.support.peers.raw import WAIT_S
 
@@ -451,7 +451,7 @@ def test_an_interrupt_is_not_taken_for_the_end_of_a_round() -> None:
     async def interrupted(ctx: Any, params: Any) -> str:
         raise KeyboardInterrupt
 
-    run = in_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, interrupted)
+    run = run_with_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.send(None)
 
@@ -461,7 +461,7 @@ def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
         await asyncio.sleep(0)
         return "never"
 
-    run = in_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, waits)
+    run = run_with_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, waits)
     run.send(None)
     run.close()
     assert inspect.getcoroutinestate(run) == inspect.CORO_CLOSED
@@ -519,7 +519,7 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
     async def tool(ctx: Context) -> str:
         begun.set()
         # What the client's cancellation does, in the same turn as the question.
-        outlet: Any = ctx.caller.outlet
+        outlet: Any = ctx.caller.channel
         cancelled: Any = ctx.profile.cancelled
         params = cancelled.params(request_id=ctx.request_id)
         asyncio.get_running_loop().call_soon(outlet._cancel, params)

@@ -14,7 +14,7 @@ from msgspec import Meta
 import mcp_wire
 from mcp_gen import InvalidParams, ProjectionError, UsageError
 from mcp_gen.core.projection.project import project
-from mcp_gen.server.input_requests.forms import form_of
+from mcp_gen.server.input_requests.forms import elicitation_form
 from mcp_wire import encode
 from tests.support.peers.answering import ASKS
 
@@ -86,13 +86,13 @@ def on_the_wire(value: Any) -> Any:
 
 
 def test_each_kind_of_field_has_its_schema() -> None:
-    schema = on_the_wire(form_of(Everything).schema)
+    schema = on_the_wire(elicitation_form(Everything).schema)
     assert schema["properties"] == EVERYTHING
     assert schema["required"] == list(EVERYTHING)
 
 
 def test_answers_become_the_type() -> None:
-    made = form_of(Everything).read(
+    made = elicitation_form(Everything).read(
         {
             "name": "Ada",
             "mail": "ada@example.org",
@@ -139,7 +139,7 @@ class Defaults:
 
 
 def test_a_field_with_a_default_need_not_be_filled_in() -> None:
-    schema = on_the_wire(form_of(Defaults).schema)
+    schema = on_the_wire(elicitation_form(Defaults).schema)
     assert "required" not in schema
     assert {name: one.get("default") for name, one in schema["properties"].items()} == {
         "name": "Ada",
@@ -150,7 +150,7 @@ def test_a_field_with_a_default_need_not_be_filled_in() -> None:
         "note": None,
     }
     assert schema["properties"]["note"] == {"type": "string", "title": "Note"}
-    assert form_of(Defaults).read({}) == Defaults()
+    assert elicitation_form(Defaults).read({}) == Defaults()
 
 
 class Optional(msgspec.Struct, rename="camel"):
@@ -159,7 +159,7 @@ class Optional(msgspec.Struct, rename="camel"):
 
 
 def test_a_field_that_may_be_none_need_not_be_filled_in_either() -> None:
-    form = form_of(Optional)
+    form = elicitation_form(Optional)
     schema = on_the_wire(form.schema)
     assert "required" not in schema
     assert list(schema["properties"]) == ["lastName", "choice"]
@@ -172,7 +172,7 @@ class Typed(TypedDict):
 
 
 def test_a_typed_dict_stays_a_dict() -> None:
-    form = form_of(Typed)
+    form = elicitation_form(Typed)
     assert on_the_wire(form.schema)["required"] == ["name"]
     assert form.read({"name": "Ada", "more": 1}) == {"name": "Ada"}
 
@@ -183,8 +183,8 @@ class Nothing:
 
 
 def test_a_form_without_fields_asks_for_consent() -> None:
-    assert on_the_wire(form_of(Nothing).schema) == {"type": "object", "properties": {}}
-    assert form_of(Nothing).read({}) == Nothing()
+    assert on_the_wire(elicitation_form(Nothing).schema) == {"type": "object", "properties": {}}
+    assert elicitation_form(Nothing).read({}) == Nothing()
 
 
 @dataclass
@@ -212,7 +212,7 @@ def test_an_answer_that_does_not_fit_is_refused_with_its_path(
     content: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidParams) as caught:
-        form_of(Mail).read(content)
+        elicitation_form(Mail).read(content)
     assert str(caught.value) == message
 
 
@@ -303,7 +303,7 @@ def test_what_no_form_can_hold_is_refused_with_the_name_of_the_field(
     kind: type, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        form_of(kind)
+        elicitation_form(kind)
     assert str(caught.value).startswith(message)
 
 
@@ -316,7 +316,7 @@ class Single:
 
 def test_choices_with_names_are_the_older_kind_where_there_is_no_newer() -> None:
     oldest = ASKS[0]
-    schema = on_the_wire(project(form_of(Single).schema, oldest).value)
+    schema = on_the_wire(project(elicitation_form(Single).schema, oldest).value)
     assert schema["properties"]["size"] == {
         "type": "string",
         "enum": ["s", "xl"],
@@ -327,7 +327,7 @@ def test_choices_with_names_are_the_older_kind_where_there_is_no_newer() -> None
 def test_several_choices_are_refused_with_their_path_where_a_revision_has_none() -> None:
     oldest = ASKS[0]
     with pytest.raises(ProjectionError) as caught:
-        project(form_of(Everything).schema, oldest)
+        project(elicitation_form(Everything).schema, oldest)
     assert str(caught.value) == (
         f"{oldest} cannot ask for several values at once - at `$.properties.letters`"
     )
@@ -335,6 +335,6 @@ def test_several_choices_are_refused_with_their_path_where_a_revision_has_none()
 
 @pytest.mark.parametrize("revision", ASKS)
 def test_a_form_is_valid_and_closed_where_it_is_used(revision: str) -> None:
-    schema = on_the_wire(project(form_of(Single).schema, revision).value)
+    schema = on_the_wire(project(elicitation_form(Single).schema, revision).value)
     kind: Any = mcp_wire.types(revision).ElicitationSchema
     assert on_the_wire(mcp_wire.decoder(kind).decode(encode(schema))) == schema

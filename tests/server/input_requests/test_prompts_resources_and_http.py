@@ -13,8 +13,8 @@ import mcp_wire
 from mcp_gen import Accepted, Context, Server
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.server.dispatch.handlers import Handlers
-from mcp_gen.server.input_requests.run import in_rounds
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.server.input_requests.run import run_with_rounds
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.types import (
     CompleteResult,
@@ -48,14 +48,14 @@ class AskingHandlers(Handlers):
             said = TextContent(text=f"{params.name}: {await ask(ctx)}")
             return GetPromptResult(messages=[PromptMessage(role="user", content=said)])
 
-        return await in_rounds(ctx, params, prompt)
+        return await run_with_rounds(ctx, params, prompt)
 
     async def read_resource(self, ctx: Context, params: Any) -> Any:
         async def read(ctx: Context, params: Any) -> ReadResourceResult:
             contents = TextResourceContents(uri=params.uri, text=await ask(ctx))
             return ReadResourceResult(contents=[contents], ttl_ms=0, cache_scope="private")
 
-        return await in_rounds(ctx, params, read)
+        return await run_with_rounds(ctx, params, read)
 
     async def complete(self, ctx: Context, params: Any) -> Any:
         try:
@@ -80,7 +80,7 @@ class AskingServer:
         )
 
     async def serve(self, transport: Duplex) -> None:
-        await ServerSession(self.kernel, transport).serve()
+        await ServerConnection(self.kernel, transport).serve()
 
 
 @asks

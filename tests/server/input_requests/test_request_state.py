@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from mcp_gen import Accepted, Context, InvalidParams, Server, UsageError
-from mcp_gen.server.input_requests.request_state import Kept, State, States
+from mcp_gen.server.input_requests.request_state import OnceStore, RequestState, RequestStateSealer
 from tests.support.frames import Speaker
 from tests.support.http import asgi
 from tests.support.peers.answering import AnsweringClient, accept, answering, in_results
@@ -26,11 +26,13 @@ KEY, OTHER = "k" * 32, "o" * 32
 BOUND = b"b" * 32
 
 
-def state(**more: Any) -> State:
-    return State(round=2, expires=int(time.time()) + 60, **more)
+def state(**more: Any) -> RequestState:
+    return RequestState(round=2, expires=int(time.time()) + 60, **more)
 
 
-def sealed_and_opened(states: States, given: State, bound_to: bytes = BOUND) -> State:
+def sealed_and_opened(
+    states: RequestStateSealer, given: RequestState, bound_to: bytes = BOUND
+) -> RequestState:
     return states.open(states.seal(given, BOUND), bound_to)
 
 
@@ -40,13 +42,13 @@ def sealed_and_opened(states: States, given: State, bound_to: bytes = BOUND) -> 
 @pytest.mark.parametrize("keys", [[], [KEY]], ids=["signed", "encrypted"])
 def test_a_state_comes_back_as_it_was(keys: list[str]) -> None:
     given = state(asked=["a"], answers={"b": msgspec.Raw(b'{"x":1}')}, state="mine", kept="id")
-    again = sealed_and_opened(States(keys, 60), given)
+    again = sealed_and_opened(RequestStateSealer(keys, 60), given)
     assert msgspec.json.encode(again) == msgspec.json.encode(given)
 
 
 @pytest.mark.parametrize("keys", [[], [KEY]], ids=["signed", "encrypted"])
 def test_no_character_of_a_state_can_be_changed(keys: list[str]) -> None:
-    states = States(keys, 60)
+    states = RequestStateSealer(keys, 60)
     sealed = states.seal(state(state="mine"), BOUND)
     for place, character in enumerate(sealed):
         other = "A" if character != "A" else "B"
@@ -71,7 +73,7 @@ def test_no_character_of_a_state_can_be_changed(keys: list[str]) -> None:
     ],
 )
 def test_what_is_no_state_is_refused(keys: list[str], change: Callable[[str], str]) -> None:
-    states = States(keys, 60)
+    states = RequestStateSealer(keys, 60)
     sealed = states.seal(state(), BOUND)
     if change(sealed) == sealed:
         return
@@ -85,25 +87,29 @@ def test_what_is_no_state_is_refused(keys: list[str], change: Callable[[str], st
 
 @pytest.mark.parametrize("keys", [[], [KEY]], ids=["signed", "encrypted"])
 def test_a_state_is_good_for_nothing_else(keys: list[str]) -> None:
-    states = States(keys, 60)
+    states = RequestStateSealer(keys, 60)
     with pytest.raises(InvalidParams):
         sealed_and_opened(states, state(), b"c" * 32)
 
 
 @pytest.mark.parametrize("keys", [[], [KEY]], ids=["signed", "encrypted"])
 def test_a_state_expires(keys: list[str]) -> None:
-    given = State(round=2, expires=int(time.time()) - 1)
+    given = RequestState(round=2, expires=int(time.time()) - 1)
     with pytest.raises(InvalidParams, match="the state has expired: make the request anew"):
-        sealed_and_opened(States(keys, 60), given)
+        sealed_and_opened(RequestStateSealer(keys, 60), given)
 
 
 def test_processes_without_a_key_do_not_open_each_others_states() -> None:
     with pytest.raises(InvalidParams):
-        States([], 60).open(States([], 60).seal(state(), BOUND), BOUND)
+        RequestStateSealer([], 60).open(RequestStateSealer([], 60).seal(state(), BOUND), BOUND)
 
 
 def test_the_first_key_seals_and_every_key_opens() -> None:
-    before, during, after = States([OTHER], 60), States([KEY, OTHER], 60), States([KEY], 60)
+    before, during, after = (
+        RequestStateSealer([OTHER], 60),
+        RequestStateSealer([KEY, OTHER], 60),
+        RequestStateSealer([KEY], 60),
+    )
     assert during.open(before.seal(state(), BOUND), BOUND).round == 2
     assert after.open(during.seal(state(), BOUND), BOUND).round == 2
     with pytest.raises(InvalidParams):
@@ -111,15 +117,15 @@ def test_the_first_key_seals_and_every_key_opens() -> None:
 
 
 def test_a_signed_state_can_be_read() -> None:
-    sealed = States([], 60).seal(state(state="mine"), BOUND)
+    sealed = RequestStateSealer([], 60).seal(state(state="mine"), BOUND)
     body = sealed[1:].partition(".")[0]
     assert msgspec.json.decode(base64.urlsafe_b64decode(body + "=="))["state"] == "mine"
 
 
 def test_an_encrypted_state_cannot_be_read() -> None:
-    sealed = States([KEY], 60).seal(state(state="mine" * 9), BOUND)
+    sealed = RequestStateSealer([KEY], 60).seal(state(state="mine" * 9), BOUND)
     assert b"mine" not in base64.urlsafe_b64decode(sealed[1:] + "==")
-    assert sealed != States([KEY], 60).seal(state(state="mine" * 9), BOUND)
+    assert sealed != RequestStateSealer([KEY], 60).seal(state(state="mine" * 9), BOUND)
 
 
 def test_where_nothing_can_encrypt_a_state_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +137,7 @@ def test_where_nothing_can_encrypt_a_state_is_signed(monkeypatch: pytest.MonkeyP
         return there(name, *arguments, **more)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    states = States([KEY], 60)
+    states = RequestStateSealer([KEY], 60)
     sealed = states.seal(state(), BOUND)
     assert sealed.startswith("s")
     assert states.open(sealed, BOUND).round == 2
@@ -305,14 +311,14 @@ async def test_a_bad_state_is_refused_though_the_tool_asks_nothing(revision: str
 
 
 def test_what_is_kept_is_bounded_in_number() -> None:
-    kept = Kept(60, limit=2)
+    kept = OnceStore(60, limit=2)
     names = [kept.put(None, {"v": i}) for i in range(3)]
     assert [kept.get(name) for name in names] == [{}, {"v": 1}, {"v": 2}]
     assert len(kept) == 2
 
 
 def test_what_is_kept_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Kept(60)
+    kept = OnceStore(60)
     name = kept.put(None, {"v": 1})
     later = time.monotonic() + 61
     monkeypatch.setattr("mcp_gen.server.input_requests.request_state.time.monotonic", lambda: later)
@@ -322,7 +328,7 @@ def test_what_is_kept_expires(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_used_again_is_kept_longer() -> None:
-    kept = Kept(60, limit=2)
+    kept = OnceStore(60, limit=2)
     first, second = kept.put(None, {"v": 1}), kept.put(None, {"v": 2})
     kept.put(first, {"v": 1})
     kept.put(None, {"v": 3})

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server
-from mcp_gen.server.context.threads import Worker
+from mcp_gen.server.context.threads import ThreadBridge
 from mcp_gen.server.input_requests import replayed_rounds
 from tests.support.peers.answering import Asked, accept, answering, asks, in_results, live
 from tests.support.peers.raw import WAIT_S
@@ -225,7 +225,7 @@ async def test_a_thread_asks_nothing_more_once_it_has_been_let_go(revision: str)
 
 
 async def test_a_call_that_comes_too_late_never_reaches_the_loop() -> None:
-    worker = Worker(asyncio.get_running_loop())
+    worker = ThreadBridge(asyncio.get_running_loop())
     worker.release()
     call = asyncio.sleep(0)
 

@@ -340,7 +340,7 @@ def test_handlers_that_are_given_later_go_before_the_caller() -> None:
     @client.sampling
     async def think(session: Any, params: Any) -> Any: ...
 
-    assert client._offer.relays == {"elicitation", "roots"}
+    assert client._offer.forwards == {"elicitation", "roots"}
 
 
 class Impatient(Scripted):

@@ -39,7 +39,7 @@ async def test_a_list_is_asked_for_when_somebody_wants_it_and_then_kept(
         assert await client.text("far_forecast", city="x")
         assert asked == []
         await client.names("tools/list", "tools")
-        await until(lambda: server.mounts[0].alike(None, TOOLS))
+        await until(lambda: server.mounts[0].is_static(None, TOOLS))
         await client.names("tools/list", "tools")
         before = len(asked)
         await client.names("tools/list", "tools")
@@ -53,7 +53,7 @@ async def test_changes_are_told_and_seen(revision: str, inside: str) -> None:
     async with gateway(inner, inside) as server, talk(lambda: server, revision) as client:
         await client.listen(toolsListChanged=True)
         before = await client.names("tools/list", "tools")
-        await until(lambda: server.mounts[0].alike(None, TOOLS))
+        await until(lambda: server.mounts[0].is_static(None, TOOLS))
         inner.add_tool(lambda: "1", name="one")
         inner.remove_tool("ask")
         await client.hears("notifications/tools/list_changed")

@@ -467,7 +467,7 @@ async def test_nothing_is_kept_of_a_request_that_has_ended(revision: str) -> Non
         client.send(client.speaker.cancel(5))
         await heard(client)
         listeners = server.notify._listeners
-        assert (listeners._by_topic, listeners._by_outlet) == ({}, {})
+        assert (listeners._by_topic, listeners._by_channel) == ({}, {})
 
 
 @every_listening

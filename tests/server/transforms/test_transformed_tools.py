@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 import mcp_wire
 from mcp_gen import Accepted, Argument, Context, Server, UsageError, transformed
-from mcp_gen.server.tools.tool import OfferedTool
+from mcp_gen.server.tools.tool import ServerTool
 from mcp_wire import latest
 from tests.server.tasks.raw_client import CORE, conversing
 from tests.server.tools.calls import call, failure, listed, texts, with_tool
@@ -85,16 +85,16 @@ async def echo(ctx: Context, arguments: dict[str, Any]) -> str:
     return msgspec.json.encode(arguments).decode()
 
 
-def function_tool() -> OfferedTool:
+def function_tool() -> ServerTool:
     return with_tool(search).tools["search"]
 
 
-def raw_tool(schema: Any = SCHEMA, **described: Any) -> OfferedTool:
+def raw_tool(schema: Any = SCHEMA, **described: Any) -> ServerTool:
     tool = latest.Tool(name="search", input_schema=schema, **described)
     return with_tool(tool, echo).tools["search"]
 
 
-def function_with_a_schema() -> OfferedTool:
+def function_with_a_schema() -> ServerTool:
     schema = {"type": "object", "properties": {"q": {"type": "string"}, "limit": {}}}
     return with_tool(search, input_schema={**schema, "required": ["q"]}).tools["search"]
 

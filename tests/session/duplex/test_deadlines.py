@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mcp_gen.core.errors import RequestTimeout
-from mcp_gen.session.duplex.deadlines import MIN_LENGTH, Deadlines
+from mcp_gen.session.duplex.deadlines import MIN_LENGTH, TimeoutQueue
 
 
 class Clock:
@@ -34,9 +34,9 @@ class Clock:
         self.now = now
 
 
-def set_up() -> tuple[Clock, Deadlines]:
+def set_up() -> tuple[Clock, TimeoutQueue]:
     clock: Any = Clock()
-    return clock, Deadlines(clock)
+    return clock, TimeoutQueue(clock)
 
 
 def failure(waiter: asyncio.Future[Any]) -> str | None:

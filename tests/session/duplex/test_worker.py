@@ -213,9 +213,9 @@ async def test_a_handler_is_found_by_the_id_of_its_request_while_it_runs(revisio
         client.send(call(client, 1, "slow", name="a"))
         await client.ask(call(client, 2, "quick", name="b"))
         (session,) = tools.server.sessions()
-        found = [session.outlet.task(id) for id in (1, "1", 2, None)]
+        found = [session.channel.task(id) for id in (1, "1", 2, None)]
         assert found == [tools.tasks["a"][0], None, None, None]
-        assert [session.outlet.answers(id) for id in (1, "1", 2, None)] == [True] + [False] * 3
+        assert [session.channel.answers(id) for id in (1, "1", 2, None)] == [True] + [False] * 3
         tools.go_on["a"].set()
         await client.answer(1)
 

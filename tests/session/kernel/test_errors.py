@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import InvalidParams, McpError, Server, SessionLost, ToolError, UsageError
-from mcp_gen.core.error_groups import leaves, sentence, speaking
+from mcp_gen.core.error_groups import describe, flatten, primary_error
 from tests.support.frames import every_revision, with_handshake
 from tests.support.peers.raw import RawClient, talking
 
@@ -177,17 +177,17 @@ async def test_a_broken_answer_fails_the_call_that_waits_for_it_at_once(revision
 def test_the_leaves_of_a_group_are_the_errors_in_it_in_order() -> None:
     one, two, three = ValueError(1), KeyError(2), OSError(3)
     group = ExceptionGroup("g", [one, ExceptionGroup("h", [two]), three])
-    assert list(leaves(group)) == [one, two, three]
-    assert list(leaves(one)) == [one]
+    assert list(flatten(group)) == [one, two, three]
+    assert list(flatten(one)) == [one]
 
 
 def test_the_speaking_error_of_a_group_is_one_for_peers_then_ours_then_the_first() -> None:
     plain, ours, told = ValueError("a"), SessionLost("b"), McpError(1, "c")
-    assert speaking(ExceptionGroup("g", [plain, ours, told])) is told
-    assert speaking(ExceptionGroup("g", [plain, ours])) is ours
-    assert speaking(ExceptionGroup("g", [plain])) is plain
-    assert speaking(plain) is plain
+    assert primary_error(ExceptionGroup("g", [plain, ours, told])) is told
+    assert primary_error(ExceptionGroup("g", [plain, ours])) is ours
+    assert primary_error(ExceptionGroup("g", [plain])) is plain
+    assert primary_error(plain) is plain
 
 
 def test_a_sentence_names_an_error_that_says_nothing() -> None:
-    assert sentence(ExceptionGroup("g", [ValueError(), ValueError("a")])) == "ValueError; a"
+    assert describe(ExceptionGroup("g", [ValueError(), ValueError("a")])) == "ValueError; a"

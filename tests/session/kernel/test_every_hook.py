@@ -14,9 +14,9 @@ import pytest
 import mcp_wire
 from mcp_gen import McpError
 from mcp_gen.core import envelope
-from mcp_gen.session.duplex.client import ClientLink
-from mcp_gen.session.duplex.connection import Link
-from mcp_gen.session.messages.sender import Asking
+from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.connection import DuplexConnection
+from mcp_gen.session.messages.sender import RequestSender
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 from mcp_wire.handlers import ClientHandlers, ServerHandlers
 from mcp_wire.hook_points import HookSet
@@ -105,7 +105,7 @@ class OpenClient:
     """A client's connection at one revision, and the raw server at its other end."""
 
     def __init__(
-        self, revision: str, link: ClientLink, theirs: MemoryTransport, said: list[str]
+        self, revision: str, link: ClientConnection, theirs: MemoryTransport, said: list[str]
     ) -> None:
         self.revision = revision
         self.link = link
@@ -131,7 +131,7 @@ async def open_client(revision: str, server: Everything | None = None) -> AsyncI
     ours, theirs = memory_pair()
     said: list[str] = []
     hooks = ClientHooks(lambda: link.changed())
-    link = ClientLink(ours, hooks)
+    link = ClientConnection(ours, hooks)
     profile = mcp_wire.profile(revision)
     dispatch = import_module(f"{profile.module}.dispatch")
     handlers = client_handlers(revision, hooks, said)
@@ -185,11 +185,11 @@ class Pair:
         self.client = client
         self.server = server
 
-    def asking(self, side: str) -> tuple[Asking, HookSet]:
+    def asking(self, side: str) -> tuple[RequestSender, HookSet]:
         """What a side asks and tells the other with, and its hooks."""
-        link: Link = self.client.link if side == "client" else self.server.sessions[0]
+        link: DuplexConnection = self.client.link if side == "client" else self.server.sessions[0]
         hooks = self.hooks(side).outbound
-        return Asking(link, mcp_wire.profile(self.client.revision), hooks, side), hooks
+        return RequestSender(link, mcp_wire.profile(self.client.revision), hooks, side), hooks
 
     def hooks(self, side: str) -> Any:
         return self.client.hooks if side == "client" else self.server.hooks

@@ -15,7 +15,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, ClientSession, Context, McpError, RequestTimeout, Server, UsageError
 from mcp_gen.compat.recording import RecordingTransport
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire import latest
 from mcp_wire.callers import ClientCaller, ServerCaller
@@ -33,14 +33,14 @@ class Both:
         self.server = server
         self.client = client
         self.session = session
-        self.theirs: list[ServerSession[Any]] = []
+        self.theirs: list[ServerConnection[Any]] = []
 
 
 @asynccontextmanager
 async def both(revision: str) -> AsyncIterator[Both]:
     """Both ends; `asked` says what was asked. Every frame of the server is checked."""
     server = Server("callers")
-    theirs: list[ServerSession[Any]] = []
+    theirs: list[ServerConnection[Any]] = []
     server.hooks.session_opened(theirs.append)
 
     @server.tool

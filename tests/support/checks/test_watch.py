@@ -102,13 +102,13 @@ def chattering() -> Server:
 
     @server.tool
     async def along(ctx: Context) -> str:
-        ctx.caller.outlet.notify(nonsense)
+        ctx.caller.channel.notify(nonsense)
         return "done"
 
     @server.tool
     async def beside(ctx: Context) -> str:
         assert ctx.session
-        ctx.session.outlet.notify(nonsense)
+        ctx.session.channel.notify(nonsense)
         return "done"
 
     return server

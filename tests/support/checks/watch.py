@@ -25,12 +25,12 @@ from mcp_gen.core import envelope
 from mcp_gen.core.extensions.extensions import Extensions
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.core.transport.protocols import Answer, Duplex, Receiver, Reply
-from mcp_gen.session.duplex.client import ClientLink
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.streams import Stream
-from mcp_gen.session.messages.channel import ReplyOutlet
+from mcp_gen.session.messages.channel import ResponseChannel
 from tests.support.checks.client_watch import ClientWatch
 from tests.support.checks.known_extensions import answers_otherwise, known_extensions
 from tests.support.checks.published_schema import published
@@ -297,13 +297,13 @@ class Watched:
         self._receiver.closed(error)
 
 
-def _agreed(link: ref[ClientLink]) -> str | None:
+def _agreed(link: ref[ClientConnection]) -> str | None:
     """What a client's connection has agreed on; it is not kept for that."""
     here = link()
     return here.profile.revision if here and here.profile else None
 
 
-def _offered(link: ref[ClientLink]) -> Extensions | None:
+def _offered(link: ref[ClientConnection]) -> Extensions | None:
     """What the client has beside the protocol."""
     here = link()
     return here.extensions if here else None
@@ -311,12 +311,12 @@ def _offered(link: ref[ClientLink]) -> Extensions | None:
 
 def install() -> None:
     """Put every server of this process under watch, from now on."""
-    begin: Callable[..., None] = ServerSession.__init__
-    begin_client: Callable[..., None] = ClientLink.__init__
+    begin: Callable[..., None] = ServerConnection.__init__
+    begin_client: Callable[..., None] = ClientConnection.__init__
     answer: Callable[..., Any] = HttpExchange.answer
     make_session: Callable[..., None] = HttpSession.__init__
     put_on_stream: Callable[..., None] = Stream.put
-    notify: Callable[..., None] = ReplyOutlet.notify
+    notify: Callable[..., None] = ResponseChannel.notify
 
     def watched(self: Any, kernel: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         if _guards:
@@ -364,9 +364,9 @@ def install() -> None:
             seen.saw("server", envelope.notification(method.name, params))
         notify(self, method, params)
 
-    ClientLink.__init__ = client  # type: ignore[method-assign]
-    ServerSession.__init__ = watched  # type: ignore[method-assign]
+    ClientConnection.__init__ = client  # type: ignore[method-assign]
+    ServerConnection.__init__ = watched  # type: ignore[method-assign]
     HttpExchange.answer = exchange  # type: ignore[method-assign]
     HttpSession.__init__ = session_made  # type: ignore[method-assign]
     Stream.put = put  # type: ignore[method-assign]
-    ReplyOutlet.notify = notified  # type: ignore[method-assign]
+    ResponseChannel.notify = notified  # type: ignore[method-assign]

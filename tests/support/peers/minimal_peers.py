@@ -9,7 +9,7 @@ from typing import Any
 import mcp_wire
 from mcp_gen import Context, Server
 from mcp_gen.core.transport.protocols import Duplex
-from mcp_gen.session.duplex.server import ServerSession
+from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers, ServerHandlers
@@ -109,10 +109,10 @@ class Everything:
             offered=lambda: frozenset(capabilities),
             server_info=latest.Implementation(name="everything", version="1"),
         )
-        self.sessions: list[ServerSession[Context]] = []
+        self.sessions: list[ServerConnection[Context]] = []
 
     async def serve(self, transport: Duplex) -> None:
-        session = ServerSession(self.kernel, transport)
+        session = ServerConnection(self.kernel, transport)
         self.sessions.append(session)
         await session.serve()
 

@@ -11,7 +11,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen import Client, ClientSession, Server
-from mcp_gen.compat.frame_check import FrameChecker, Violation
+from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 
@@ -100,12 +100,12 @@ def opening(revision: str) -> Answers:
     return {"server/discover": lambda _: found}
 
 
-def violations(revision: str, frames: list[Frame]) -> list[Violation]:
+def violations(revision: str, frames: list[Frame]) -> list[ClosedViolation]:
     """What is wrong at `revision`; the question before it, at another revision, is left out."""
     checker = FrameChecker(mcp_wire.profile(revision))
     probe = mcp_wire.profile(mcp_wire.LATEST).discover
     probed: set[Any] = set()
-    found: list[Violation] = []
+    found: list[ClosedViolation] = []
     for frame in frames:
         value = msgspec.json.decode(frame.data)
         if mcp_wire.profile(revision).handshake and probe and value.get("method") == probe.name:

@@ -42,7 +42,7 @@ class Talker:
         async def say_slowly(words: list[str], ctx: Context) -> str:
             for word in words:
                 await ctx.client.notify_logging_message("info", word)
-                await ctx.caller.outlet.drain()
+                await ctx.caller.channel.drain()
                 self.said += 1
             return "said"
 

@@ -26,7 +26,7 @@ from mcp_gen import (
 )
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import InvalidParams
-from mcp_gen.transports.http_client.legacy_sse import SseTransport
+from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
 from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST
@@ -834,7 +834,7 @@ async def test_a_stream_that_begins_wrongly_is_refused(
 ) -> None:
     async with scripted_web(paired(first)) as web, Client("test") as client:
         silent = first.startswith(b":")
-        transport = SseTransport(web.url, endpoint_timeout_s=0.1 if silent else BOUND_S)
+        transport = LegacySseTransport(web.url, endpoint_timeout_s=0.1 if silent else BOUND_S)
         with pytest.raises(kind, match=says):
             await client.connect(transport, revision=HANDSHAKE)
 
@@ -847,7 +847,7 @@ async def test_a_message_that_its_address_refuses_fails_alone(status: int) -> No
     first = data(b"/post?session=1", event="endpoint")
     async with scripted_web(paired(first, refuses)) as web, Client("test") as client:
         with pytest.raises(HttpError, match=f"HTTP status {status}"):
-            await client.connect(SseTransport(web.url), revision=HANDSHAKE)
+            await client.connect(LegacySseTransport(web.url), revision=HANDSHAKE)
         assert web.by("POST")[0].path == "/post?session=1"
 
 
@@ -866,7 +866,7 @@ async def test_a_stream_that_breaks_ends_what_waits_for_answers() -> None:
     async with scripted_web(script) as web, Client("test") as client:
         async with asyncio.timeout(BOUND_S):
             with pytest.raises(SessionLost, match="the server hung up"):
-                await client.connect(SseTransport(web.url), revision=HANDSHAKE)
+                await client.connect(LegacySseTransport(web.url), revision=HANDSHAKE)
 
 
 async def test_an_address_without_mcp_says_what_it_answered_first() -> None:

@@ -231,8 +231,8 @@ async def test_so_many_streams_are_open_at_most() -> None:
     reply = await request(app, method="GET", path="/sse")
     assert (reply.status, "retry-after" in reply.headers) == (503, True)
     await client.close()
-    assert app._beside is not None
-    assert not app._beside._open
+    assert app._extra_apps is not None
+    assert not app._extra_apps._open
 
 
 @pytest.mark.parametrize(

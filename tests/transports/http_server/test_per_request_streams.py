@@ -203,7 +203,7 @@ async def test_the_client_cannot_be_asked_on_its_own_stream() -> None:
     async def ask(ctx: Context) -> str:
         profile = ctx.profile
         try:
-            await ctx.caller.outlet.request(profile.listen, None)
+            await ctx.caller.channel.request(profile.listen, None)
         except Exception as error:
             return type(error).__name__
         return "asked"
@@ -228,7 +228,7 @@ async def test_what_is_said_after_the_answer_is_not_sent() -> None:
         await late[0].client.notify_logging_message("info", "late")
         await asyncio.sleep(0)
         assert len(opened.sent) == 2
-        assert not late[0].caller.outlet.answers(1)
+        assert not late[0].caller.channel.answers(1)
 
 
 # --- clients that hang up ---

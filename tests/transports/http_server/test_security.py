@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Server, UsageError
-from mcp_gen.transports.http_server.security import Guard
+from mcp_gen.transports.http_server.security import OriginGuard
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import Reply, begin, end, headers_of, open_request, request
 from tests.support.peers.talker import Talker
@@ -217,7 +217,7 @@ def test_origins_are_listed_as_browsers_send_them(origins: Any) -> None:
 
 
 def test_what_was_asked_before_is_remembered_within_limits() -> None:
-    guard = Guard(None, None)
+    guard = OriginGuard(None, None)
     for number in range(3000):
         assert guard.objection(LOCAL, b"host%d" % number, None)
     assert guard.objection(LOCAL, b"h" * 300, None)

@@ -92,7 +92,7 @@ async def test_what_the_client_wants_to_hear_goes_with_it(revision: str) -> None
     async with moved(revision) as (client, second):
         await client.ask(client.speaker.call(1, "who"))
         (session,) = second.sessions()
-        kept = session.log_level, session.subscribed, session.begun
+        kept = session.log_level, session.subscribed, session.initialized
     assert kept == ("error", {"a://b"}, True)
 
 

@@ -79,7 +79,7 @@ async def test_a_listener_that_hangs_up_is_forgotten() -> None:
         opened.hang_up()
         await asyncio.wait([opened.task], timeout=5)
         assert opened.task.exception() is None
-        assert server.notify._listeners._by_outlet == {}
+        assert server.notify._listeners._by_channel == {}
 
 
 async def test_a_silent_stream_shows_signs_of_life() -> None:
@@ -96,7 +96,7 @@ async def test_a_listener_that_does_not_read_is_cut_off() -> None:
         await acknowledged(opened)
         opened.reading.clear()
         async with asyncio.timeout(20):
-            while server.notify._listeners._by_outlet:
+            while server.notify._listeners._by_channel:
                 server.notify.tool_list_changed()
                 await asyncio.sleep(0)
         opened.reading.set()
