@@ -152,7 +152,7 @@ def read_batch(data: bytes) -> list[Raw]:
 @cache
 def _array() -> msgspec.json.Decoder[Struct]:
     # A struct with MAX_BATCH fields limits the length while decoding. A list would be decoded to
-    # its end before it is counted, which lets an attacker use a hundred times the memory he sends.
+    # its end before it is counted: a small message could cost a hundred times its size in memory.
     fields = [(f"entry{number}", Raw, NOTHING) for number in range(MAX_BATCH)]
     kind = msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True)
     return msgspec.json.Decoder(kind)

@@ -70,7 +70,12 @@ class RelayListener(Protocol):
     """Receives the notifications of a relayed session."""
 
     def on_notification(self, news: str, params: Any) -> None:
-        """Handle a notification. `news` is its method's attribute name on Profile."""
+        """Handle a notification.
+
+        Args:
+            news: The notification, named as its attribute of Profile.
+            params: Its params.
+        """
         ...
 
     def session_recreated(self) -> None:

@@ -82,7 +82,7 @@ class StreamTransport:
             self._writer.transport.abort()
             await asyncio.sleep(0)  # the abort takes effect in the next turn of the loop
         except OSError:
-            pass  # the connection is lost already, and the receiver has been told
+            pass  # the connection is lost already, and the receiver has been notified
 
     async def _read(self, receiver: Receiver, writer: LineWriter) -> None:
         lines = LineReader(receiver, self._max)

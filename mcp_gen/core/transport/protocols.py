@@ -160,7 +160,7 @@ class Posts(Protocol):
         Args:
             message: The JSON text of the request.
             headers: Headers of this request, beside the transport's own.
-            asked: Told if the request fails.
+            asked: The sender, notified if the request fails.
 
         Returns:
             A function that cancels the POST.

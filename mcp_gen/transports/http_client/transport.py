@@ -99,7 +99,7 @@ class HttpTransport(PostingTransport):
         """The session id that the server has assigned; None if there is no session."""
         return self._session[0][1].decode() if self._session else None
 
-    # --- what the session calls ---
+    # --- the Posts Protocol ---
 
     async def start(self, receiver: Receiver) -> None:
         """Set the receiver. No request is sent yet."""
@@ -185,7 +185,7 @@ class HttpTransport(PostingTransport):
             and error.error.code == profile.errors.method_not_found
         )
 
-    # --- what gets no answer ---
+    # --- messages without a response ---
 
     async def _post_notification(self, message: bytes, headers: Lines) -> None:
         session = self._session
