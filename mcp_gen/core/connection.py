@@ -56,7 +56,14 @@ class Batch:
 
 
 class RequestReceived(Struct, gc=False):
-    """The peer sent a request."""
+    """The peer sent a request.
+
+    Args:
+        id: The request id.
+        method: The method.
+        params: The undecoded params; empty if absent.
+        batch: The batch that collects the response; None for a single message.
+    """
 
     id: RequestId
     method: str
@@ -65,14 +72,24 @@ class RequestReceived(Struct, gc=False):
 
 
 class NotificationReceived(Struct, gc=False):
-    """The peer sent a notification."""
+    """The peer sent a notification.
+
+    Args:
+        method: The method.
+        params: The undecoded params; empty if absent.
+    """
 
     method: str
     params: Raw
 
 
 class ResponseReceived(Struct, Generic[W], gc=False):
-    """The peer sent a result. `waiter` is the value that `open_request` was called with."""
+    """The peer sent a result.
+
+    Args:
+        waiter: The value that `open_request` was called with.
+        result: The undecoded result.
+    """
 
     waiter: W
     result: Raw
@@ -80,16 +97,24 @@ class ResponseReceived(Struct, Generic[W], gc=False):
 
 # These two hold an error with its traceback, so they may be part of a reference cycle: no gc=False.
 class ErrorReceived(Struct, Generic[W]):
-    """The peer sent an error for a request, or a malformed response."""
+    """The peer sent an error for a request, or a malformed response.
+
+    Args:
+        waiter: The value that `open_request` was called with.
+        error: The peer's error, or the violation in its response.
+    """
 
     waiter: W
     error: McpError | ProtocolError
 
 
 class MessageRejected(Struct):
-    """A message that is invalid or not allowed at this point.
+    """The peer sent a message that is invalid or not allowed at this point.
 
-    `answer` is the error response to send back unchanged; None if none is sent.
+    Args:
+        error: The violation.
+        answer: The bytes of the error response to send back; None if none is sent.
+        batch: The batch that collects the error response; None for a single message.
     """
 
     error: ProtocolError

@@ -58,6 +58,11 @@ class Envelope(Struct, gc=False):
 class ErrorObject(Struct, omit_defaults=True):
     """The error member of a response.
 
+    Args:
+        code: The error code.
+        message: The error message.
+        data: Additional JSON data; UNSET if absent, None for null.
+
     Source: https://www.jsonrpc.org/specification#error_object
     """
 

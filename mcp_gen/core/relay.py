@@ -62,7 +62,13 @@ class RelayRequestHandler(Protocol):
         ...
 
     def log(self, level: Any, data: Any, logger: str | None) -> None:
-        """Send a log message to the caller."""
+        """Send a log message to the caller (`notifications/message`).
+
+        Args:
+            level: The log level.
+            data: The JSON data of the message.
+            logger: Name of the logger; None for none.
+        """
         ...
 
 

@@ -58,7 +58,13 @@ def violations(
 
 
 def differences(given: Any, again: Any, path: str) -> Iterator[ClosedViolation]:
-    """Yield the differences of two JSON values. 1 and 1.0 are equal; 1 and true differ."""
+    """Yield the differences of two JSON values. 1 and 1.0 are equal; 1 and true differ.
+
+    Args:
+        given: The received value.
+        again: The value after it was decoded and encoded again.
+        path: JSON path of the value, prefix of all paths that are yielded.
+    """
     if given.__class__ is dict and again.__class__ is dict:
         for key in given.keys() - again.keys():
             yield ClosedViolation(f"{path}.{key}", "not a key")

@@ -96,7 +96,7 @@ class MemoryEventStore:
         self._size_bytes = 0
 
     def append(self, session: str, stream: str, number: int, message: bytes) -> None:
-        """Store a message and drop old ones beyond the limits."""
+        """Store a message and drop old ones beyond the limits; see `EventStore.append`."""
         session_events = self._sessions.get(session)
         if session_events is None:
             session_events = self._sessions[session] = _SessionEvents()
@@ -115,7 +115,7 @@ class MemoryEventStore:
             self._size_bytes -= dropped.size_bytes
 
     async def after(self, session: str, stream: str, number: int) -> Sequence[StoredEvent] | None:
-        """Return the messages of a stream that follow a message; None if the stream is unknown."""
+        """Return the messages of a stream that follow a message; see `EventStore.after`."""
         session_events = self._sessions.get(session)
         if session_events is None:
             return None

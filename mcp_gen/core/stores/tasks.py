@@ -141,7 +141,7 @@ class MemoryTaskStore:
         return id in self._tasks
 
     async def add(self, task: StoredTask, now: float) -> bool:
-        """Store a new task; return False if there are too many."""
+        """Store a new task, if there is room; see `TaskStore.add`."""
         if len(self._tasks) >= self._max_tasks and not self._make_room(task, now):
             return False
         self._tasks[task.id] = task
@@ -184,7 +184,7 @@ class MemoryTaskStore:
         behind: tuple[float, str] | None,
         size: int,
     ) -> Sequence[StoredTask]:
-        """Return one page of tasks, ordered by `created_at` and `id`."""
+        """Return one page of tasks, ordered by `created_at` and `id`; see `TaskStore.page`."""
         found = [
             task
             for task in self._tasks.values()

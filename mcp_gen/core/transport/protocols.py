@@ -316,15 +316,34 @@ class Exchange(Protocol):
             message: The body of the POST.
             headers: Its headers.
             reply: Its reply, for events before the response.
+
+        Returns:
+            An awaitable of the HTTP response; of None if the reply has become a stream.
         """
         ...
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
-        """Handle a GET: send server-to-client notifications until the client disconnects."""
+        """Handle a GET: send server-to-client notifications until the client disconnects.
+
+        Args:
+            headers: Headers of the GET.
+            reply: Its reply, which becomes the stream.
+
+        Returns:
+            The HTTP response if no stream was opened, else None.
+        """
         ...
 
     async def end_session(self, headers: Headers, reply: Reply) -> Answer:
-        """Handle a DELETE: end the session that the headers name."""
+        """Handle a DELETE: end the session that the headers name.
+
+        Args:
+            headers: Headers of the DELETE.
+            reply: Its reply.
+
+        Returns:
+            The HTTP response.
+        """
         ...
 
     async def drain(self) -> None:

@@ -191,11 +191,16 @@ def _wait_s(place: Place, failures: int) -> float:
 async def events_of(
     response: Response, place: Place, limit_bytes: int
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events that have data; `place` records the last one.
+    """Yield the events of a response that have data.
+
+    Args:
+        response: An SSE response.
+        place: The position in the stream; updated with each event.
+        limit_bytes: Maximum size of an event, in bytes.
 
     Raises:
-        TransportError: an event is longer than `limit_bytes`.
-        SessionLost: the stream broke off.
+        TransportError: An event is larger than `limit_bytes`.
+        SessionLost: The server disconnected.
     """
     reader = EventReader(limit_bytes)
     async with aclosing(response.chunks()) as chunks:

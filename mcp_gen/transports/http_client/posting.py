@@ -67,11 +67,11 @@ class PostingTransport(ABC):
         return self._endpoint.principal
 
     def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
-        """Send a request and return the function that cancels it."""
+        """Send a request and return the function that cancels it; see `Posts.post`."""
         return self._outbox.begin(self._ask(message, headers, asked)).cancel
 
     def post_notification(self, message: bytes, headers: Lines) -> None:
-        """Send a notification after those before it."""
+        """Queue a notification; notifications arrive in order."""
         self._outbox.add(message, headers)
 
     def send(self, message: bytes) -> None:
