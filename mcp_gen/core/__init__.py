@@ -1,1 +1,4 @@
-"""The protocol without I/O: frames, a connection's state, errors, projection."""
+"""Errors, JSON-RPC frames, protocol state and projection between revisions; no I/O.
+
+Imported by: everyone.
+"""

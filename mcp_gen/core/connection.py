@@ -1,4 +1,4 @@
-"""One peer's protocol state, without I/O: bytes in, events out; requests in flight both ways."""
+"""Protocol state of one peer, without I/O: bytes in, events out, pending requests both ways."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ W = TypeVar("W")
 
 
 class Batch:
-    """Collects the answers to one array of frames, which is answered with one array."""
+    """Collects the responses to one batch. They are sent together as one array."""
 
     __slots__ = ("answers", "ids", "open")
 
@@ -42,7 +42,11 @@ class Batch:
         self.ids: set[RequestId] = set()
 
     def add(self, answer: bytes | None) -> bytes | None:
-        """Take one answer (None: this entry gets none); the whole array once it was the last."""
+        """Add the response to one entry; None if that entry gets no response.
+
+        Returns:
+            The bytes of the whole array after the last entry; None before, or if it would be empty.
+        """
         self.open -= 1
         if answer is not None:
             self.answers.append(answer)
@@ -52,7 +56,14 @@ class Batch:
 
 
 class RequestReceived(Struct, gc=False):
-    """The peer asks something."""
+    """The peer sent a request.
+
+    Args:
+        id: The request id.
+        method: The method.
+        params: The undecoded params; empty if absent.
+        batch: The batch that collects the response; None for a single message.
+    """
 
     id: RequestId
     method: str
@@ -61,29 +72,50 @@ class RequestReceived(Struct, gc=False):
 
 
 class NotificationReceived(Struct, gc=False):
-    """The peer tells something."""
+    """The peer sent a notification.
+
+    Args:
+        method: The method.
+        params: The undecoded params; empty if absent.
+    """
 
     method: str
     params: Raw
 
 
 class ResponseReceived(Struct, Generic[W], gc=False):
-    """The peer answered; `waiter` is what the request was opened with."""
+    """The peer sent a result.
+
+    Args:
+        waiter: The value that `open_request` was called with.
+        result: The undecoded result.
+    """
 
     waiter: W
     result: Raw
 
 
-# These two hold an error, and with it the frames that it passed: they may be part of a cycle.
+# These two hold an error with its traceback, so they may be part of a reference cycle: no gc=False.
 class ErrorReceived(Struct, Generic[W]):
-    """The peer answered with an error, or with what is no answer at all."""
+    """The peer sent an error for a request, or a malformed response.
+
+    Args:
+        waiter: The value that `open_request` was called with.
+        error: The peer's error, or the violation in its response.
+    """
 
     waiter: W
     error: McpError | ProtocolError
 
 
 class MessageRejected(Struct):
-    """A message that is none, or has no place here. `answer` goes back to the peer as it is."""
+    """The peer sent a message that is invalid or not allowed at this point.
+
+    Args:
+        error: The violation.
+        answer: The bytes of the error response to send back; None if none is sent.
+        batch: The batch that collects the error response; None for a single message.
+    """
 
     error: ProtocolError
     answer: bytes | None
@@ -100,9 +132,12 @@ Event: TypeAlias = (
 
 
 class ProtocolState(Generic[W]):
-    """The state of one connection. `profile` is None until the peers have agreed on a revision.
+    """Protocol state of one connection, without I/O.
 
-    `W` is whatever the driver wants back with an answer: a future, say.
+    `W` is the driver's own type to find the sender of a request again: a future, say.
+
+    Args:
+        profile: The profile of the negotiated revision; None until one is negotiated.
     """
 
     __slots__ = ("_next_id", "_waiters", "in_flight", "profile")
@@ -110,15 +145,20 @@ class ProtocolState(Generic[W]):
     def __init__(self, profile: Profile | None = None) -> None:
         self.profile = profile
         self.in_flight: dict[RequestId, Any] = {}
-        """The peer's requests that are being answered, with what the driver keeps for each."""
+        """The peer's requests that have no response yet, each with the driver's own value."""
         self._waiters: dict[RequestId, W] = {}
         self._next_id = 0
 
     def receive(self, data: bytes) -> list[Event]:
-        """Decode one transport message and return what it means, in wire order.
+        """Decode one transport message into events, in wire order.
 
-        `data` is one whole JSON text in UTF-8. The list has one event, or one per entry where the
-        profile allows batches. Nothing is raised for what a peer sent: see `Refused`.
+        Nothing is raised for what a peer sent: invalid messages become `MessageRejected`.
+
+        Args:
+            data: One whole JSON text in UTF-8.
+
+        Returns:
+            One event, or one per entry where the profile allows batches.
         """
         if not data.startswith(b"{") and data.lstrip().startswith(b"["):
             return self._receive_batch(data)
@@ -129,40 +169,40 @@ class ProtocolState(Generic[W]):
         try:
             entries = envelope.read_batch(data)
             if self.profile is None or not self.profile.allows_batches:
-                spoken = self.profile.revision if self.profile else "a connection that is not open"
-                raise InvalidRequest(f"expected one message, got an array: {spoken} has no batches")
+                where = self.profile.revision if self.profile else "a connection that is not open"
+                raise InvalidRequest(f"expected one message, got an array: {where} has no batches")
         except ProtocolError as error:
-            return [_refused(error, None)]
+            return [_rejected(error, None)]
         events = [self.read(entry, batch) for entry in entries]
         batch.open = sum(isinstance(event, RequestReceived | MessageRejected) for event in events)
         return events
 
     def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
-        """Decode one message that is no array, or an entry of one; see `receive`."""
+        """Decode one message that is no batch, or one entry of a batch; see `receive`."""
         try:
             frame = envelope.read(data)
         except NoResponse as error:
-            return self._no_answer(error, batch)
+            return self._no_response_event(error, batch)
         except ProtocolError as error:
-            return _refused(error, batch)
+            return _rejected(error, batch)
         return self.classify(frame, batch)
 
     def classify(self, frame: Envelope, batch: Batch | None = None) -> Event:
-        """What a frame means that has been read already."""
+        """Return the event for a frame that has been decoded already."""
         if frame.method is UNSET:
-            return self._answer(frame, batch)
+            return self._response_event(frame, batch)
         if frame.id is UNSET or frame.id is None:
             return NotificationReceived(frame.method, frame.params)
         if frame.id in self.in_flight or (batch and frame.id in batch.ids):
-            return _refused(still_open(frame.id), batch)
+            return _rejected(still_open(frame.id), batch)
         if batch:
             batch.ids.add(frame.id)
         return RequestReceived(frame.id, frame.method, frame.params, batch)
 
-    def _answer(self, frame: Envelope, batch: Batch | None) -> Event:
+    def _response_event(self, frame: Envelope, batch: Batch | None) -> Event:
         id = frame.id
         if id is UNSET or id is None or id not in self._waiters:
-            # An answer is never answered, or two confused peers would talk for ever.
+            # A response gets no response: two confused peers would exchange errors for ever.
             error = InvalidRequest(f"an answer to no open request: id {id!r}")
             return MessageRejected(error, None, batch)
         waiter = self._waiters.pop(id)
@@ -170,40 +210,40 @@ class ProtocolState(Generic[W]):
             return ErrorReceived(waiter, envelope.read_error(frame.error))
         return ResponseReceived(waiter, frame.result)
 
-    def _no_answer(self, error: NoResponse, batch: Batch | None) -> Event:
-        """Whoever waits under its id will get no better one."""
+    def _no_response_event(self, error: NoResponse, batch: Batch | None) -> Event:
+        """Fail the request that a malformed response belongs to: it gets no other response."""
         id = error.request_id
         if id is not None and id in self._waiters:
             return ErrorReceived(self._waiters.pop(id), error)
-        return MessageRejected(error, None, batch) if error.tries else _refused(error, batch)
+        return MessageRejected(error, None, batch) if error.tries else _rejected(error, batch)
 
     def open_request(self, waiter: W) -> RequestId:
-        """Reserve the id of a request to the peer."""
+        """Reserve the id of a new request to the peer, and remember its waiter."""
         self._next_id += 1
         self._waiters[self._next_id] = waiter
         return self._next_id
 
     def forget_request(self, id: RequestId) -> None:
-        """Stop waiting: an answer that still comes is refused as unknown."""
+        """Stop waiting for a response. A late response is rejected as unknown."""
         self._waiters.pop(id, None)
 
     def wait_on(self, id: RequestId, waiter: W) -> None:
-        """Wait for the same answer with another waiter, if it has not come."""
+        """Replace the waiter of a request that has no response yet."""
         if id in self._waiters:
             self._waiters[id] = waiter
 
     def abandon(self) -> list[W]:
-        """Everything that is still waited for; the connection has ended."""
+        """Remove and return all waiters: the connection has ended."""
         waiters = list(self._waiters.values())
         self._waiters.clear()
         return waiters
 
 
 def still_open(id: RequestId) -> InvalidRequest:
-    """The error where a request takes the id of another that has not been answered yet."""
+    """Return the error for a request whose id belongs to another pending request."""
     return InvalidRequest("this id belongs to a request that is still open", id)
 
 
-def _refused(error: ProtocolError, batch: Batch | None) -> MessageRejected:
+def _rejected(error: ProtocolError, batch: Batch | None) -> MessageRejected:
     id = error.request_id if isinstance(error, InvalidRequest | ParseError) else None
     return MessageRejected(error, envelope.failure(id, envelope.error_object(error)), batch)

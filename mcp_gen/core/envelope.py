@@ -31,9 +31,12 @@ NOTHING = Raw(b"")
 
 
 class NoResponse(InvalidRequest):
-    """A frame without a method that is no answer either. `request_id` is what it may answer.
+    """A frame without a method that is no valid response either.
 
-    `tries` says whether it was meant as one: it has a result or an error.
+    Args:
+        message: The error message.
+        request_id: The id of the request that it may respond to; None if it could not be read.
+        tries: True if the frame has a `result` or `error` member, so it was meant as a response.
     """
 
     def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
@@ -42,7 +45,7 @@ class NoResponse(InvalidRequest):
 
 
 class Envelope(Struct, gc=False):
-    """One frame as it came; params and result are not looked into yet. Empty `Raw` means absent."""
+    """One JSON-RPC frame as received; params and result are undecoded. Empty `Raw` means absent."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId | UnsetType | None = UNSET
@@ -53,7 +56,15 @@ class Envelope(Struct, gc=False):
 
 
 class ErrorObject(Struct, omit_defaults=True):
-    """The error member of a response. https://www.jsonrpc.org/specification#error_object"""
+    """The error member of a response.
+
+    Args:
+        code: The error code.
+        message: The error message.
+        data: Additional JSON data; UNSET if absent, None for null.
+
+    Source: https://www.jsonrpc.org/specification#error_object
+    """
 
     code: int
     message: str
@@ -86,7 +97,7 @@ class _Failure(Struct, kw_only=True, gc=False):
 
 
 MAX_BATCH = 1000
-"""How many frames may come in one array."""
+"""Maximum number of frames in one batch."""
 
 _envelope = msgspec.json.Decoder(Envelope)
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -99,21 +110,25 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def read(data: bytes | Raw) -> Envelope:
     """Decode one frame.
 
+    Args:
+        data: One JSON text, or one entry of a batch.
+
     Raises:
-        ParseError: not JSON in UTF-8, or nested too deeply to read.
-        InvalidRequest: JSON, but no JSON-RPC frame; with the id where one could be read.
-        NoAnswer: the same, and there is no method in it.
+        ParseError: Not valid JSON in UTF-8, or nested too deeply.
+        InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read.
+        NoResponse: As InvalidRequest, and the frame has no method.
     """
     try:
         frame = _envelope.decode(data)
     except msgspec.ValidationError as error:
         raise _no_frame(f"no JSON-RPC message: {error}", data) from None
     except _UNREADABLE as error:
-        raise ParseError(f"not JSON: {_why(error)}") from None
+        raise ParseError(f"not JSON: {_reason(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
     if data.__class__ is bytes and not data.isascii():
-        # What is decoded later, or never, is text as well; entries of an array have been checked.
+        # Raw members are not decoded here, so UTF-8 is checked for the whole frame. Entries of a
+        # batch have been checked by `read_batch`.
         _check_text(data, frame)
     if frame.method is not UNSET and frame.id is None:
         raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
@@ -121,11 +136,11 @@ def read(data: bytes | Raw) -> Envelope:
 
 
 def read_batch(data: bytes) -> list[Raw]:
-    """Split an array of frames.
+    """Split a batch into its frames, undecoded.
 
     Raises:
-        ParseError: not JSON in UTF-8.
-        InvalidRequest: an empty array, or one of more than `MAX_BATCH` entries.
+        ParseError: Not valid JSON in UTF-8.
+        InvalidRequest: An empty array, or one of more than `MAX_BATCH` entries.
     """
     try:
         entries = [entry for entry in structs.astuple(_array().decode(data)) if entry]
@@ -133,7 +148,7 @@ def read_batch(data: bytes) -> list[Raw]:
     except msgspec.ValidationError:
         raise InvalidRequest(f"an array may have at most {MAX_BATCH} messages") from None
     except _UNREADABLE as error:
-        raise ParseError(f"not JSON: {_why(error)}") from None
+        raise ParseError(f"not JSON: {_reason(error)}") from None
     if not entries:
         raise InvalidRequest("an empty batch")
     return entries
@@ -141,42 +156,45 @@ def read_batch(data: bytes) -> list[Raw]:
 
 @cache
 def _array() -> msgspec.json.Decoder[Struct]:
-    # An array of as many fields, because a list would be read to its end before it is counted:
-    # some bytes of an attacker's would cost a hundred times as many of ours.
+    # A struct with MAX_BATCH fields limits the length while decoding. A list would be decoded to
+    # its end before it is counted: a small message could cost a hundred times its size in memory.
     fields = [(f"entry{number}", Raw, NOTHING) for number in range(MAX_BATCH)]
     kind = msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True)
     return msgspec.json.Decoder(kind)
 
 
 def request(id: RequestId, method: str, params: Any) -> bytes:
-    """The bytes of a request. `params` may be UNSET."""
+    """Return the bytes of a request. `params` may be UNSET."""
     return encode(_Request(id=id, method=method, params=params))
 
 
 def notification(method: str, params: Any) -> bytes:
-    """The bytes of a notification. `params` may be UNSET."""
+    """Return the bytes of a notification. `params` may be UNSET."""
     return encode(_Notification(method=method, params=params))
 
 
 def response(id: RequestId, result: Any) -> bytes:
-    """The bytes of an answer."""
+    """Return the bytes of a successful response."""
     return encode(_Response(id=id, result=result))
 
 
 def failure(id: RequestId | None, error: ErrorObject) -> bytes:
-    """The bytes of an error. Without an id the member is left out: null is nowhere allowed."""
+    """Return the bytes of an error response.
+
+    Without an id the `id` member is omitted: no revision allows null.
+    """
     return encode(_Failure(id=UNSET if id is None else id, error=error))
 
 
 def error_object(error: McpError | ProtocolError) -> ErrorObject:
-    """What a peer is told of an error."""
+    """Return the error member to send to a peer for this exception."""
     if isinstance(error, McpError):
         return ErrorObject(error.code, error.message, UNSET if error.data is None else error.data)
     return ErrorObject(error.code, str(error))
 
 
 def read_error(data: Raw) -> McpError:
-    """The peer's error as an exception; what it got wrong about the error itself is made good."""
+    """Return the peer's error as an exception; a malformed error becomes an internal error."""
     try:
         found = _error.decode(data)
     except _UNREADABLE:
@@ -189,7 +207,7 @@ def _check_text(data: bytes, frame: Envelope) -> None:
         data.decode()
     except UnicodeDecodeError as error:
         id = None if frame.id is UNSET or frame.method is UNSET else frame.id
-        raise ParseError(f"not JSON: {_why(error)}", id) from None
+        raise ParseError(f"not JSON: {_reason(error)}", id) from None
 
 
 def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
@@ -210,7 +228,7 @@ def _readable_id(members: dict[str, Raw]) -> RequestId | None:
         return None
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -1,4 +1,4 @@
-"""Groups of errors, as the one error or the one sentence that others are shown instead."""
+"""ExceptionGroup helpers: leaf errors, and one error or one sentence to report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["describe", "flatten", "primary_error"]
 
 
 def flatten(error: BaseException) -> Iterator[BaseException]:
-    """The errors in a group and in the groups in it, in order; an error that is no group itself."""
+    """Yield the leaf errors of a group and of nested groups, in order.
+
+    An error that is no group is yielded itself.
+    """
     if not isinstance(error, BaseExceptionGroup):
         yield error
         return
@@ -20,16 +23,23 @@ def flatten(error: BaseException) -> Iterator[BaseException]:
 
 
 def primary_error(error: BaseException) -> BaseException:
-    """The error of a group that says most: what a peer is to be told, else ours, else the first."""
-    found = list(flatten(error))
+    """Return the most useful leaf error of a group.
+
+    An error that can be sent to a peer (`McpError`, `ProtocolError`) comes first, then any other
+    `McpGenError`, then the first leaf error.
+    """
+    leaves = list(flatten(error))
     for kind in ((McpError, ProtocolError), McpGenError):
-        for one in found:
-            if isinstance(one, kind):
-                return one
-    return found[0]
+        for leaf in leaves:
+            if isinstance(leaf, kind):
+                return leaf
+    return leaves[0]
 
 
 def describe(error: BaseException) -> str:
-    """What an error says, or its name if it says nothing; of a group, what its errors say."""
-    said = [str(one) or type(one).__name__ for one in flatten(error)]
-    return "; ".join(dict.fromkeys(said))
+    """Return the error's message, or its class name if the message is empty.
+
+    For a group: the distinct messages of its leaf errors, joined with `; `.
+    """
+    messages = [str(leaf) or type(leaf).__name__ for leaf in flatten(error)]
+    return "; ".join(dict.fromkeys(messages))

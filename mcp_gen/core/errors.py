@@ -1,28 +1,28 @@
-"""All errors of this package, as one tree.
+"""The exception tree of this package.
 
 McpGenError
-├── ProtocolError          the peer broke the protocol; `code` is what it is answered with
-│   ├── ParseError         not JSON
-│   ├── InvalidRequest     JSON, but no JSON-RPC message, or one that is out of place
-│   ├── MethodNotFound     a method that is not offered here
+├── ProtocolError          the peer broke the protocol; `code` is the JSON-RPC error code
+│   ├── ParseError         not valid JSON
+│   ├── InvalidRequest     valid JSON, but no JSON-RPC message, or one not allowed at this point
+│   ├── MethodNotFound     a method that this peer does not support
 │   └── InvalidParams      params or a result of the wrong shape
-├── McpError               a JSON-RPC error that a peer sent, or that is to be sent
-│   ├── MissingCapability  the client has not declared what a request needs
-│   ├── TaskGone       the server does not know the task, or not any more
-│   └── UrlElicitationRequired  the user must go to a URL first
-├── ToolError              a tool's result says that it failed
-├── ResourceNotFound       there is no such resource
-├── TransportError         messages cannot be moved
-│   ├── CommandEnded       a command that was spoken to has ended; `exit_status` says how
-│   ├── HttpError          an HTTP answer that is no answer; `status` says which
-│   └── SessionLost        the connection ended while something was waited for
+├── McpError               a JSON-RPC error, received from a peer or to be sent to it
+│   ├── MissingCapability  the client has not declared a capability that a request needs
+│   ├── TaskGone           the server does not know the task, or no longer
+│   └── UrlElicitationRequired  the user must open a URL first
+├── ToolError              a tool failed; its result has `isError`
+├── ResourceNotFound       the resource does not exist
+├── TransportError         messages cannot be sent or received
+│   ├── CommandEnded       the server's command has ended; `exit_status` tells how
+│   ├── HttpError          an HTTP response with an error status; see `status`
+│   └── SessionLost        the connection ended while a response was pending
 │       └── SessionExpired the server does not know the HTTP session any more
-├── RequestTimeout         no answer in time
-├── TaskCancelled          a task was called off, so nothing comes of it
-├── InputRefused           what a server asked for before it goes on was not given
-├── LifespanError          what a server needs to serve could not be set up
-├── ProjectionError        a value that another revision cannot hold
-└── UsageError             ours to fix: a call that makes no sense as written
+├── RequestTimeout         no response in time
+├── TaskCancelled          the awaited task was cancelled; it has no result
+├── InputRefused           an input request of the server was not answered
+├── LifespanError          a server's lifespan failed to start
+├── ProjectionError        a value that another revision cannot represent
+└── UsageError             a call with wrong arguments or at the wrong time; fix the calling code
 """
 
 from __future__ import annotations
@@ -61,22 +61,30 @@ __all__ = [
 
 
 MAX_LAST_WORDS = 500
-"""Characters of a command's stderr that stand in a message."""
+"""Maximum number of characters of a command's stderr in an error message."""
 
 
 class McpGenError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class ProtocolError(McpGenError):
     """The peer broke the protocol."""
 
     code: ClassVar[int] = -32603
-    """The JSON-RPC error code that says so (https://www.jsonrpc.org/specification#error_object)."""
+    """JSON-RPC error code of this kind of error.
+
+    Source: https://www.jsonrpc.org/specification#error_object
+    """
 
 
 class ParseError(ProtocolError):
-    """Not JSON, or not UTF-8. `request_id` if it was readable all the same."""
+    """A message is not valid JSON, or not UTF-8.
+
+    Args:
+        message: The error message.
+        request_id: The id of the request, if it could be read; else None.
+    """
 
     code = -32700
 
@@ -86,7 +94,12 @@ class ParseError(ProtocolError):
 
 
 class InvalidRequest(ProtocolError):
-    """JSON, but no JSON-RPC message, or one out of place. `request_id` if it was readable."""
+    """A message is valid JSON, but no JSON-RPC message, or one that is not allowed at this point.
+
+    Args:
+        message: The error message.
+        request_id: The id of the request, if it could be read; else None.
+    """
 
     code = -32600
 
@@ -96,19 +109,25 @@ class InvalidRequest(ProtocolError):
 
 
 class MethodNotFound(ProtocolError):
-    """A method that the revision lacks, or that this peer does not offer."""
+    """The revision does not have the method, or this peer does not support it."""
 
     code = -32601
 
 
 class InvalidParams(ProtocolError):
-    """Params or a result of the wrong shape; the message ends in the path."""
+    """Params or a result have the wrong shape. The message ends with the path."""
 
     code = -32602
 
 
 class McpError(McpGenError):
-    """A JSON-RPC error: raised in a handler it is sent, raised by a call it came from the peer."""
+    """A JSON-RPC error. Raised in a handler, it is sent; raised by a call, the peer sent it.
+
+    Args:
+        code: The JSON-RPC error code.
+        message: The error message.
+        data: Additional JSON data; None for none.
+    """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -121,11 +140,15 @@ class McpError(McpGenError):
 
 
 class MissingCapability(McpError):
-    """The client has not declared what the request needs: it was not asked.
+    """The client has not declared a capability that a request needs. The request was not sent.
 
-    `capability` is a path such as `sampling.tools`; `path` has its steps, where they hold dots. The
-    error's data names it under `requiredCapabilities`, in the shape of ClientCapabilities; `code`
-    is the revision's own where it has one, and that of an invalid request elsewhere.
+    The error's data names the capability under `requiredCapabilities`, in the shape of
+    ClientCapabilities.
+
+    Args:
+        capability: Dotted path of the capability, such as `sampling.tools`.
+        code: The revision's own error code where it has one; else that of an invalid request.
+        path: The steps of `capability`; needed where a step contains dots.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
@@ -146,21 +169,29 @@ class MissingCapability(McpError):
 
 
 class TaskGone(McpError):
-    """The server does not know the task: its time is over, or it is another's, or never was.
+    """The server does not know the task: it expired, belongs to another client, or never existed.
+
+    Args:
+        id: The task id.
+        error: The error that the server sent; its code and data are kept.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#protocol-errors
     """
 
     def __init__(self, id: str, error: McpError) -> None:
-        said = f"the server has no task {id!r} (any more): {error.message}"
-        super().__init__(error.code, said, error.data)
+        description = f"the server has no task {id!r} (any more): {error.message}"
+        super().__init__(error.code, description, error.data)
         self.id = id
 
 
 class UrlElicitation(NamedTuple):
-    """A page that the user must go to: why, where, and the id under which it is spoken of.
+    """A URL that the user must open, for a URL mode elicitation.
 
-    Without an id it gets one, where the revision has ids for it.
+    Args:
+        message: The reason, shown to the user.
+        url: The URL to open.
+        elicitation_id: The elicitation's id. If None, an id is generated where the revision has
+            elicitation ids.
     """
 
     message: str
@@ -168,23 +199,27 @@ class UrlElicitation(NamedTuple):
     elicitation_id: str | None = None
 
 
-class _Page(msgspec.Struct, rename="camel"):
+class _Elicitation(msgspec.Struct, rename="camel"):
     message: str
     url: str
     elicitation_id: str | None = None
 
 
-class _Pages(msgspec.Struct):
-    elicitations: list[_Page]
+class _Elicitations(msgspec.Struct):
+    elicitations: list[_Elicitation]
 
 
 class UrlElicitationRequired(McpError):
-    """Raised in a tool, prompt or resource: the user must go to these pages first.
+    """Raised in a tool, prompt or resource: the user must open one or more URLs first.
 
-    The client gets the error that its revision has for this, or the pages as questions of an
-    `input_required` result. Once the user has been there it makes the request again: keep what
-    came of it under the user's name, not the session's. Raised anywhere else it is an invalid
+    The client receives the error that its revision has for this, or URL elicitations as the input
+    requests of an `input_required` result. Afterwards the client sends the request again: store
+    the outcome for the user, not for the session. Raised anywhere else, it is sent as an invalid
     request.
+
+    Args:
+        elicitations: The URLs to open.
+        message: The error message.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
@@ -200,24 +235,35 @@ class UrlElicitationRequired(McpError):
 
     @classmethod
     def from_error(cls, error: McpError) -> UrlElicitationRequired | None:
-        """Return this error for the pages in another's data; None if there are none to read."""
+        """Read URL elicitations from the data of another error.
+
+        Args:
+            error: A JSON-RPC error that a peer sent.
+
+        Returns:
+            This error with the same message; None if the data holds no readable elicitations.
+        """
         try:
-            found = msgspec.convert(error.data, _Pages)
+            found = msgspec.convert(error.data, _Elicitations)
         except msgspec.ValidationError:
             return None
-        pages = [UrlElicitation(p.message, p.url, p.elicitation_id) for p in found.elicitations]
-        return cls(pages, error.message) if pages else None
+        elicitations = [
+            UrlElicitation(p.message, p.url, p.elicitation_id) for p in found.elicitations
+        ]
+        return cls(elicitations, error.message) if elicitations else None
 
 
 class ToolError(McpGenError):
-    """Raised in a tool: its result is an error for the model to read."""
+    """Raised in a tool: the result is an error (`isError`) for the model to read."""
 
 
 class ResourceNotFound(McpGenError):
-    """Raised in a resource's function: there is nothing to read.
+    """Raised in a resource's function: the resource does not exist.
 
-    `uri` is what there is none of; None: what was asked for. The client is told so with the code
-    that its revision has for it.
+    It is sent with the error code that the client's revision has for it.
+
+    Args:
+        uri: The URI that was not found; None for the requested URI.
     """
 
     def __init__(self, uri: str | None = None) -> None:
@@ -226,14 +272,18 @@ class ResourceNotFound(McpGenError):
 
 
 class TransportError(McpGenError):
-    """Messages cannot be moved: a command that does not start, a pipe that is closed."""
+    """Messages cannot be sent or received: a command that does not start, a closed pipe."""
 
 
 class HttpError(TransportError):
-    """The server answered a request with an HTTP status that says no.
+    """The server answered an HTTP request with an error status.
 
-    `error` is the JSON-RPC error in the body, where there is one; `headers` are those of the
-    answer, by name in lower case (`www-authenticate` says what a 401 asks for).
+    Args:
+        message: The error message.
+        status: The HTTP status.
+        error: The JSON-RPC error in the body; None if there is none.
+        headers: Response headers by name in lower case; `www-authenticate` describes the
+            authentication that a 401 asks for.
     """
 
     def __init__(
@@ -250,64 +300,66 @@ class HttpError(TransportError):
 
 
 class CommandEnded(TransportError):
-    """A command that was spoken to has ended.
+    """The command of a server, a child process, has ended.
 
-    `exit_status` is its own, or the negative number of the signal that ended it; `stderr` the end
-    of what it wrote there, at most 4096 bytes, if that went through here.
+    Args:
+        exit_status: The exit status, or the negative number of the signal that ended the process.
+        stderr: The last output on stderr, at most 4096 bytes; empty if stderr was not captured.
     """
 
     def __init__(self, exit_status: int, stderr: str = "") -> None:
-        words = stderr.strip().rpartition("\n")[2][:MAX_LAST_WORDS]
-        said = f"; the last line of its stderr: {words}" if words else ""
-        super().__init__(f"the command ended with exit status {exit_status}{said}")
+        last_line = stderr.strip().rpartition("\n")[2][:MAX_LAST_WORDS]
+        description = f"; the last line of its stderr: {last_line}" if last_line else ""
+        super().__init__(f"the command ended with exit status {exit_status}{description}")
         self.exit_status = exit_status
         self.stderr = stderr
 
 
 class SessionLost(TransportError):
-    """The connection ended while an answer was waited for."""
+    """The connection ended while a response was pending."""
 
     @property
     def exit_status(self) -> int | None:
-        """How the server's command ended; None if in good order, or if it was no command."""
+        """Exit status of the server's command; None if it was 0, or if there is no command."""
         cause = self.__cause__
         return cause.exit_status if isinstance(cause, CommandEnded) else None
 
     @property
     def stderr(self) -> str:
-        """The end of what the server's command wrote to its stderr, if it is known."""
+        """The last output of the server's command on stderr; empty if unknown."""
         cause = self.__cause__
         return cause.stderr if isinstance(cause, CommandEnded) else ""
 
 
 class SessionExpired(SessionLost):
-    """The server does not know the session any more: the request has not been looked at."""
+    """The server does not know the HTTP session any more. It did not process the request."""
 
 
 class RequestTimeout(McpGenError):
-    """No answer came in time. The request has been cancelled."""
+    """No response came in time. The request has been cancelled."""
 
 
 class TaskCancelled(McpGenError):
-    """The task that was waited for was called off: by this client, another, or the server."""
+    """The awaited task was cancelled by this client, by another client or by the server."""
 
 
 class InputRefused(McpGenError):
-    """A server asked for something before it goes on, and this client's side did not give it.
+    """This client did not answer an input request (elicitation, sampling, roots) of the server.
 
-    Such a request has no answer: it is given up.
+    A refused input request has no answer in a multi round-trip request (`input_required`), so the
+    whole request is abandoned.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
     """
 
 
 class LifespanError(McpGenError):
-    """A server's lifespan failed: it does not serve. The cause is what was raised in it."""
+    """A server's lifespan failed, so it does not serve. `__cause__` is the original error."""
 
 
 class ProjectionError(McpGenError):
-    """A value that the other revision cannot hold; the message ends in the path."""
+    """A value cannot be represented at the other revision. The message ends with the path."""
 
 
 class UsageError(McpGenError):
-    """A call that makes no sense as written. The message says what to write instead."""
+    """A call with wrong arguments or at the wrong time. The message says what to write instead."""

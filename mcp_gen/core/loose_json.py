@@ -12,15 +12,15 @@ __all__ = ["as_object", "read_members", "read_meta"]
 
 
 def read_meta(params: Raw) -> dict[str, Any] | None:
-    """Return `_meta` of params that may have any shape; None if it is no object."""
+    """Return `_meta` of params of any shape; None if it is no object."""
     members = read_members(params, ("_meta",))
     return as_object(members.get("_meta")) if members else None
 
 
 def read_members(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return the named members of an object; None if it is no object or not valid JSON.
+    """Return the named members of a JSON object; None if it is no object or not valid JSON.
 
-    Other members are not decoded: there may be very many.
+    Other members are not decoded, because there may be very many.
     """
     try:
         found = msgspec.structs.astuple(_loose(names).decode(data))

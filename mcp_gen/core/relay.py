@@ -1,4 +1,4 @@
-"""Passing calls on: what a server needs of a client's session to offer what its server has."""
+"""Protocols for relaying calls through a client session."""
 
 from __future__ import annotations
 
@@ -18,87 +18,112 @@ __all__ = ["Relay", "RelayListener", "RelayRequestHandler", "RemoteSession", "re
 
 
 class RelayRequestHandler(Protocol):
-    """The caller for whom a request is passed on, to whom its server may have questions."""
+    """The caller of a relayed request. It answers the input requests of the remote server."""
 
     @property
     def client(self) -> Hashable:
-        """Who that is: equal where it is certain that it is the same client."""
+        """Identity of the client: equal only if it is certainly the same client."""
         ...
 
     @property
     def is_ready(self) -> bool:
-        """Whether the request is one in which the caller can be asked at all."""
+        """True if input requests can be sent to the caller during this request."""
         ...
 
     def capabilities(self, revision: str) -> dict[str, Any]:
-        """What the caller can be asked, as ClientCapabilities of a revision in plain JSON."""
+        """Return the caller's input capabilities.
+
+        Args:
+            revision: The revision of the returned ClientCapabilities.
+
+        Returns:
+            ClientCapabilities of that revision, as plain JSON.
+        """
         ...
 
     def log_level(self) -> str | None:
-        """How severe log messages must be for the caller to hear of them; None: of none."""
+        """Return the lowest log level that the caller receives; None if it receives none."""
         ...
 
     async def request(self, role: str, params: Any, elicitation_id: str | None = None) -> Any:
-        """The caller's answer to a question; `role` is its place on a Profile.
+        """Send an input request to the caller and return its result.
 
-        Params, None where there are none, and the result are of the newest types. `elicitation_id`
-        is what the server calls a page, where it has a name for it.
+        Args:
+            role: The kind of the request, named as its attribute of Profile.
+            params: Params of the newest types; None where there are none.
+            elicitation_id: The remote server's id of a URL elicitation; None if it has none.
+
+        Returns:
+            The result, of the newest types.
 
         Raises:
-            McpError: the caller said no, or cannot be asked.
+            McpError: The caller refused, or cannot be asked.
         """
         ...
 
     def log(self, level: Any, data: Any, logger: str | None) -> None:
-        """Pass on a log message."""
+        """Send a log message to the caller (`notifications/message`).
+
+        Args:
+            level: The log level.
+            data: The JSON data of the message.
+            logger: Name of the logger; None for none.
+        """
         ...
 
 
 class RelayListener(Protocol):
-    """Whoever wants to hear what happens in a session."""
+    """Receives the notifications of a relayed session."""
 
     def on_notification(self, news: str, params: Any) -> None:
-        """A notification came; `news` is its place on a Profile."""
+        """Handle a notification.
+
+        Args:
+            news: The notification, named as its attribute of Profile.
+            params: Its params.
+        """
         ...
 
     def session_recreated(self) -> None:
-        """The session goes on with a server that knows nothing of what was before."""
+        """Handle a reconnect: the server has lost all state of the earlier session."""
         ...
 
 
 class Relay(Protocol):
-    """The way through a session for calls that others make."""
+    """Sends requests of other callers through one client session."""
 
     @property
     def profile(self) -> Profile:
-        """What the session speaks, until `ready` has been awaited again."""
+        """Profile of the session's revision. It may change when `ready` reconnects."""
         ...
 
     @property
     def name(self) -> str:
-        """What the server calls itself."""
+        """Name of the remote server."""
         ...
 
     @property
     def capabilities(self) -> Any:
-        """What the server has declared: ServerCapabilities of the session's revision."""
+        """Capabilities that the server declared: ServerCapabilities of the session's revision."""
         ...
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended, and was not opened anew."""
+        """True if the connection has ended and was not reopened."""
         ...
 
     @property
     def passes_on(self) -> bool:
-        """Whether what the server asks goes to whoever made the call."""
+        """True if input requests of the server are relayed to the caller."""
         ...
 
     async def ready(self) -> None:
-        """Connect anew where the connection was lost.
+        """Reconnect if the connection was lost.
 
         Raises:
-            TransportError, SessionLost, McpGenError: there is no connection to be had.
+            TransportError: The server cannot be reached.
+            SessionLost: The connection ended during the handshake.
+            McpGenError: The handshake failed.
         """
         ...
 
@@ -112,39 +137,51 @@ class Relay(Protocol):
         again: bool = False,
         timeout_s: float | None = None,
     ) -> Raw:
-        """Send a request for somebody, and return its result undecoded.
+        """Send a request on behalf of a caller and return its undecoded result.
 
-        `again` says that it may be made once more if the server went away meanwhile.
+        Args:
+            method: The method.
+            params: Params of the session's revision.
+            asker: The caller, who answers input requests; None if nobody can.
+            progress: Called with each progress notification; None for no progress.
+            again: True if the request may be sent a second time after a lost connection.
+            timeout_s: Seconds to wait for the response; None for the session's maximum.
 
         Raises:
-            McpError: the server answered with an error.
-            RequestTimeout, SessionLost: it did not, or went away.
+            McpError: The server answered with an error.
+            RequestTimeout: No response came in time.
+            SessionLost: The connection ended.
         """
         ...
 
     def watch(
         self, *uris: str, lists: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
-        """Hear of changes of resources, or of all lists that the server has."""
+        """Return a context manager that yields changes of resources and lists.
+
+        Args:
+            *uris: URIs of the resources to watch.
+            lists: True to watch all lists that the server has.
+        """
         ...
 
     def add(self, listener: RelayListener) -> None:
-        """Tell somebody what happens, as long as there is anybody else who holds it."""
+        """Add a listener. The relay holds it weakly."""
         ...
 
     def discard(self, listener: RelayListener) -> None:
-        """The end of `add`."""
+        """Remove a listener that `add` added."""
         ...
 
 
 class RemoteSession(Protocol):
-    """A session that a server can mount: what `Client.connect` gives is one."""
+    """A session that a server can mount, such as the one that `Client.connect` gives."""
 
     def __mcp_relay__(self) -> Relay:
-        """Return the way through the session."""
+        """Return the relay of the session."""
         ...
 
 
 def relay_of(session: RemoteSession) -> Relay:
-    """Return the way through a session, the same each time."""
+    """Return the relay of a session; the same object each time."""
     return session.__mcp_relay__()

@@ -1,4 +1,4 @@
-"""Which revisions there are, and which of them are meant: the one place that looks for a name."""
+"""Looks up and orders protocol revisions; the only place that handles their names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ __all__ = ["find_revision", "per_request", "select", "with_handshake"]
 
 
 def find_revision(name: object, revisions: Iterable[str]) -> str | None:
-    """The revision of that name among `revisions`; None if it is not one of them."""
+    """Return the entry of `revisions` that equals `name`; None if there is none."""
     return next((one for one in revisions if one == name), None)
 
 
 def select(names: Iterable[str]) -> tuple[str, ...]:
-    """The revisions of these names, oldest first.
+    """Return the named revisions, oldest first.
+
+    Args:
+        names: Names of revisions; a single string is one name.
 
     Raises:
-        UsageError: there is none of that name, or no name was given.
+        UsageError: A name is unknown, or no name was given.
     """
     wanted = [names] if isinstance(names, str) else list(names)
     known = ", ".join(mcp_wire.REVISIONS)
@@ -32,10 +35,10 @@ def select(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_handshake(revisions: Iterable[str] = mcp_wire.REVISIONS) -> tuple[str, ...]:
-    """Those of `revisions` whose connections begin with a handshake."""
+    """Return those of `revisions` whose connections begin with a handshake (`initialize`)."""
     return tuple(one for one in revisions if one not in mcp_wire.VERSION_KEYS)
 
 
 def per_request(revisions: Iterable[str] = mcp_wire.REVISIONS) -> tuple[str, ...]:
-    """Those of `revisions` that every request names for itself."""
+    """Return those of `revisions` at which every request names its own revision in `_meta`."""
     return tuple(one for one in revisions if one in mcp_wire.VERSION_KEYS)

@@ -1,4 +1,4 @@
-"""Conversations with a model: whether uses of tools and their results go in pairs."""
+"""Validates that tool_use and tool_result blocks are paired in sampling conversations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ __all__ = ["find_unpaired_tool_use"]
 
 
 def find_unpaired_tool_use(turns: Sequence[SamplingMessage]) -> str | None:
-    """What is wrong with the uses of tools in a conversation, and where; None if nothing is.
+    """Return a message that says which tool use or tool result breaks the pairing rules, and where.
+
+    Args:
+        turns: The messages of a `sampling/createMessage` request, in order.
+
+    Returns:
+        The first problem found, with its path (`$.messages[0]`); None if all blocks are paired.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/client/sampling#tool-use-and-result-balance

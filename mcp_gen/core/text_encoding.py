@@ -1,7 +1,6 @@
-"""Long texts in results, written by a faster encoder where there is one: the extra `fast`.
+"""Faster JSON encoding of long texts in results, with the optional extra `fast` (orjson).
 
-msgspec looks at a text byte by byte, which for a megabyte takes longer than all else that is done
-to send it.
+msgspec checks a text byte by byte. For a megabyte this takes longer than the rest of the response.
 """
 
 from __future__ import annotations
@@ -17,44 +16,47 @@ from msgspec.structs import replace
 __all__ = ["LONG", "long_text_field", "pre_encode_texts"]
 
 LONG = 16 * 1024
-"""From how many characters on a text is worth a look."""
+"""Minimum length of a text, in characters, to be encoded separately."""
 _FIELDS = ("contents", "content")
 
 
 @cache
 def long_text_field(kind: type[Any]) -> str:
-    """The field of a result that is a list of what may have a text; empty if it has none."""
+    """Return the name of a result type's field with content blocks or contents; empty if none."""
     fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
     return next((field for field in _FIELDS if field in fields), "")
 
 
 def pre_encode_texts(result: Any, field: str) -> Any:
-    """The same result, its long texts as JSON already."""
+    """Return the result with its long texts replaced by their JSON.
+
+    The result itself is returned if it has no long text. `field` is that of `long_text_field`.
+    """
     items: Any = getattr(result, field)
     if items.__class__ is not list:
         return result
     for item in items:
         text: Any = getattr(item, "text", None)
         if text.__class__ is str and len(text) >= LONG:
-            changed: dict[str, Any] = {field: [_written(item) for item in items]}
+            changed: dict[str, Any] = {field: [_with_encoded_text(item) for item in items]}
             return replace(result, **changed)
     return result
 
 
-def _written(item: Any) -> Any:
+def _with_encoded_text(item: Any) -> Any:
     text: Any = getattr(item, "text", None)
-    write = writer()
-    if write is None or text.__class__ is not str or len(text) < LONG:
+    encode_text = writer()
+    if encode_text is None or text.__class__ is not str or len(text) < LONG:
         return item
     try:
-        return replace(item, text=Raw(write(text)))
+        return replace(item, text=Raw(encode_text(text)))
     except (TypeError, ValueError):
-        return item  # no text that JSON can hold: the error is the usual encoder's to raise
+        return item  # not encodable as JSON text: the usual encoder raises the error
 
 
 @cache
 def writer() -> Callable[[str], bytes] | None:
-    """What writes a text as JSON; None where it is not installed."""
+    """Return the fast encoder of one text; None if orjson is not installed."""
     try:
         return cast("Callable[[str], bytes]", import_module("orjson").dumps)
     except ImportError:

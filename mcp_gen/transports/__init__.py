@@ -1,1 +1,4 @@
-"""Transports: how whole messages move. Each is a duplex or an exchange of `core.transport`."""
+"""Transports: stdio, child process, memory, sockets and HTTP.
+
+Imported by: server/serving, client/connecting, compat.
+"""

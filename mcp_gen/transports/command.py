@@ -1,4 +1,4 @@
-"""A server that is a command: started as a child process, spoken to over its stdin and stdout."""
+"""Transport to a child process over its stdin and stdout."""
 
 from __future__ import annotations
 
@@ -25,21 +25,32 @@ if TYPE_CHECKING:
 __all__ = ["CommandTransport"]
 
 CLOSE_STDIN_WAIT_S = 2.0
+"""Seconds that the child gets to exit after its stdin is closed."""
 TERMINATE_WAIT_S = 3.0
+"""Seconds that the process group gets to exit after SIGTERM."""
 EXIT_STATUS_WAIT_S = 0.5
+"""Seconds to wait for the exit status once stdout has ended, and for stderr after the exit."""
 GROUP_POLL_S = 0.02
+"""Interval of the checks whether a process group is empty, in seconds."""
 MAX_STDERR_BYTES = 4096
-"""How much of what a command wrote to its stderr is kept."""
+"""Maximum number of bytes kept of the end of a command's stderr."""
 
 
 class CommandTransport:
-    """Lines to and from a child process. Its stderr goes to ours, or to the descriptor `stderr`.
+    """Newline-delimited JSON to and from a child process.
 
-    Without a descriptor of its own the end of what it wrote there is kept, for who asks why it
-    ended.
+    The child runs in a process group of its own. On close its stdin is closed; after 2 s the group
+    gets SIGTERM, and after 3 more seconds SIGKILL.
 
-    Ending follows https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown:
-    close its stdin, wait 2 s, SIGTERM, wait 3 s, SIGKILL; signals go to its whole process group.
+    Args:
+        command: The program and its arguments.
+        env: Environment variables, in addition to those of this process.
+        cwd: The working directory; None for that of this process.
+        stderr: File descriptor for the child's stderr. None: it is copied to this process's stderr,
+            and its end is kept for `CommandEnded`.
+        max_message_bytes: Maximum size of a received message, in bytes; larger ones are skipped.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown
     """
 
     def __init__(
@@ -62,18 +73,18 @@ class CommandTransport:
 
     @property
     def process_id(self) -> int | None:
-        """The child's process id, once it has been started."""
+        """Process id of the child; None if it is not running."""
         return self._process.get_pid() if self._process else None
 
     async def start(self, receiver: Receiver) -> None:
-        """Start the command, and begin to deliver.
+        """Start the child process, then start delivering messages.
 
         Raises:
-            TransportError: there is no such command, or it may not be run.
+            TransportError: The command does not exist, or may not be run.
         """
         loop = asyncio.get_running_loop()
         self._writer = writer = LineWriter(loop)
-        # Through a pipe of ours, if nobody wants another: its last words are told.
+        # A pipe of our own by default: the end of stderr becomes part of the error message.
         stderr = subprocess.PIPE if self._stderr is None else self._stderr
         self._protocol = protocol = _ChildProtocol(receiver, writer, self._max)
         try:
@@ -87,24 +98,24 @@ class CommandTransport:
             )
         except OSError as error:
             self._writer = self._protocol = None
-            why = error.strerror or str(error)
-            raise TransportError(f"cannot start `{' '.join(self._command)}`: {why}") from error
+            reason = error.strerror or str(error)
+            raise TransportError(f"cannot start `{' '.join(self._command)}`: {reason}") from error
         self._process = transport
         writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
         read_less_at_once(transport.get_pipe_transport(1))
 
     def send(self, message: bytes) -> None:
-        """Queue one message; all of one turn of the loop goes out in one write."""
+        """Queue one message. Messages queued in one turn of the event loop go out in one write."""
         if self._writer:
             self._writer.send(message)
 
     async def drain(self) -> None:
-        """Wait until the child has read enough."""
+        """Wait until the child has read enough for more to be sent (back-pressure)."""
         if self._writer:
             await self._writer.drain()
 
     async def aclose(self) -> None:
-        """End the child and what it has started, politely first."""
+        """End the child and its process group: close stdin, then SIGTERM, then SIGKILL."""
         process, protocol, writer = self._process, self._protocol, self._writer
         if process is None or protocol is None or writer is None:
             return
@@ -115,16 +126,16 @@ class CommandTransport:
             stdin.close()
         group = process.get_pid()
         try:
-            await protocol.exited_within(CLOSE_STDIN_WAIT_S)
-            # A child that has ended by itself may have left others in its group.
+            await protocol.wait_for_exit(CLOSE_STDIN_WAIT_S)
+            # A child that has exited may have left other processes in its group.
             if _signal_group(group, signal.SIGTERM):
-                await _gone_within(group, TERMINATE_WAIT_S)
+                await _wait_until_group_ends(group, TERMINATE_WAIT_S)
         finally:
-            # Also when these waits are cancelled: nothing outlives its transport.
+            # Also if these waits are cancelled: no process may outlive its transport.
             _signal_group(group, signal.SIGKILL)
             await protocol.exited.wait()
             if self._stderr is None:
-                await protocol.last_words()
+                await protocol.wait_for_stderr()
             process.close()
 
 
@@ -139,14 +150,14 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self._stderr_ended = asyncio.Event()
         self._stderr = b""
-        """The end of what the child wrote there."""
+        """The end of the child's stderr."""
 
-    async def exited_within(self, wait_s: float) -> None:
+    async def wait_for_exit(self, wait_s: float) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.exited.wait(), wait_s)
 
-    async def last_words(self) -> None:
-        """Wait until what the child wrote to its stderr has been handed on."""
+    async def wait_for_stderr(self) -> None:
+        """Wait until the child's stderr has been copied to its end."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stderr_ended.wait(), EXIT_STATUS_WAIT_S)
 
@@ -155,7 +166,7 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
             self._lines.feed(data)
         else:
             self._stderr = (self._stderr + data)[-MAX_STDERR_BYTES:]
-            _hand_on(data)
+            _copy_to_stderr(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -164,8 +175,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
             self._stderr_ended.set()
         elif fd == 1:
             self._lines.end()
-            # Its exit status follows, and says more than the end of a pipe does.
-            self._loop.call_later(EXIT_STATUS_WAIT_S, self._hang_up, exc)
+            # The exit status usually follows and is the better error, so wait for it.
+            self._loop.call_later(EXIT_STATUS_WAIT_S, self._disconnect, exc)
 
     def pause_writing(self) -> None:
         self._writer.pause_writing()
@@ -181,34 +192,34 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None
-        # One that ends in order has no more to say than that it did.
-        said = self._stderr.decode("utf-8", "replace")
-        self._hang_up(exc or (CommandEnded(status, said) if status else None))
+        # An exit status of 0 is an orderly end: no error.
+        stderr = self._stderr.decode("utf-8", "replace")
+        self._disconnect(exc or (CommandEnded(status, stderr) if status else None))
 
-    def _hang_up(self, error: BaseException | None) -> None:
+    def _disconnect(self, error: BaseException | None) -> None:
         if self._open:
             self._open = False
             self._receiver.closed(error)
 
 
-def _hand_on(data: bytes) -> None:
-    """Write to our own stderr, if there is one."""
+def _copy_to_stderr(data: bytes) -> None:
+    """Write to this process's stderr, if it is open."""
     with contextlib.suppress(OSError):
         while data:
             data = data[os.write(2, data) :]
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Signal the child and what it has started, which is in its group; False if nobody is left."""
+    """Send a signal to the child's process group; return False if the group is empty."""
     try:
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # macOS may not signal those that have ended
+    except (ProcessLookupError, PermissionError):  # macOS: PermissionError for ended processes
         return False
     return True
 
 
-async def _gone_within(group: int, wait_s: float) -> None:
-    """Wait until nobody is left in the group, which no event tells of."""
+async def _wait_until_group_ends(group: int, wait_s: float) -> None:
+    """Wait until the process group is empty. No event reports this, so it is polled."""
     for _ in range(int(wait_s / GROUP_POLL_S)):
         if not _signal_group(group, 0):
             return

@@ -1,4 +1,4 @@
-"""Messages as lines: one JSON text, one newline. Shared by everything that is a stream of bytes."""
+"""Newline-delimited JSON framing, shared by all byte stream transports."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "read_less_at_once"]
 
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+"""Default of the maximum size of a received message: 64 MiB."""
 
 
 class LineReader:
-    """Cuts a stream into lines and hands them on. Memory is bounded by one message."""
+    """Splits a byte stream into lines and delivers them. Its memory use is bounded by one message.
+
+    Args:
+        receiver: Receives the messages. Blank lines are skipped.
+        max_message_bytes: Maximum size of a message, in bytes; larger ones are skipped and
+            reported.
+    """
 
     __slots__ = ("_max", "_parts", "_receiver", "_size", "_skipping")
 
@@ -26,16 +33,16 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> None:
-        """Take what the stream brought."""
+        """Process the next bytes of the stream."""
         first, *others = data.split(b"\n")
         if not others:
-            self._hold(first)
+            self._buffer(first)
             return
-        self._hold(first)
+        self._buffer(first)
         self._flush()
         last = others.pop()
         if len(data) <= self._max:
-            # None of these lines can be too long.
+            # The whole chunk is within the limit, so each line is.
             receive = self._receiver.receive
             for line in others:
                 if line and not line.isspace():
@@ -43,14 +50,14 @@ class LineReader:
         else:
             for line in others:
                 self._deliver(line)
-        self._hold(last)
+        self._buffer(last)
 
     def end(self) -> None:
-        """The stream has ended: a last line without a newline is a message too, or a broken one."""
+        """Handle the end of the stream: a last line without a newline is delivered too."""
         if self._parts:
             self._flush()
 
-    def _hold(self, part: bytes) -> None:
+    def _buffer(self, part: bytes) -> None:
         if self._skipping or not part:
             return
         self._size += len(part)
@@ -76,61 +83,66 @@ class LineReader:
 
 
 def read_less_at_once(transport: Any) -> None:
-    """Let an asyncio pipe read 64 KiB at a time, what a pipe holds, and not four times that.
+    """Limit the reads of an asyncio pipe transport to 64 KiB, the capacity of a pipe.
 
-    It makes a buffer of the full size for every read. One of 256 KiB malloc often maps afresh from
-    the system and gives back at once, which takes longer than answering the message.
+    asyncio allocates a buffer of the full size, 256 KiB, for each read. malloc often maps and
+    unmaps memory of that size at each allocation, which takes longer than answering the message.
     """
     if hasattr(transport, "max_size"):
         transport.max_size = 64 * 1024
 
 
 class Sink(Protocol):
-    """Where lines are written: an asyncio write transport, or what looks like one."""
+    """Destination of written lines: an asyncio write transport, or an object like one."""
 
     def write(self, data: bytes) -> None: ...
 
 
 class LineWriter(asyncio.BaseProtocol):
-    """Writes messages as lines: all that is sent in one turn of the loop goes out in one write.
+    """Writes messages as lines. Messages sent in one turn of the event loop go out in one write.
 
-    It is also the protocol of the write side, so that the transport can tell it to pause.
+    It is also the asyncio protocol of the write side, so that the transport can pause it
+    (back-pressure).
+
+    Args:
+        loop: The event loop.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._sink: Sink | None = None
         self._queued: list[bytes] = []
-        self._flushes = False
+        self._flush_scheduled = False
         self._resumed = asyncio.Event()
         self._resumed.set()
         self.on_pause: Any = None
         """Called with True when the peer reads too slowly, and with False when it has caught up."""
 
     def attach(self, sink: Sink) -> None:
-        """Begin to write, first what was sent before."""
+        """Start writing to a sink, beginning with the messages queued so far."""
         self._sink = sink
         self.flush()
 
     def send(self, message: bytes) -> None:
         """Queue one message."""
         self._queued.append(message)
-        if not self._flushes:
+        if not self._flush_scheduled:
             self.flush_soon()
 
     def flush_soon(self) -> None:
-        """Write behind what the loop has to do already.
+        """Schedule a write after the callbacks that the event loop has already queued.
 
-        A reader calls this once its messages are handed on: answers that are ready as soon as the
-        tasks which those have started have run go out without another turn of the loop.
+        A reader calls this after it has delivered its messages. Responses that are ready as soon as
+        the tasks started for these messages have run are then written in the same turn of the event
+        loop.
         """
-        if not self._flushes:
-            self._flushes = True
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Write what is queued now."""
-        self._flushes = False
+        """Write all queued messages now."""
+        self._flush_scheduled = False
         if self._queued and self._sink is not None:
             self._queued.append(b"")
             data = b"\n".join(self._queued)
@@ -138,30 +150,30 @@ class LineWriter(asyncio.BaseProtocol):
             self._sink.write(data)
 
     async def drain(self) -> None:
-        """Wait until the peer has caught up."""
+        """Wait until the peer has caught up (back-pressure)."""
         await self._resumed.wait()
 
     def pause_writing(self) -> None:
-        """asyncio: the buffer is full."""
+        """Pause: asyncio's write buffer is full."""
         self._resumed.clear()
         if self.on_pause:
             self.on_pause(True)
 
     def resume_writing(self) -> None:
-        """asyncio: the buffer has drained."""
+        """Resume: asyncio's write buffer has drained."""
         self._resumed.set()
         if self.on_pause:
             self.on_pause(False)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """asyncio: nobody reads any more."""
-        # Not None: what is sent from now on would be kept for a sink that never comes.
+        """Discard all further messages: the connection is lost."""
+        # Not None: messages would be queued for a sink that is never attached.
         self._sink = _NullWriter()
         self._resumed.set()
 
 
 class _NullWriter:
-    """Where lines go that nobody reads."""
+    """Sink that discards all lines."""
 
     def write(self, data: bytes) -> None:
-        """Forget it."""
+        """Discard the line."""

@@ -1,4 +1,4 @@
-"""Both ends in one process: bytes are handed straight to the other side's receiver."""
+"""In-memory transport pair: both peers in one process."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ __all__ = ["MemoryTransport", "memory_pair"]
 
 
 class MemoryTransport:
-    """One end of a pair.
+    """One end of an in-memory pair; see `memory_pair`.
 
-    A message is handed over at once, unless one of the ends is just taking one: nobody is called
-    from inside of what it does with another message. Then it waits for the next turn of the loop.
+    A message is delivered at once. If one of the ends is delivering a message already, it is
+    delivered in the next turn of the event loop instead, so that no receiver is re-entered.
     """
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._receiver: Receiver | None = None
-        self._waiting: list[bytes] = []
-        """What has come and was not handed over yet, in its order."""
-        self._taking = False
+        self._queued: list[bytes] = []
+        """Messages that have not been delivered yet, in order."""
+        self._delivering = False
         self._closed = False
         self._disconnected = False
         self.peer: MemoryTransport | None = None
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin to deliver, first what has come before."""
+        """Start delivering messages, beginning with those sent before."""
         self._loop = asyncio.get_running_loop()
         self._receiver = receiver
-        if self._waiting:
-            self._loop.call_soon(self._hand_over)
+        if self._queued:
+            self._loop.call_soon(self._deliver_queued)
         if self.peer is not None and self.peer._closed:
             self._disconnect()
 
     def send(self, message: bytes) -> None:
-        """Hand one message to the other end."""
+        """Deliver one message to the other end."""
         peer = self.peer
         if peer is None or self._closed:
             return
         if peer._receiver is None or peer._loop is None:
-            peer._waiting.append(message)
-        elif peer._waiting or peer._taking or self._taking:
-            peer._waiting.append(message)
-            if len(peer._waiting) == 1:
-                peer._loop.call_soon(peer._hand_over)
+            peer._queued.append(message)
+        elif peer._queued or peer._delivering or self._delivering:
+            peer._queued.append(message)
+            if len(peer._queued) == 1:
+                peer._loop.call_soon(peer._deliver_queued)
         else:
-            peer._take(peer._receiver, message)
+            peer._deliver(peer._receiver, message)
 
     async def drain(self) -> None:
-        """Nothing to wait for: there is no pipe that could be full."""
+        """Return at once: there is no buffer that could be full."""
 
     async def aclose(self) -> None:
-        """End both sides; what was sent before still arrives."""
+        """Close both ends. Messages sent before are still delivered."""
         if self._closed:
             return
         self._closed = True
@@ -63,25 +63,25 @@ class MemoryTransport:
             self.peer._disconnect()
         self._disconnect()
 
-    def _hand_over(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for message in waiting:
+    def _deliver_queued(self) -> None:
+        queued, self._queued = self._queued, []
+        for message in queued:
             if self._receiver is not None:
-                self._take(self._receiver, message)
+                self._deliver(self._receiver, message)
 
-    def _take(self, receiver: Receiver, message: bytes) -> None:
+    def _deliver(self, receiver: Receiver, message: bytes) -> None:
         if self._closed:
             return
-        self._taking = True
+        self._delivering = True
         try:
             receiver.receive(message)
         except Exception as error:
-            # The sender has nothing to do with it.
+            # An error of the receiver must not be raised in the sender.
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "a receiver failed", "exception": error}
             )
         finally:
-            self._taking = False
+            self._delivering = False
 
     def _disconnect(self) -> None:
         if self._receiver is not None and self._loop is not None and not self._disconnected:
@@ -90,7 +90,7 @@ class MemoryTransport:
 
 
 def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
-    """Two connected ends."""
+    """Return two connected transports, one for each peer."""
     one, other = MemoryTransport(), MemoryTransport()
     one.peer, other.peer = other, one
     return one, other

@@ -1,4 +1,4 @@
-"""A transport that writes every message to a log, around any other."""
+"""Wraps a transport and logs every message."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["logged"]
 
 SHOWN_BYTES = 2_000
+"""Default of the number of bytes of a message that are logged."""
 
 
 @overload
@@ -44,10 +45,18 @@ def logged(
     level: int = logging.DEBUG,
     shown_bytes: int = SHOWN_BYTES,
 ) -> Duplex | Posts:
-    """The same transport, which writes what it sends and receives to `log` (`mcp_gen.wire`).
+    """Wrap a transport so that it logs every message that it sends and receives.
 
-    Of a long message the first `shown_bytes` are shown. Messages hold whatever the peers say to
-    each other, which may be nobody else's business; HTTP headers are not shown.
+    Messages may contain private data of the peers. HTTP headers are not logged.
+
+    Args:
+        transport: The transport to wrap.
+        log: The logger; None for the logger `mcp_gen.wire`.
+        level: The log level of the messages.
+        shown_bytes: Maximum number of bytes of a message that are logged.
+
+    Returns:
+        A transport of the same kind.
     """
     log = log or logging.getLogger("mcp_gen.wire")
     if isinstance(transport, Posts):
@@ -59,7 +68,7 @@ class _Logged:
     def __init__(
         self, inner: Duplex | Posts, log: logging.Logger, level: int, shown_bytes: int
     ) -> None:
-        self._duplex = inner
+        self._inner = inner
         self._log = log
         self._level = level
         self._shown_bytes = shown_bytes
@@ -68,51 +77,51 @@ class _Logged:
     async def start(self, receiver: Receiver) -> None:
         """Start the inner transport."""
         self._receiver = receiver
-        await self._duplex.start(self)
+        await self._inner.start(self)
 
     @property
     def principal(self) -> Any:
-        """Whom the inner transport speaks for."""
-        return getattr(self._duplex, "principal", None)
+        """The principal of the inner transport; None if it has none."""
+        return getattr(self._inner, "principal", None)
 
     def send(self, message: bytes) -> None:
-        """Write it down, and send it."""
-        self._write("->", message)
-        self._duplex.send(message)
+        """Log and send a message."""
+        self._log_message("->", message)
+        self._inner.send(message)
 
     async def drain(self) -> None:
-        """Wait for the inner transport."""
-        await self._duplex.drain()
+        """Wait until the inner transport has drained."""
+        await self._inner.drain()
 
     async def aclose(self) -> None:
         """Close the inner transport."""
-        await self._duplex.aclose()
+        await self._inner.aclose()
 
     def receive(self, message: bytes) -> None:
-        """Write it down, and hand it on."""
-        self._write("<-", message)
+        """Log and deliver a message."""
+        self._log_message("<-", message)
         if self._receiver is not None:
             self._receiver.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
-        """Write it down, and hand it on."""
+        """Log and report an oversized message."""
         self._log.log(self._level, "<- a message of more than %d bytes", limit_bytes)
         if self._receiver is not None:
             self._receiver.oversized(limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:
-        """Write it down, and hand it on."""
+        """Log and report the end of the connection."""
         self._log.log(self._level, "closed: %s", error or "in order")
         if self._receiver is not None:
             self._receiver.closed(error)
 
-    def _write(self, way: str, message: bytes) -> None:
+    def _log_message(self, arrow: str, message: bytes) -> None:
         if not self._log.isEnabledFor(self._level):
             return
         shown = message[: self._shown_bytes].decode("utf-8", "replace")
         more = len(message) - self._shown_bytes
-        rest = f" … and {more} bytes more" if more > 0 else ""
-        self._log.log(self._level, "%s %s%s", way, shown, rest)
+        remainder = f" … and {more} bytes more" if more > 0 else ""
+        self._log.log(self._level, "%s %s%s", arrow, shown, remainder)
 
 
 class _LoggedPosts(_Logged):
@@ -121,19 +130,19 @@ class _LoggedPosts(_Logged):
         self._posts = inner
 
     def use_revision(self, profile: Profile, *, agreed: bool) -> None:
-        """Tell the inner transport."""
+        """Set the revision of the inner transport."""
         self._posts.use_revision(profile, agreed=agreed)
 
     async def listen(self) -> None:
-        """Let the inner transport listen."""
+        """Open the notification stream of the inner transport."""
         await self._posts.listen()
 
     def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
-        """Write it down, and send it."""
-        self._write("->", message)
+        """Log and send a request."""
+        self._log_message("->", message)
         return self._posts.post(message, headers, asked)
 
     def post_notification(self, message: bytes, headers: Lines) -> None:
-        """Write it down, and send it."""
-        self._write("->", message)
+        """Log and send a notification."""
+        self._log_message("->", message)
         self._posts.post_notification(message, headers)

@@ -1,4 +1,4 @@
-"""This process's own stdin and stdout, kept for the protocol alone."""
+"""Transport over this process's stdin and stdout."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["StdioTransport"]
 
 LAST_WRITE_WAIT_S = 5.0
-"""How long a client may take to read the last answers."""
+"""Seconds that the client gets to read the last messages when the transport closes."""
 
 
 class StdioTransport:
-    """Lines on stdin and stdout.
+    """Newline-delimited JSON over stdin and stdout, for a server.
 
-    The protocol gets private copies of both; the public ones are pointed at stderr and at nothing,
-    so that a stray `print`, a C library or a child process cannot break the stream.
+    While it is open, the protocol has private copies of both descriptors. The public stdout points
+    to stderr and the public stdin to the null device, so that a stray `print`, a C library or a
+    child process cannot corrupt the protocol stream.
+
+    Args:
+        max_message_bytes: Maximum size of a received message, in bytes; larger ones are skipped.
     """
 
     def __init__(self, *, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> None:
@@ -40,44 +44,44 @@ class StdioTransport:
         self._reading: asyncio.ReadTransport | _ThreadReader | None = None
         self._writing: asyncio.WriteTransport | _FileWriter | None = None
         self._writer: LineWriter | None = None
-        self._restore: list[tuple[int, int]] = []
+        self._saved_fds: list[tuple[int, int]] = []
 
     async def start(self, receiver: Receiver) -> None:
-        """Take over stdin and stdout, and begin to deliver."""
+        """Redirect stdin and stdout, then start reading and delivering messages."""
         loop = asyncio.get_running_loop()
-        self._stdin = self._take(0, os.open(os.devnull, os.O_RDONLY))
-        self._stdout = self._take(1, _copy_of_stderr())
-        # Only now: what was printed before, and waits in a buffer, is none of the client's either.
-        _flush_prints()
+        self._stdin = self._redirect(0, os.open(os.devnull, os.O_RDONLY))
+        self._stdout = self._redirect(1, _copy_of_stderr())
+        # After the redirection: text printed before, still in a buffer, must not reach the client.
+        _flush_stdout()
         reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
         if reconfigure:
-            reconfigure(line_buffering=True)  # a log is read while it is written
+            reconfigure(line_buffering=True)  # prints are log lines now, to be seen at once
         self._writer = writer = LineWriter(loop)
         protocol = _ReadProtocol(receiver, writer, self._max)
         self._writing = await self._open_writer(loop, writer)
         writer.attach(self._writing)
         self._reading = await self._open_reader(loop, protocol)
-        writer.on_pause = self._hold
+        writer.on_pause = self._on_pause
 
     def send(self, message: bytes) -> None:
-        """Queue one message; all of one turn of the loop goes out in one write."""
+        """Queue one message. Messages queued in one turn of the event loop go out in one write."""
         if self._writer:
             self._writer.send(message)
 
     async def drain(self) -> None:
-        """Wait until the peer has read enough."""
+        """Wait until the client has read enough for more to be sent (back-pressure)."""
         if self._writer:
             await self._writer.drain()
 
     async def aclose(self) -> None:
-        """Write what is queued, and give stdin and stdout back."""
+        """Send the queued messages, then restore stdin and stdout."""
         if self._writer is None:
             return
         writer, self._writer = self._writer, None
         writing = self._writing
         writer.flush()
         if isinstance(writing, asyncio.WriteTransport):
-            # From here on "full" means "not empty", so draining is waiting for the last byte.
+            # With a limit of 0, `drain` waits until the buffer is empty.
             writing.set_write_buffer_limits(high=0)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(writer.drain(), LAST_WRITE_WAIT_S)
@@ -87,19 +91,19 @@ class StdioTransport:
             writing.close()
         # The transports close their descriptors in the next turn of the loop.
         await asyncio.sleep(0)
-        # Before stdout is given back: a print that waits in a buffer would go to the client.
-        _flush_prints()
-        for public, saved in self._restore:
+        # Before stdout is restored: buffered prints would go to the client.
+        _flush_stdout()
+        for public, saved in self._saved_fds:
             os.dup2(saved, public)
             os.set_blocking(public, True)
             os.close(saved)
-        self._restore.clear()
+        self._saved_fds.clear()
 
-    def _take(self, public: int, instead: int) -> int:
+    def _redirect(self, public: int, replacement: int) -> int:
         private = os.dup(public)
-        self._restore.append((public, os.dup(public)))
-        os.dup2(instead, public)
-        os.close(instead)
+        self._saved_fds.append((public, os.dup(public)))
+        os.dup2(replacement, public)
+        os.close(replacement)
         return private
 
     async def _open_reader(
@@ -121,8 +125,8 @@ class StdioTransport:
         transport, _ = await loop.connect_write_pipe(lambda: writer, pipe)
         return transport
 
-    def _hold(self, paused: bool) -> None:
-        """A client that does not read its answers gets no further requests taken in."""
+    def _on_pause(self, paused: bool) -> None:
+        """Apply back-pressure: read no requests while the client does not read responses."""
         if isinstance(self._reading, asyncio.ReadTransport) and not self._reading.is_closing():
             if paused:
                 self._reading.pause_reading()
@@ -149,13 +153,13 @@ class _ReadProtocol(asyncio.Protocol):
 
 
 class _ThreadReader:
-    """Reads a file, or whatever else the event loop cannot wait on, in a thread."""
+    """Reads in a thread from a file, or another descriptor that the event loop cannot poll."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, protocol: _ReadProtocol) -> None:
         self._loop = loop
         self._fd = fd
         self._protocol = protocol
-        # A daemon: a read that never returns must not keep the process alive.
+        # A daemon thread: a read that never returns must not keep the process alive.
         threading.Thread(target=self._read, name="mcp-gen-stdin", daemon=True).start()
 
     def _read(self) -> None:
@@ -168,18 +172,18 @@ class _ThreadReader:
         try:
             self._loop.call_soon_threadsafe(self._end, error)
         except RuntimeError:
-            return  # the loop has ended before the file
+            return  # the event loop has been closed
 
     def _end(self, error: OSError | None) -> None:
         self._protocol.eof_received()
         self._protocol.connection_lost(error)
 
     def close(self) -> None:
-        """Leave the thread to its read: closing the descriptor under it would not wake it."""
+        """Do nothing: closing the descriptor would not interrupt the thread's read."""
 
 
 class _FileWriter:
-    """Writes to a file, which never makes a writer wait for a reader."""
+    """Writes to a file. A file has no back-pressure."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -193,8 +197,8 @@ class _FileWriter:
         os.close(self._fd)
 
 
-def _flush_prints() -> None:
-    # A stdout that is closed, or a stderr that nobody reads, keeps no session from its end.
+def _flush_stdout() -> None:
+    # A closed stdout, or a stderr that nobody reads, must not prevent the transport from closing.
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
 
@@ -202,7 +206,7 @@ def _flush_prints() -> None:
 def _copy_of_stderr() -> int:
     try:
         return os.dup(2)
-    except OSError:  # closed by whoever started us
+    except OSError:  # the parent process closed stderr
         return os.open(os.devnull, os.O_WRONLY)
 
 

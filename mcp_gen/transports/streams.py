@@ -1,4 +1,4 @@
-"""Lines over an asyncio reader and writer: Unix sockets, TCP, and what else looks like them."""
+"""Transport over asyncio reader/writer pairs: Unix sockets, TCP."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ __all__ = ["StreamTransport"]
 
 READ_BYTES = 64 * 1024
 LAST_WRITE_WAIT_S = 5.0
-"""How long a peer may take to read the last answers."""
+"""Seconds that the peer gets to read the last messages when the transport closes."""
 
 
 class StreamTransport:
-    """Messages as lines over a pair of asyncio streams, which it closes at its end.
+    """Newline-delimited JSON over a pair of asyncio streams. Closing the transport closes both.
 
-    A peer that does not read what it is sent gets nothing further taken in. A peer that has shut
-    down its sending side still gets the answers that are under way.
+    Back-pressure: while the peer does not read its messages, no further messages are read from it.
+    After a half-close (EOF) the peer still receives the responses that are in progress.
+
+    Args:
+        reader: The stream to read from.
+        writer: The stream to write to.
+        max_message_bytes: Maximum size of a received message, in bytes; larger ones are skipped.
     """
 
     def __init__(
@@ -40,25 +45,25 @@ class StreamTransport:
         self._reading: asyncio.Task[None] | None = None
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin to deliver."""
+        """Start reading and delivering messages."""
         loop = asyncio.get_running_loop()
         self._lines = LineWriter(loop)
         self._lines.attach(self._writer)
         self._reading = loop.create_task(self._read(receiver, self._lines))
 
     def send(self, message: bytes) -> None:
-        """Queue one message; all of one turn of the loop goes out in one write."""
+        """Queue one message. Messages queued in one turn of the event loop go out in one write."""
         if self._lines:
             self._lines.send(message)
 
     async def drain(self) -> None:
-        """Wait until the peer has read enough."""
-        # A peer that is gone reads no more: that is told to the receiver, not to whoever sends.
+        """Wait until the peer has read enough for more to be sent (back-pressure)."""
+        # A lost connection is reported to the receiver, not to the sender.
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 
     async def aclose(self) -> None:
-        """Write what is queued, and close both streams."""
+        """Send the queued messages, then close both streams."""
         if self._closed:
             return
         self._closed = True
@@ -66,7 +71,7 @@ class StreamTransport:
         if lines is not None:
             lines.flush()
             lines.connection_lost(None)
-        # Whatever happens while this waits, the rest is sent, and then both are closed.
+        # asyncio sends what is buffered and then closes, even if the wait below is cancelled.
         self._writer.close()
         if self._reading is not None:
             self._reading.cancel()
@@ -75,9 +80,9 @@ class StreamTransport:
                 await self._writer.wait_closed()
         except TimeoutError:
             self._writer.transport.abort()
-            await asyncio.sleep(0)  # which it takes to be gone
+            await asyncio.sleep(0)  # the abort takes effect in the next turn of the loop
         except OSError:
-            pass  # broken already, which the receiver knows
+            pass  # the connection is lost already, and the receiver has been notified
 
     async def _read(self, receiver: Receiver, writer: LineWriter) -> None:
         lines = LineReader(receiver, self._max)

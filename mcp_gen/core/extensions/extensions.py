@@ -1,4 +1,4 @@
-"""Extensions in use: what one side offers of them, and what they make of the protocol's rows."""
+"""Registry of protocol extensions and their effect on method rows."""
 
 from __future__ import annotations
 
@@ -34,24 +34,28 @@ __all__ = [
 ]
 
 Given: TypeAlias = "Extension | tuple[Extension, Any]"
-"""An extension, or one with its settings."""
+"""An extension, or a pair of an extension and its settings."""
 
 CLIENT, SERVER = "ClientCapabilities", "ServerCapabilities"
-"""The types in which both sides declare what they offer."""
-_PLACE, _OLDER_PLACE = "extensions", "experimental"
-"""Where capabilities tell of extensions, and where they do at revisions without that."""
+"""Names of the types in which client and server declare their capabilities."""
+_FIELD, _OLDER_FIELD = "extensions", "experimental"
+"""Capability fields that declare extensions; the second at revisions that lack the first."""
 
 
 class Extensions:
-    """Those that a server or a client offers, with their settings; false while there are none."""
+    """Registry of the extensions that a server or a client supports; false while it is empty.
+
+    Args:
+        given: Extensions, or pairs of an extension and its settings.
+    """
 
     def __init__(self, given: Iterable[Given] = ()) -> None:
         self._settings: dict[Extension, dict[str, Any]] = {}
         self._rows: dict[tuple[str, str], dict[str, Method[Any, Any]]] = {}
         self.arms: dict[type[Any], Extension] = {}
-        """The results that requests of the protocol may also be answered with."""
+        """Extension of each additional result type of the protocol's own requests."""
         self.owners: dict[str, Extension] = {}
-        """Whose each method is."""
+        """Extension of each method, by method name."""
         for one in given:
             self.add(*(one if isinstance(one, tuple) else (one,)))
 
@@ -62,29 +66,33 @@ class Extensions:
         return extension in self._settings
 
     def copy(self) -> Extensions:
-        """The same, whatever is added to the first later."""
+        """Return an independent copy."""
         return Extensions(self._settings.items())
 
     def add(self, extension: Extension, settings: Any = None) -> None:
-        """Offer one more; `settings` is what the other side is told beside the identifier.
+        """Add an extension.
+
+        Args:
+            extension: The `EXTENSION` of a generated extension package.
+            settings: The settings to declare beside its identifier; None for empty ones.
 
         Raises:
-            UsageError: one of its identifier or with a method of its is there already, or settings
-                that are none of this extension.
+            UsageError: Its identifier or one of its methods is registered already, or the settings
+                do not fit the extension; see `check`.
         """
         self.check(extension)
-        self._settings[extension] = _settings(extension, settings)
+        self._settings[extension] = _checked_settings(extension, settings)
         self._rows.clear()
         for kinds in extension.arms.values():
             self.arms.update(dict.fromkeys(kinds, extension))
         self.owners.update(dict.fromkeys(extension.methods, extension))
 
     def check(self, extension: Extension) -> None:
-        """Compare an extension with those that are there.
+        """Check that an extension can be added.
 
         Raises:
-            UsageError: one of its identifier or with a method of its is, or one with a result that
-                says it is one of its; it is no extension, or its identifier is none.
+            UsageError: It is no extension, its identifier is malformed, or its identifier, one of
+                its methods or one of its tagged results is registered already.
         """
         if not isinstance(cast("Any", extension), Extension):
             raise UsageError(f"extensions: expected the EXTENSION of a package, got {extension!r}")
@@ -102,23 +110,34 @@ class Extensions:
                     )
 
     def at(self, profile: Profile) -> list[Extension]:
-        """Those that a revision carries."""
+        """Return the extensions that exist at a revision."""
         return [one for one in self._settings if carries(one, profile)]
 
     def capabilities(self, kind: str, profile: Profile) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What to declare as `extensions`, and what as `experimental`, at a revision.
+        """Return the extensions to declare at a revision.
 
-        `kind` is the type that it is declared in.
+        Args:
+            kind: Name of the type that declares them: `CLIENT` or `SERVER`.
+            profile: Profile of the revision.
+
+        Returns:
+            Settings by identifier: for the field `extensions`, and for the field `experimental`.
         """
-        told = {one.identifier: self._settings[one] for one in self.at(profile)}
-        return (told, {}) if _has_place(kind, profile.revision) else ({}, told)
+        by_identifier = {one.identifier: self._settings[one] for one in self.at(profile)}
+        return (by_identifier, {}) if _has_field(kind, profile.revision) else ({}, by_identifier)
 
     def rows(
         self, spoken: Profile, read_at: Profile | None = None
     ) -> Mapping[str, Method[Any, Any]]:
-        """The methods of the extensions at a revision, and those of its own that they change.
+        """Return the method rows that the extensions add or change at a revision.
 
-        Results of requests of the protocol are read with the types of `read_at`.
+        Args:
+            spoken: Profile of the revision of the connection.
+            read_at: Profile of the revision whose types read the results of the protocol's own
+                requests; None for that of `spoken`.
+
+        Returns:
+            Method rows by method name.
         """
         if not self._settings:
             return {}
@@ -126,10 +145,10 @@ class Extensions:
         key = spoken.revision, reader.revision
         found = self._rows.get(key)
         if found is None:
-            found = self._rows[key] = self._made(spoken, reader)
+            found = self._rows[key] = self._build_rows(spoken, reader)
         return found
 
-    def _made(self, spoken: Profile, reader: Profile) -> dict[str, Method[Any, Any]]:
+    def _build_rows(self, spoken: Profile, reader: Profile) -> dict[str, Method[Any, Any]]:
         found, base = self.at(spoken), reader.methods
         if not found:
             return {}
@@ -139,53 +158,59 @@ class Extensions:
             for name, kinds in extension.arms.items():
                 if _is_tagged(spoken.methods.get(name)):
                     rows[name] = _with_arms(rows.get(name) or base[name], kinds)
-        rows |= _listening(spoken, [one for one in found if one.wanted is not None])
+        rows |= _listen_rows(spoken, [one for one in found if one.wanted is not None])
         for method in rows.values():
-            # Now, not with the first message: what cannot be decoded is said to who adds it.
+            # Build the decoder now: an unusable params type fails here, not with the first message.
             mcp_wire.decoder(method.params)
         handshake = spoken.handshake
         if handshake is not None:
-            rows[handshake.name] = _generous(handshake, spoken.revision)
+            rows[handshake.name] = _lenient_handshake(handshake, spoken.revision)
         return rows
 
     def name_params(self, profile: Profile) -> dict[str, tuple[str, str]]:
-        """The parameter that a header repeats, by method: its Python name, and that on the wire.
+        """Return the parameter of each extension method that is mirrored in a header.
 
-        Methods of extensions without one have empty names.
+        Returns:
+            Its Python name and its JSON name, by method name. Both are empty if there is none.
         """
         return {
-            name: _names_of(method.params, extension.name_params.get(name, ""))
+            name: _name_param_of(method.params, extension.name_params.get(name, ""))
             for extension in self.at(profile)
             for name, method in extension.methods.items()
         }
 
 
 def carries(extension: Extension, profile: Profile) -> bool:
-    """Whether an extension exists at a revision."""
+    """Return True if an extension exists at a revision."""
     return find_revision(profile.revision, extension.revisions) is not None
 
 
 def declared(
     extension: Extension, capabilities: Any, profile: Profile, kind: str
 ) -> dict[str, Any] | None:
-    """The settings with which a peer declared an extension; None if it did not.
+    """Return the settings with which a peer declared an extension; None if it did not.
 
-    `kind` is the type that `capabilities` are of: a wire type, or plain JSON. Where the revision
-    has no place for extensions, both are looked at that peers have put them in.
+    At revisions without the field `extensions`, peers use either field, so both are read.
+
+    Args:
+        extension: The extension.
+        capabilities: The peer's capabilities, as a wire type or as plain JSON.
+        profile: Profile of the revision.
+        kind: Name of the type of `capabilities`: `CLIENT` or `SERVER`.
     """
     if not carries(extension, profile):
         return None
-    found = settings_in(capabilities, _PLACE, extension.identifier)
-    if found is None and not _has_place(kind, profile.revision):
-        found = settings_in(capabilities, _OLDER_PLACE, extension.identifier)
+    found = settings_in(capabilities, _FIELD, extension.identifier)
+    if found is None and not _has_field(kind, profile.revision):
+        found = settings_in(capabilities, _OLDER_FIELD, extension.identifier)
     return found
 
 
 def owner_of(extensions: Extensions, method: Method[Any, Any]) -> Extension:
-    """The extension that a method is of.
+    """Return the extension that a method belongs to.
 
     Raises:
-        UsageError: there is none.
+        UsageError: No registered extension has this method.
     """
     owner = extensions.owners.get(method.name)
     if owner is None:
@@ -194,29 +219,33 @@ def owner_of(extensions: Extensions, method: Method[Any, Any]) -> Extension:
 
 
 def settings_in(capabilities: Any, place: str, identifier: str) -> dict[str, Any] | None:
-    """What stands under an identifier at one place of capabilities, if it is an object."""
+    """Return an identifier's settings in one capability field; None if they are no object."""
     if isinstance(capabilities, dict):
-        told: Any = cast("dict[str, Any]", capabilities).get(place)
+        by_identifier: Any = cast("dict[str, Any]", capabilities).get(place)
     else:
-        told = getattr(capabilities, place, None)
-    found: Any = cast("dict[str, Any]", told).get(identifier) if isinstance(told, dict) else None
+        by_identifier = getattr(capabilities, place, None)
+    found: Any = (
+        cast("dict[str, Any]", by_identifier).get(identifier)
+        if isinstance(by_identifier, dict)
+        else None
+    )
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def missing(extension: Extension, profile: Profile) -> MissingCapability:
-    """The error where a client has not declared what it makes use of."""
+    """Return the error for a client that uses an extension without having declared it."""
     code = profile.errors.missing_required_client_capability
-    place = _PLACE if _has_place(CLIENT, profile.revision) else _OLDER_PLACE
+    place = _FIELD if _has_field(CLIENT, profile.revision) else _OLDER_FIELD
     path = (place, extension.identifier)
     return MissingCapability(".".join(path), code or InvalidRequest.code, path)
 
 
 @cache
 def with_fields(base: type[Struct], *more: type[Struct]) -> type[Struct]:
-    """A wire type with the fields of others beside its own.
+    """Return a wire type extended by the fields of other types.
 
     Raises:
-        UsageError: two have a field of the same name.
+        UsageError: Two of the types have a field of the same name.
     """
     fields: dict[str, tuple[str, Any, Any]] = {}
     taken = {one.encode_name for one in msgspec.structs.fields(base)}
@@ -233,7 +262,7 @@ def with_fields(base: type[Struct], *more: type[Struct]) -> type[Struct]:
 
 
 def _subtype(base: type[Struct], fields: Mapping[str, tuple[str, Any, Any]]) -> type[Struct]:
-    # Of the same module: what reads its arms is looked up there.
+    # In the same module: the decoders of its untagged unions are looked up there.
     made: type[Struct] = msgspec.defstruct(
         base.__name__, list(fields.values()), bases=(base,), module=base.__module__, kw_only=True
     )
@@ -242,14 +271,14 @@ def _subtype(base: type[Struct], fields: Mapping[str, tuple[str, Any, Any]]) -> 
 
 @cache
 def _with_kind(base: type[Struct], name: str, kind: Any) -> type[Struct]:
-    """A wire type in which one field holds another kind."""
+    """Return a wire type in which one field has another type."""
     field = next(one for one in msgspec.structs.fields(base) if one.name == name)
     default: Any = msgspec.field(name=field.encode_name, default=field.default)
     return _subtype(base, {name: (name, kind, default)})
 
 
-def _listening(profile: Profile, wanted: list[Extension]) -> dict[str, Method[Any, Any]]:
-    """What opens a listening request, with what extensions add to its filter."""
+def _listen_rows(profile: Profile, wanted: list[Extension]) -> dict[str, Method[Any, Any]]:
+    """Return the rows of subscriptions/listen with the filter fields that extensions add."""
     listen, acknowledged = profile.listen, profile.subscription_acknowledged
     if not wanted or listen is None or acknowledged is None:
         return {}
@@ -261,11 +290,11 @@ def _with_filter(row: Method[Any, Any], kinds: tuple[Any, ...]) -> Method[Any, A
     field = _filter_in(row)
     filter_kind: Any = with_fields(field.type, *kinds)
     params = _with_kind(row.params, field.name, filter_kind)
-    return _changed(row, params=params)
+    return _replace_row(row, params=params)
 
 
 def filter_of(row: Method[Any, Any]) -> type[Any]:
-    """The filter of what opens a listening request, or acknowledges it."""
+    """Return the filter type of subscriptions/listen, or of its acknowledgement."""
     found: type[Any] = _filter_in(row).type
     return found
 
@@ -275,21 +304,25 @@ def _filter_in(row: Method[Any, Any]) -> msgspec.structs.FieldInfo:
     return next(one for one in fields if isinstance(one.type, type(Struct)))
 
 
-def _generous(row: Method[Any, Any], revision: str) -> Method[Any, Any]:
-    """The handshake, reading what its capabilities say of extensions at any place."""
+def _lenient_handshake(row: Method[Any, Any], revision: str) -> Method[Any, Any]:
+    """Return the handshake with capabilities that accept `extensions` at any revision."""
     home = mcp_wire.types(revision)
-    asked, answered = row.params, cast("type[Struct]", row.results[0])
-    params = _with_kind(asked, "capabilities", _open(home.ClientCapabilities))
-    result = _with_kind(answered, "capabilities", _open(home.ServerCapabilities))
-    return _changed(row, params=params, results=(result,), result=result)
+    params_type, result_type = row.params, cast("type[Struct]", row.results[0])
+    params = _with_kind(
+        params_type, "capabilities", _with_extensions_field(home.ClientCapabilities)
+    )
+    result = _with_kind(
+        result_type, "capabilities", _with_extensions_field(home.ServerCapabilities)
+    )
+    return _replace_row(row, params=params, results=(result,), result=result)
 
 
 class _ExtensionsField(Struct):
     extensions: dict[str, Any] | None = None
 
 
-def _open(capabilities: type[Struct]) -> type[Struct]:
-    if _PLACE in capabilities.__struct_fields__:
+def _with_extensions_field(capabilities: type[Struct]) -> type[Struct]:
+    if _FIELD in capabilities.__struct_fields__:
         return capabilities
     return with_fields(capabilities, _ExtensionsField)
 
@@ -299,7 +332,7 @@ def _tags(kinds: Iterable[type[Any]]) -> set[Any]:
 
 
 def _is_tagged(row: Method[Any, Any] | None) -> bool:
-    """Whether results of a request say what they are: elsewhere there can be no others."""
+    """Return True if a request's results have a tag field: only then extensions can add results."""
     kind: Any = row.results[0] if row is not None else None
     return kind is not None and kind.__struct_config__.tag_field is not None
 
@@ -308,10 +341,10 @@ def _with_arms(row: Method[Any, Any], kinds: tuple[type[Any], ...]) -> Method[An
     result = row.result
     for kind in kinds:
         result = result | kind
-    return _changed(row, results=(*row.results, *kinds), result=result)
+    return _replace_row(row, results=(*row.results, *kinds), result=result)
 
 
-def _changed(
+def _replace_row(
     row: Method[Any, Any],
     *,
     params: Any = None,
@@ -330,7 +363,7 @@ def _changed(
     )
 
 
-def _settings(extension: Extension, settings: Any) -> dict[str, Any]:
+def _checked_settings(extension: Extension, settings: Any) -> dict[str, Any]:
     plain: Any = msgspec.to_builtins({} if settings is None else settings)
     try:
         mcp_wire.decode(extension.settings, mcp_wire.encode(plain))
@@ -342,13 +375,13 @@ def _settings(extension: Extension, settings: Any) -> dict[str, Any]:
 
 
 @cache
-def _has_place(kind: str, revision: str) -> bool:
+def _has_field(kind: str, revision: str) -> bool:
     home = mcp_wire.types(revision)
     fields: tuple[str, ...] = getattr(home, kind).__struct_fields__
-    return _PLACE in fields
+    return _FIELD in fields
 
 
-def _names_of(params: Any, wire: str) -> tuple[str, str]:
+def _name_param_of(params: Any, wire: str) -> tuple[str, str]:
     if not wire:
         return "", ""
     fields = msgspec.structs.fields(params)

@@ -1,4 +1,4 @@
-"""What identifiers of extensions look like."""
+"""Validates extension identifiers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _IDENTIFIER = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9_.-]
 
 
 def check_identifier(name: str) -> None:
-    """Compare what is to be declared with what identifiers look like.
+    """Check the syntax of an extension identifier, such as `org.example/name`.
 
     Raises:
-        UsageError: it is none.
+        UsageError: The syntax is wrong.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation

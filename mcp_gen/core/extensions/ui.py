@@ -1,4 +1,4 @@
-"""MCP Apps: what tools and resources say of them in `_meta`, written and read.
+"""MCP Apps metadata in `_meta`: read and write.
 
 Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
 """
@@ -35,40 +35,56 @@ __all__ = [
 T = TypeVar("T")
 
 MIME_TYPE = "text/html;profile=mcp-app"
-"""The media type of apps, on the list of resources and on what is read."""
+"""Media type of MCP Apps, in `resources/list` and `resources/read`."""
 SCHEME = "ui://"
-"""What the URIs of apps begin with."""
+"""URI scheme of MCP Apps."""
 
 APPS = (EXTENSION, McpUiClientCapabilities(mime_types=[MIME_TYPE]))
-"""The extension with the settings of who shows apps: `Client("host", extensions=[APPS])`."""
+"""The MCP Apps extension with a host's settings: `Client("host", extensions=[APPS])`."""
 
 _KEY = "ui"
 _FLAT_KEY = "ui/resourceUri"
-"""Deprecated, and what some hosts still look for."""
+"""Deprecated key that some hosts still read."""
 
 
 def with_tool_ui(meta: Mapping[str, Any] | None, ui: McpUiToolMeta) -> dict[str, Any]:
-    """The `_meta` of a tool that has an app, or that an app calls."""
-    made = {key: one for key, one in (meta or {}).items() if key != _FLAT_KEY}
-    made[_KEY] = msgspec.to_builtins(ui)
+    """Return the `_meta` of a tool with its MCP Apps metadata.
+
+    Args:
+        meta: The tool's other `_meta`; None for none.
+        ui: Metadata of a tool that has an app, or that an app calls.
+
+    Returns:
+        A new dict. It also has the deprecated key `ui/resourceUri` if the tool has an app.
+    """
+    merged = {key: one for key, one in (meta or {}).items() if key != _FLAT_KEY}
+    merged[_KEY] = msgspec.to_builtins(ui)
     if ui.resource_uri is not None:
-        made[_FLAT_KEY] = ui.resource_uri
-    return made
+        merged[_FLAT_KEY] = ui.resource_uri
+    return merged
 
 
 def with_resource_ui(
     meta: Mapping[str, Any] | None, ui: McpUiResourceMeta
 ) -> dict[str, Any] | None:
-    """The `_meta` of an app, on a list and on what is read; None if there is nothing to say."""
+    """Return the `_meta` of an app's resource, for `resources/list` and `resources/read`.
+
+    Args:
+        meta: The resource's other `_meta`; None for none. Its `ui` member wins over `ui`.
+        ui: The app's metadata.
+
+    Returns:
+        A new dict; None if it would be empty.
+    """
     plain = msgspec.to_builtins(ui)
-    made = {_KEY: plain, **(meta or {})} if plain else dict(meta or {})
-    return made or None
+    merged = {_KEY: plain, **(meta or {})} if plain else dict(meta or {})
+    return merged or None
 
 
 def tool_ui(tool: Wire) -> McpUiToolMeta | None:
-    """What a tool of any revision says of its app; None if it has nothing to do with any.
+    """Return the MCP Apps metadata of a tool of any revision; None if it has none.
 
-    The deprecated key is read too, where the other says nothing.
+    The deprecated key `ui/resourceUri` is used if the metadata names no resource.
     """
     meta = _meta(tool)
     ui = _read(meta, McpUiToolMeta)
@@ -79,27 +95,45 @@ def tool_ui(tool: Wire) -> McpUiToolMeta | None:
 
 
 def resource_ui(content: Wire, listed: Wire | None = None) -> McpUiResourceMeta:
-    """How an app wants to be shown, by what was read of it, or else by its entry on the list."""
-    told = _read(_meta(content), McpUiResourceMeta)
-    if told is None and listed is not None:
-        told = _read(_meta(listed), McpUiResourceMeta)
-    return told or McpUiResourceMeta()
+    """Return the MCP Apps metadata of a resource.
+
+    Args:
+        content: The resource contents, from `resources/read`.
+        listed: The entry in `resources/list`, used if the contents have no metadata.
+
+    Returns:
+        The metadata; empty if there is none.
+    """
+    metadata = _read(_meta(content), McpUiResourceMeta)
+    if metadata is None and listed is not None:
+        metadata = _read(_meta(listed), McpUiResourceMeta)
+    return metadata or McpUiResourceMeta()
 
 
 def visible_to(tool: Wire, who: McpUiToolVisibility) -> bool:
-    """Whether a tool is for the model, or for apps of the same server, to be seen and called."""
+    """Return True if a tool is visible to the model, or to the apps of the same server.
+
+    Args:
+        tool: A tool of any revision.
+        who: `model` or `app`.
+    """
     ui = tool_ui(tool)
     return ui is None or ui.visibility is None or who in ui.visibility
 
 
 def shows(settings: Mapping[str, Any] | None, mime_type: str = MIME_TYPE) -> bool:
-    """Whether who declared the extension with these settings shows apps of a media type."""
+    """Return True if the settings of a peer's MCP Apps extension list a media type.
+
+    Args:
+        settings: The settings that the peer declared; None if it did not declare the extension.
+        mime_type: The media type.
+    """
     kinds: Any = (settings or {}).get("mimeTypes")
     return isinstance(kinds, Collection) and mime_type in kinds
 
 
 def _meta(described: Wire) -> dict[str, Any]:
-    # Types of older revisions have none.
+    # Types of older revisions have no `meta` field.
     return getattr(described, "meta", None) or {}
 
 

@@ -1,7 +1,7 @@
-"""The closed check of one value: every key of it is one that its revision names.
+"""Closed check: every key of a value is named by its revision.
 
-Validity alone proves little, because the published schemas are open. Maps that the protocol leaves
-open come through whole, so they never differ.
+Validity alone proves little, because the published schemas allow additional properties. Maps that
+the protocol leaves open are decoded and encoded whole, so they never differ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ __all__ = ["ClosedViolation", "differences", "violations"]
 
 
 class ClosedViolation(NamedTuple):
-    """What is wrong with a frame, and where."""
+    """A violation found in a value.
+
+    Args:
+        path: JSON path of the violation.
+        what: Description of the violation.
+    """
 
     path: str
     what: str
@@ -30,7 +35,17 @@ class ClosedViolation(NamedTuple):
 def violations(
     kind: Any, data: bytes | msgspec.Raw, revision: str, path: str
 ) -> Iterator[ClosedViolation]:
-    """Where a JSON text is no value of a wire type, or has what the type does not name."""
+    """Yield the keys and values of a JSON text that a wire type does not name or allow.
+
+    Args:
+        kind: The wire type.
+        data: The JSON text.
+        revision: Name of the revision, used in the descriptions.
+        path: JSON path of the value, prefix of all paths that are yielded.
+
+    Returns:
+        One violation if the text is not valid; else one per unnamed, missing or changed key.
+    """
     try:
         # Strict, not mcp_wire.decode: a kind that the revision lacks is a violation here.
         again = encode(mcp_wire.decoder(kind).decode(data))
@@ -43,7 +58,13 @@ def violations(
 
 
 def differences(given: Any, again: Any, path: str) -> Iterator[ClosedViolation]:
-    """Where two JSON values differ. 1 and 1.0 are the same number; 1 and true differ."""
+    """Yield the differences of two JSON values. 1 and 1.0 are equal; 1 and true differ.
+
+    Args:
+        given: The received value.
+        again: The value after it was decoded and encoded again.
+        path: JSON path of the value, prefix of all paths that are yielded.
+    """
     if given.__class__ is dict and again.__class__ is dict:
         for key in given.keys() - again.keys():
             yield ClosedViolation(f"{path}.{key}", "not a key")

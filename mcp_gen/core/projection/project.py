@@ -1,6 +1,7 @@
-"""Restates a value of any revision at another: what the target lacks is dropped and reported.
+"""Restates a value of one revision at another and reports losses.
 
-What cannot be dropped honestly is rewritten by the rules in `restate.py`, or refused with its path.
+A field that the target revision lacks is dropped and reported. What must not be dropped silently is
+rewritten by the rules in `rules.py`, or refused with its path.
 """
 
 from __future__ import annotations
@@ -25,39 +26,60 @@ __all__ = ["Loss", "Projected", "project", "project_error"]
 
 
 class Projected(NamedTuple):
-    """A value at another revision, and what was lost on the way."""
+    """A value restated at another revision.
+
+    Args:
+        value: The restated value.
+        losses: Fields that were dropped or changed in form, in the order found.
+    """
 
     value: Any
     losses: list[Loss]
 
 
 def project(value: Any, to: str) -> Projected:
-    """Restate a wire value, and everything in it, with the types of revision `to`.
+    """Restate a wire value, and all values in it, with the types of revision `to`.
 
-    A value that already is of that revision comes back as the same object.
+    Args:
+        value: A value of generated wire types of any revision.
+        to: Name of the target revision, such as `2025-06-18`.
+
+    Returns:
+        The restated value and its losses. A value of the target revision is returned as the same
+        object.
 
     Raises:
-        ProjectionError: the revision has no such type, or cannot hold this value; with the path.
+        ProjectionError: The target revision has no such type, or cannot represent the value; the
+            message ends with the path.
     """
     projection = _Projection(to)
     return Projected(projection.restate(value, None, "$"), projection.losses)
 
 
 def project_error(error: McpError, *, of: str, to: str) -> McpError:
-    """The error with the code that revision `to` has for what `of` means by it."""
-    theirs, ours = mcp_wire.profile(of).errors, mcp_wire.profile(to).errors
+    """Return the error with the code that revision `to` has for its meaning at revision `of`.
+
+    Args:
+        error: The error.
+        of: Name of the revision that `error.code` belongs to.
+        to: Name of the target revision.
+
+    Returns:
+        The same object if the code is the same, or if the target has no such code.
+    """
+    theirs, source_shape = mcp_wire.profile(of).errors, mcp_wire.profile(to).errors
     names = [name for name in theirs.__struct_fields__ if getattr(theirs, name) == error.code]
-    # Where one code means two things, the data tells which: a resource that is missing is named.
+    # Where one code has two meanings, the data tells them apart: a missing resource has `uri`.
     data: Any = error.data
     named = data.__class__ is dict and "uri" in data
     names.sort(key=lambda name: (name == "resource_not_found") != named)
-    codes = (getattr(ours, name) for name in names)
+    codes = (getattr(source_shape, name) for name in names)
     code = next((code for code in codes if code is not None), error.code)
     return error if code == error.code else McpError(code, error.message, error.data)
 
 
 class _FieldShape:
-    """What a field of the target takes: which structs, and below lists and maps what."""
+    """Structs that a field of the target accepts, directly or in lists and maps."""
 
     __slots__ = ("annotation", "item", "structs", "value")
 
@@ -78,24 +100,24 @@ class _FieldShape:
 
     @property
     def nested(self) -> bool:
-        """Whether there are structs anywhere in it."""
+        """True if the field accepts structs at any depth."""
         inner = [shape for shape in (self.item, self.value) if shape]
         return bool(self.structs) or any(shape.nested for shape in inner)
 
 
 class _KeptField(NamedTuple):
-    """A field that source and target have. `shape` where its value must be looked into."""
+    """A field that source and target both have. `shape` is set if its value must be restated."""
 
     name: str
     wire: str
     absent: Any
     shape: _FieldShape | None
     checked: Any
-    """The target's annotation where a plain value may not fit it; None where it must."""
+    """The target's annotation if a plain value may not fit it; None if it always fits."""
 
 
 class _StructPlan(NamedTuple):
-    """How one struct becomes its namesake at a revision."""
+    """Plan to convert one struct to the struct of the same name at the target."""
 
     target: type[Struct]
     kept: tuple[_KeptField, ...]
@@ -109,7 +131,7 @@ _plans: dict[tuple[type, str], _StructPlan | None] = {}
 
 
 class _Projection:
-    """One value on its way to a revision."""
+    """Projection of one value to a revision."""
 
     def __init__(self, to: str) -> None:
         self.to = to
@@ -118,9 +140,9 @@ class _Projection:
         self.losses: list[Loss] = []
 
     def restate(self, value: Any, shape: _FieldShape | None, path: str) -> Any:
-        """The value at the target; `shape` is what its place takes, None where that is open."""
+        """Return the value at the target; `shape` is its field's, None where any value fits."""
         if isinstance(value, Wire):
-            return self._fitting(value, shape, path)
+            return self._restate_struct(value, shape, path)
         kind: Any = value.__class__
         if kind is list:
             return self._items(value, shape, path)
@@ -128,12 +150,12 @@ class _Projection:
             return self._entries(value, shape, path)
         return value
 
-    def _fitting(self, value: Wire, shape: _FieldShape | None, path: str) -> Any:
+    def _restate_struct(self, value: Wire, shape: _FieldShape | None, path: str) -> Any:
         if shape and shape.value and not shape.structs:
-            return msgspec.to_builtins(value)  # a struct here, an open map there
-        made = self.struct(value, path)
-        if shape is None or isinstance(made, shape.structs):
-            return made
+            return msgspec.to_builtins(value)  # a struct at the source, an open map at the target
+        restated = self.struct(value, path)
+        if shape is None or isinstance(restated, shape.structs):
+            return restated
         raise self.refuse(f"cannot hold {type(value).__name__} here", path)
 
     def _items(self, items: list[Any], shape: _FieldShape | None, path: str) -> Any:
@@ -146,35 +168,35 @@ class _Projection:
 
     def _entries(self, entries: dict[str, Any], shape: _FieldShape | None, path: str) -> Any:
         if shape and shape.structs:
-            return self._closed(entries, shape, path)
+            return self._map_to_struct(entries, shape, path)
         inner = shape.value if shape else None
         return {key: self.restate(one, inner, f"{path}.{key}") for key, one in entries.items()}
 
-    def _closed(self, entries: dict[str, Any], shape: _FieldShape, path: str) -> Any:
-        """An open map here, a struct there."""
-        made = self.plain(entries, shape.annotation, path)
-        for key in entries.keys() - msgspec.to_builtins(made).keys():
+    def _map_to_struct(self, entries: dict[str, Any], shape: _FieldShape, path: str) -> Any:
+        """Convert an open map of the source to a struct of the target."""
+        restated = self.plain(entries, shape.annotation, path)
+        for key in entries.keys() - msgspec.to_builtins(restated).keys():
             self.lose(f"{path}.{key}")
-        return made
+        return restated
 
     def plain(self, value: Any, annotation: Any, path: str) -> Any:
-        """A plain value, if the target takes it."""
+        """Return a plain value if it fits the target's annotation."""
         try:
             return msgspec.convert(value, annotation, dec_hook=arm_of)
         except msgspec.ValidationError as error:
             raise self.refuse(f"takes something else: {error}", path) from None
 
     def struct(self, value: Wire, path: str) -> Any:
-        """A struct as its namesake, or as what stands in for it."""
+        """Convert a struct to the struct of the same name at the target, or to its substitute."""
         key = (type(value), self.to)
         plan = _plans[key] if key in _plans else _plans.setdefault(key, self._plan(key[0]))
         if plan is None:
-            return value if self._is_home(key[0]) else instead(self, value, path)
+            return value if self._is_target_type(key[0]) else instead(self, value, path)
         fields: dict[str, Any] = {}
         for name, wire, absent, shape, checked in plan.kept:
             inner = getattr(value, name)
             if inner is absent:
-                continue  # None here may be UNSET there: absent stays absent
+                continue  # absent stays absent: None at the source may be UNSET at the target
             if shape:
                 inner = self.restate(inner, shape, f"{path}.{wire}")
             elif checked is not None:
@@ -187,38 +209,38 @@ class _Projection:
         return self.make(plan.target, fields, path)
 
     def make(self, target: type[Struct], fields: dict[str, Any], path: str) -> Any:
-        """A struct of the target from what there is."""
+        """Create a struct of the target."""
         try:
             return target(**fields)
         except TypeError as error:
             raise self.refuse(f"{target.__name__}: {error}", path) from None
 
     def lose(self, path: str, reason: str = "has no such field") -> None:
-        """Report what is left behind."""
+        """Report a value as lost."""
         self.losses.append(Loss(path, f"{self.to} {reason}"))
 
     def refuse(self, what: str, path: str) -> ProjectionError:
-        """The error for a value that the target cannot hold."""
+        """Return the error for a value that the target cannot represent."""
         return ProjectionError(f"{self.to} {what} - at `{path}`")
 
-    def _is_home(self, kind: type) -> bool:
+    def _is_target_type(self, kind: type) -> bool:
         return getattr(self.home, kind.__name__, None) is kind
 
     def _plan(self, kind: type) -> _StructPlan | None:
         target = self._namesake(kind.__name__)
         if target is None or target is kind:
             return None
-        there = {field.name: field for field in msgspec.structs.fields(target)}
+        target_fields = {field.name: field for field in msgspec.structs.fields(target)}
         kept: list[_KeptField] = []
         dropped: list[tuple[str, str, Any]] = []
         rule = RULES.get(kind.__name__)
         for field in msgspec.structs.fields(kind):
-            if field.name not in there:
+            if field.name not in target_fields:
                 dropped.append((field.name, field.encode_name, field.default))
                 continue
-            annotation = there[field.name].type
-            shape, ours = _FieldShape(annotation), _FieldShape(field.type)
-            nested = shape.nested or ours.nested
+            annotation = target_fields[field.name].type
+            shape, source_shape = _FieldShape(annotation), _FieldShape(field.type)
+            nested = shape.nested or source_shape.nested
             same = annotation == field.type or (rule and field.name in rule.rewrites)
             kept.append(
                 _KeptField(
@@ -233,7 +255,7 @@ class _Projection:
         return _StructPlan(target, tuple(kept), tuple(dropped), apply)
 
     def _namesake(self, name: str) -> type[Struct] | None:
-        """The struct of that name, or of the name it has at the target."""
+        """Return the target's struct of that name or of a synonym; None if there is none."""
         for candidate in (name, *SYNONYMS.get(name, ())):
             found = getattr(self.home, candidate, None)
             if isinstance(found, type) and issubclass(found, Struct):
@@ -242,6 +264,6 @@ class _Projection:
 
 
 def _profile_of(kind: type) -> Profile:
-    """The revision that a wire type belongs to."""
+    """Return the profile of the revision that a wire type belongs to."""
     profile: Profile = import_module(kind.__module__.rpartition(".")[0]).PROFILE
     return profile

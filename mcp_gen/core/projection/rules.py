@@ -1,6 +1,6 @@
-"""The rules of projection: what is rewritten where a revision cannot hold it as it is.
+"""The rewrite rules of projection: values that a revision can only represent in another form.
 
-Everything else is mechanical, and in `project.py`.
+The mechanical part, fields of the same name, is in `project.py`.
 """
 
 from __future__ import annotations
@@ -24,32 +24,51 @@ __all__ = ["RULES", "Apply", "Loss", "Projection", "Rule", "instead", "wrapped_s
 
 
 class Loss(NamedTuple):
-    """What the target revision has no place for, or holds in another form."""
+    """A value that the target revision lacks, or represents in another form.
+
+    Args:
+        path: JSON path of the value in the source.
+        reason: The reason, beginning with the name of the target revision.
+    """
 
     path: str
     reason: str
 
 
 class Projection(Protocol):
-    """A projection under way, as the rules see it."""
+    """A projection in progress, as the rules use it."""
 
     to: str
     home: ModuleType
 
-    def restate(self, value: Any, shape: None, path: str) -> Any: ...
-    def make(self, target: type[Struct], fields: dict[str, Any], path: str) -> Any: ...
-    def lose(self, path: str, reason: str = ...) -> None: ...
-    def refuse(self, what: str, path: str) -> ProjectionError: ...
+    def restate(self, value: Any, shape: None, path: str) -> Any:
+        """Return a value, of any type, at the target revision."""
+        ...
+
+    def make(self, target: type[Struct], fields: dict[str, Any], path: str) -> Any:
+        """Create a struct of the target. Raises ProjectionError if required fields are missing."""
+        ...
+
+    def lose(self, path: str, reason: str = ...) -> None:
+        """Report a value as lost. The default reason is that the target has no such field."""
+        ...
+
+    def refuse(self, what: str, path: str) -> ProjectionError:
+        """Return the error for a value that the target cannot represent."""
+        ...
 
 
 Apply: TypeAlias = Callable[[Projection, Any, dict[str, Any], str], Collection[str]]
-"""Changes the target's fields; returns the source's fields that it has found another place for."""
+"""Changes the target's fields; returns the dropped source fields that it has stored elsewhere."""
 
 
 class Rule(NamedTuple):
-    """What happens to one type. `of` chooses for a source and a target.
+    """The rewrite rule of one type.
 
-    `rewrites` are the fields that it makes fit the target by itself.
+    Args:
+        of: Returns the rewrite function for a source and a target revision; None if none is needed.
+        rewrites: Names of the fields that the function makes fit the target, so that they need no
+            check.
     """
 
     of: Callable[[Profile, Profile], Apply | None]
@@ -77,13 +96,13 @@ def _as_object(
 def _as_text(
     projection: Projection, value: Any, fields: dict[str, Any], path: str
 ) -> Collection[str]:
-    """Whoever cannot read structured content finds it as text."""
+    """Add structured content as a text block, for clients that cannot read it."""
     if _absent(value, "structured_content"):
         return ()
-    # As it reads on the wire: a tool may have put a struct or a dataclass there.
+    # Compare the JSON form: a tool may have returned a struct or a dataclass.
     content = msgspec.json.decode(encode(value.structured_content))
     blocks: list[Any] = fields["content"]
-    if not any(_holds(block, content) for block in blocks):
+    if not any(_has_text(block, content) for block in blocks):
         text = projection.home.TextContent(text=encode(content).decode())
         fields["content"] = [*blocks, text]
     return ()
@@ -94,7 +113,7 @@ def _absent(value: Wire, name: str) -> bool:
     return name not in fields or getattr(value, name) is fields[name]
 
 
-def _holds(block: Any, content: Any) -> bool:
+def _has_text(block: Any, content: Any) -> bool:
     text: Any = getattr(block, "text", None)
     if not isinstance(text, str):
         return False
@@ -125,8 +144,8 @@ def _schema_of_object(
 
 
 def wrapped_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of `{"result": value}`, where structured content must be an object."""
-    # With an identifier it is a document of its own wherever it stands, and refers into itself.
+    """Return the schema of `{"result": value}`, where structured content must be an object."""
+    # A schema with `$id` is a document of its own: its references resolve within it at any place.
     to_root = () if "$id" in schema else ("$schema", "$defs", "definitions")
     shared = {key: schema[key] for key in to_root if key in schema}
     inner = {key: value for key, value in schema.items() if key not in shared}
@@ -156,16 +175,16 @@ RULES: dict[str, Rule] = {
 
 
 def instead(projection: Projection, value: Wire, path: str) -> Any:
-    """What stands in for a struct whose type the target lacks.
+    """Return the substitute for a struct whose type the target lacks.
 
     Raises:
-        ProjectionError: nothing can; with the path.
+        ProjectionError: There is no substitute; the message ends with the path.
     """
     name = type(value).__name__
-    stand_in = _INSTEAD.get(name)
-    if stand_in is None:
+    substitute = _SUBSTITUTES.get(name)
+    if substitute is None:
         raise projection.refuse(f"has no {name}", path)
-    return stand_in(projection, value, path)
+    return substitute(projection, value, path)
 
 
 def _audio(projection: Projection, value: Any, path: str) -> Any:
@@ -222,7 +241,7 @@ def _multi_select(projection: Projection, value: Any, path: str) -> Any:
     raise projection.refuse("cannot ask for several values at once", path)
 
 
-_INSTEAD: dict[str, Callable[[Projection, Any, str], Any]] = {
+_SUBSTITUTES: dict[str, Callable[[Projection, Any, str], Any]] = {
     "AudioContent": _audio,
     "EnumSchema": _plain_enum,
     "LegacyTitledEnumSchema": _plain_enum,

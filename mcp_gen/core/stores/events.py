@@ -1,4 +1,4 @@
-"""What was sent on the streams of sessions, kept for clients that lost their connection."""
+"""Event store for SSE resumption: Protocol and in-memory implementation."""
 
 from __future__ import annotations
 
@@ -10,28 +10,50 @@ __all__ = ["EventStore", "MemoryEventStore", "StoredEvent"]
 
 
 class StoredEvent(NamedTuple):
-    """One message, and its number in its stream: 1 for the first."""
+    """A stored message.
+
+    Args:
+        number: Number of the message in its stream; 1 for the first.
+        message: The JSON text.
+    """
 
     number: int
     message: bytes
 
 
 class EventStore(Protocol):
-    """Keeps the messages of streams. Called on the event loop; nothing here may block it.
+    """Stores the messages of SSE streams, so that a client can resume after a disconnect.
 
-    A stream belongs to one session, and its messages come in the order of their numbers.
+    Called on the event loop; no method may block it. A stream belongs to one session, and its
+    messages come in the order of their numbers.
     """
 
     def append(self, session: str, stream: str, number: int, message: bytes) -> None:
-        """Keep a message that is being sent. What stores elsewhere queues it here."""
+        """Store a message that is being sent. A remote store queues it here and returns.
+
+        Args:
+            session: The session id.
+            stream: The stream's id within the session.
+            number: Number of the message in its stream; 1 for the first.
+            message: The JSON text.
+        """
         ...
 
     async def after(self, session: str, stream: str, number: int) -> Sequence[StoredEvent] | None:
-        """What came on a stream behind a message, in order; None if nothing is known of it."""
+        """Return the messages of a stream that follow a message, in order.
+
+        Args:
+            session: The session id.
+            stream: The stream's id within the session.
+            number: Number of the last message that the client has received.
+
+        Returns:
+            The stored messages with higher numbers; None if the stream is unknown.
+        """
         ...
 
     def forget(self, session: str) -> None:
-        """The session has ended."""
+        """Delete the messages of a session that has ended."""
         ...
 
 
@@ -51,10 +73,13 @@ class _SessionEvents:
 
 
 class MemoryEventStore:
-    """Keeps the last messages of each session in memory, the newest one whatever its size.
+    """Stores the last messages of each session in memory; the newest always, whatever its size.
 
-    `session_bytes` is the limit for one session, `total_bytes` that for all: where it is reached,
-    the sessions lose theirs that have sent nothing for longest.
+    Args:
+        session_events: Maximum number of messages per session; the oldest are dropped.
+        session_bytes: Maximum size of one session's messages, in bytes; the oldest are dropped.
+        total_bytes: Maximum size of all sessions' messages, in bytes. Beyond it, all messages of
+            the sessions are dropped that have sent nothing for the longest time.
     """
 
     def __init__(
@@ -67,37 +92,40 @@ class MemoryEventStore:
         self._session_events = session_events
         self._session_bytes = session_bytes
         self._total_bytes = total_bytes
-        self._kept: OrderedDict[str, _SessionEvents] = OrderedDict()
+        self._sessions: OrderedDict[str, _SessionEvents] = OrderedDict()
         self._size_bytes = 0
 
     def append(self, session: str, stream: str, number: int, message: bytes) -> None:
-        """Keep a message."""
-        kept = self._kept.get(session)
-        if kept is None:
-            kept = self._kept[session] = _SessionEvents()
+        """Store a message and drop old ones beyond the limits; see `EventStore.append`."""
+        session_events = self._sessions.get(session)
+        if session_events is None:
+            session_events = self._sessions[session] = _SessionEvents()
         else:
-            self._kept.move_to_end(session)
-        kept.events.append((stream, number, message))
-        kept.size_bytes += len(message)
+            self._sessions.move_to_end(session)
+        session_events.events.append((stream, number, message))
+        session_events.size_bytes += len(message)
         self._size_bytes += len(message)
-        while len(kept.events) > 1 and (
-            kept.size_bytes > self._session_bytes or len(kept.events) > self._session_events
+        while len(session_events.events) > 1 and (
+            session_events.size_bytes > self._session_bytes
+            or len(session_events.events) > self._session_events
         ):
-            self._size_bytes -= kept.drop_oldest()
-        while self._size_bytes > self._total_bytes and len(self._kept) > 1:
-            _, quiet = self._kept.popitem(last=False)
-            self._size_bytes -= quiet.size_bytes
+            self._size_bytes -= session_events.drop_oldest()
+        while self._size_bytes > self._total_bytes and len(self._sessions) > 1:
+            _, dropped = self._sessions.popitem(last=False)
+            self._size_bytes -= dropped.size_bytes
 
     async def after(self, session: str, stream: str, number: int) -> Sequence[StoredEvent] | None:
-        """What came on a stream behind a message."""
-        kept = self._kept.get(session)
-        if kept is None:
+        """Return the messages of a stream that follow a message; see `EventStore.after`."""
+        session_events = self._sessions.get(session)
+        if session_events is None:
             return None
-        of_stream = [StoredEvent(n, message) for s, n, message in kept.events if s == stream]
+        of_stream = [
+            StoredEvent(n, message) for s, n, message in session_events.events if s == stream
+        ]
         return [event for event in of_stream if event.number > number] if of_stream else None
 
     def forget(self, session: str) -> None:
-        """The session has ended."""
-        kept = self._kept.pop(session, None)
-        if kept is not None:
-            self._size_bytes -= kept.size_bytes
+        """Delete the messages of a session."""
+        session_events = self._sessions.pop(session, None)
+        if session_events is not None:
+            self._size_bytes -= session_events.size_bytes

@@ -1,4 +1,4 @@
-"""What is known of sessions, kept for another process that is to go on with them."""
+"""HTTP session store: Protocol and in-memory implementation."""
 
 from __future__ import annotations
 
@@ -11,72 +11,83 @@ __all__ = ["MemorySessionStore", "SessionStore", "StoredSession"]
 
 
 class StoredSession(Struct, frozen=True, kw_only=True):
-    """A session as it can be kept anywhere: `msgspec.json` writes it and reads it.
+    """A session in a form that any store can keep: `msgspec.json` encodes and decodes it.
 
-    What only a process can have is not in it: requests that are being answered, streams, and what
-    the program keeps in `session.state`.
+    State that only a process can have is not part of it: requests in progress, streams, and the
+    program's own values in `session.state`.
     """
 
     id: str
+    """The session id."""
     client: Raw
-    """The params of its handshake, as JSON: who the client is, and what it declared."""
+    """Params of the `initialize` request as JSON: client info and capabilities."""
     revision: str
-    """What was agreed on."""
+    """The negotiated revision."""
     principal: str | None = None
-    """Who may use it; None where nobody asks."""
+    """The user that the session belongs to; None where users are not authenticated."""
     began_at: float
-    """When it began, in seconds since the epoch."""
+    """Start of the session, in seconds since the epoch."""
     ready: bool = False
-    """Whether the client has said, after the handshake, that it is ready."""
+    """True if the client has sent `notifications/initialized`."""
     log_level: str | None = None
+    """The level set by `logging/setLevel`; None if it was not set."""
     subscribed: tuple[str, ...] = ()
-    """The URIs of the resources whose updates it asked for."""
+    """URIs of the resources that the client has subscribed to."""
     moves: int = 0
-    """How many processes went on with it."""
+    """Number of processes that have resumed the session."""
 
 
 class SessionStore(Protocol):
-    """Keeps sessions for whoever goes on with them. Awaited on the event loop of the server.
+    """Stores HTTP sessions, so that another process can resume them.
 
-    A process asks for a session when its client comes with an id that is not open there. While the
-    process is there that has it open, a session's requests should come to that one: what it is
-    answering is known nowhere else. An error of a store is logged; the session goes on.
+    Its methods are awaited on the server's event loop.
+
+    A process loads a session when a client sends an id that is not open in this process. While the
+    process that has the session open is running, route the session's requests to it: no other
+    process knows its requests in progress. An error of a store is logged; the session continues.
     """
 
     async def save(self, session: StoredSession) -> None:
-        """Keep a session that has begun, or of which something is different now."""
+        """Store a session that is new or has changed."""
         ...
 
     async def load(self, id: str) -> StoredSession | None:
-        """The session of that id; None if there is none, or its time is over."""
+        """Return the session with that id; None if it is unknown or has expired."""
         ...
 
     async def forget(self, id: str) -> None:
-        """The session has ended. Not called for those that are open when a process ends."""
+        """Delete a session that has ended.
+
+        Not called for sessions that are still open when a process ends.
+        """
         ...
 
 
 class MemorySessionStore:
-    """Keeps sessions in memory, for several apps in one process; the oldest go first."""
+    """Stores sessions in memory, for several apps in one process.
+
+    Args:
+        max_sessions: Maximum number of sessions; the ones saved longest ago are dropped.
+    """
 
     def __init__(self, *, max_sessions: int = 10_000) -> None:
         self._max_sessions = max_sessions
-        self._kept: OrderedDict[str, StoredSession] = OrderedDict()
+        self._sessions: OrderedDict[str, StoredSession] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._sessions)
 
     async def save(self, session: StoredSession) -> None:
-        """Keep a session."""
-        self._kept[session.id] = session
-        self._kept.move_to_end(session.id)
-        while len(self._kept) > self._max_sessions:
-            self._kept.popitem(last=False)
+        """Store a session."""
+        self._sessions[session.id] = session
+        self._sessions.move_to_end(session.id)
+        while len(self._sessions) > self._max_sessions:
+            self._sessions.popitem(last=False)
 
     async def load(self, id: str) -> StoredSession | None:
-        """The session of that id."""
-        return self._kept.get(id)
+        """Return the session with that id; None if it is unknown."""
+        return self._sessions.get(id)
 
     async def forget(self, id: str) -> None:
-        """The session has ended."""
-        self._kept.pop(id, None)
+        """Delete a session."""
+        self._sessions.pop(id, None)

@@ -1,4 +1,4 @@
-"""What is known of tasks, kept for whoever asks what has become of them."""
+"""Task store: Protocol and in-memory implementation."""
 
 from __future__ import annotations
 
@@ -11,75 +11,88 @@ from msgspec import Raw, Struct
 __all__ = ["FINAL", "NOTHING", "MemoryTaskStore", "StoredTask", "TaskStatus", "TaskStore"]
 
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
+"""Status of a task, as in the protocol."""
 
 FINAL = frozenset({"completed", "failed", "cancelled"})
-"""Once a task stands there, nothing changes any more."""
+"""Final statuses: a task that has one does not change any more."""
 
 _Owner: TypeAlias = tuple[str | None, str | None]
 
 NOTHING = Raw(b"null")
-"""Where there is no result, or no error."""
+"""Value of `result` and `error` where there is none."""
 
 
 class StoredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A task as it can be kept anywhere: `msgspec.json` writes it and reads it.
+    """A task in a form that any store can keep: `msgspec.json` encodes and decodes it.
 
-    What only a process can have is not in it: the handler that runs, and who waits for it.
+    State that only a process can have is not part of it: the running handler, and who waits for it.
     """
 
     id: str
-    """Nobody can guess it: without principals, to know it is to be allowed to ask."""
+    """The task id. It cannot be guessed: without principals, knowing it grants access."""
     status: TaskStatus = "working"
-    """`failed` where there is an `error`; a tool that failed has `completed` with its result."""
+    """`failed` if there is an `error`; a failed tool call is `completed` with its result."""
     message: str | None = None
-    """More about where it stands, for people."""
+    """Status message for people; None for none."""
     created_at: float
-    """In seconds since the epoch, like all times here."""
+    """Time of creation, in seconds since the epoch, like all times here."""
     updated_at: float
+    """Time of the last change."""
     expires_at: float | None
-    """When it may be forgotten, whatever has become of it; None: never."""
+    """Time after which the task may be deleted, whatever its status; None for never."""
     revision: str
-    """The revision that its result is written at."""
+    """Revision of `result`."""
     result: Raw = NOTHING
-    """What the request is answered with, as JSON."""
+    """Result of the request, as JSON."""
     is_error: bool = False
-    """Whether the result says that the tool failed."""
+    """True if the result has `isError`."""
     error: Raw = NOTHING
-    """The JSON-RPC error that the request is answered with instead."""
+    """JSON-RPC error of the request, instead of a result."""
     questions: dict[str, Raw] = {}
-    """What the client is asked and has not answered, by key, where it polls for that."""
+    """Input requests without an answer yet, by key, where the client polls for them."""
     principal: str | None = None
-    """Who may ask for it; None where nobody asks who that is."""
+    """The user that the task belongs to; None where users are not authenticated."""
     session: str | None = None
-    """In which session it is listed, where there is no principal."""
+    """Id of the session whose `tasks/list` shows the task, where there is no principal."""
 
     @property
     def over(self) -> bool:
-        """Whether nothing changes any more."""
+        """True if the status is final."""
         return self.status in FINAL
 
 
 class TaskStore(Protocol):
-    """Keeps tasks for their time. Awaited on the event loop of the server.
+    """Stores tasks until they expire. Awaited on the server's event loop.
 
-    A task runs in the process that made it; what is kept here, any process can tell to clients.
-    What a task is told should reach the process that runs it: the header that repeats its id is
-    there to route by. An error of a store is the answer to whoever asked, or else is logged.
+    A task runs in the process that created it; any process can answer `tasks/get` from the store.
+    Requests that change a task should reach the process that runs it: route by the header that
+    mirrors its id. An error of a store is returned to the client that asked, or else logged.
     """
 
     async def add(self, task: StoredTask, now: float) -> bool:
-        """Keep a new task; false if there are too many. What is kept has been kept on return."""
+        """Store a new task.
+
+        Args:
+            task: The task. It must be stored when this returns.
+            now: The current time, in seconds since the epoch.
+
+        Returns:
+            False if there are too many tasks.
+        """
         ...
 
     async def save(self, task: StoredTask) -> bool:
-        """Keep it as it is now, unless it is over already, or gone; whether it was kept.
+        """Replace a stored task, unless the stored one is final or gone.
 
-        To be done in one step: of two processes that end one task, one is the first.
+        It must be atomic: if two processes end one task, only the first succeeds.
+
+        Returns:
+            True if the task was stored.
         """
         ...
 
     async def load(self, id: str) -> StoredTask | None:
-        """The task of that id; None if there is none. One whose time is over may still come."""
+        """Return the task with that id; None if unknown. It may return an expired task."""
         ...
 
     async def page(
@@ -89,70 +102,80 @@ class TaskStore(Protocol):
         behind: tuple[float, str] | None,
         size: int,
     ) -> Sequence[StoredTask]:
-        """Up to `size` tasks of a principal, or else of a session, by `created_at` and `id`.
+        """Return one page of tasks, ordered by `created_at` and `id`.
 
-        They come `behind` one that was given before, or from the first one on.
+        Args:
+            principal: The user whose tasks to list; None where users are not authenticated.
+            session: Id of the session whose tasks to list, where `principal` is None.
+            behind: `created_at` and `id` of the last task of the previous page; None for the first
+                page.
+            size: Maximum number of tasks.
         """
         ...
 
     async def forget(self, id: str) -> None:
-        """Its time is over. A store that sees to that itself need do nothing."""
+        """Delete an expired task. A store that expires tasks by itself need not do anything."""
         ...
 
 
 class MemoryTaskStore:
-    """Keeps tasks in this process, `max_tasks` at most.
+    """Stores tasks in the memory of this process.
 
-    When it is full a new task takes the place of its own principal's oldest one that is over; who
-    has none takes that of whoever keeps most, as long as that is more than the own.
+    When the store is full, expired tasks are dropped. If there are none, a new task replaces the
+    oldest final task of its own owner (principal, or session). An owner without one replaces a
+    final task of the owner with the most tasks, if that owner has more tasks than this one would
+    have.
+
+    Args:
+        max_tasks: Maximum number of tasks.
     """
 
     def __init__(self, *, max_tasks: int = 10_000) -> None:
         self._max_tasks = max_tasks
-        self._kept: dict[str, StoredTask] = {}
+        self._tasks: dict[str, StoredTask] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._tasks)
 
     def __contains__(self, id: str) -> bool:
-        return id in self._kept
+        return id in self._tasks
 
     async def add(self, task: StoredTask, now: float) -> bool:
-        """Keep a new task; false if there are too many."""
-        if len(self._kept) >= self._max_tasks and not self._make_room(task, now):
+        """Store a new task, if there is room; see `TaskStore.add`."""
+        if len(self._tasks) >= self._max_tasks and not self._make_room(task, now):
             return False
-        self._kept[task.id] = task
+        self._tasks[task.id] = task
         return True
 
     def _make_room(self, task: StoredTask, now: float) -> bool:
-        late = [one.id for one in self._kept.values() if (one.expires_at or now) < now]
-        if not late:
-            late = self._giving_way(task)
-        for id in late:
-            del self._kept[id]
-        return bool(late)
+        expired = [one.id for one in self._tasks.values() if (one.expires_at or now) < now]
+        if not expired:
+            expired = self._evictable(task)
+        for id in expired:
+            del self._tasks[id]
+        return bool(expired)
 
-    def _giving_way(self, task: StoredTask) -> list[str]:
-        owner, over = _owner(task), [one for one in self._kept.values() if one.over]
-        mine = next((one.id for one in over if _owner(one) == owner), None)
-        if mine is not None or not over:
-            return [] if mine is None else [mine]
-        # Else one client could fill the store, and others had no tasks until these expire.
-        held = Counter(map(_owner, self._kept.values()))
-        most = max(over, key=lambda one: held[_owner(one)])
-        return [most.id] if held[_owner(most)] > held[owner] + 1 else []
+    def _evictable(self, task: StoredTask) -> list[str]:
+        owner, over = _owner(task), [one for one in self._tasks.values() if one.over]
+        own = next((one.id for one in over if _owner(one) == owner), None)
+        if own is not None or not over:
+            return [] if own is None else [own]
+        # Otherwise one client could fill the store and lock out others until its tasks expire.
+        held = Counter(map(_owner, self._tasks.values()))
+        candidate = max(over, key=lambda one: held[_owner(one)])
+        return [candidate.id] if held[_owner(candidate)] > held[owner] + 1 else []
 
     async def save(self, task: StoredTask) -> bool:
-        """Keep it as it is now, unless it is over already, or gone."""
-        kept = self._kept.get(task.id)
-        if kept is None or kept.over:
+        """Replace a stored task, unless the stored one is final or gone; return True if stored."""
+        stored = self._tasks.get(task.id)
+        if stored is None or stored.over:
             return False
-        self._kept[task.id] = task
+        self._tasks[task.id] = task
         return True
 
     async def load(self, id: str) -> StoredTask | None:
-        """The task of that id."""
-        return self._kept.get(id)
+        """Return the task with that id; None if unknown."""
+        return self._tasks.get(id)
 
     async def page(
         self,
@@ -161,10 +184,10 @@ class MemoryTaskStore:
         behind: tuple[float, str] | None,
         size: int,
     ) -> Sequence[StoredTask]:
-        """Up to `size` tasks of a principal, or else of a session."""
+        """Return one page of tasks, ordered by `created_at` and `id`; see `TaskStore.page`."""
         found = [
             task
-            for task in self._kept.values()
+            for task in self._tasks.values()
             if task.principal == principal
             and (principal is not None or (session is not None and task.session == session))
             and (behind is None or (task.created_at, task.id) > behind)
@@ -173,8 +196,8 @@ class MemoryTaskStore:
         return found[:size]
 
     async def forget(self, id: str) -> None:
-        """Its time is over."""
-        self._kept.pop(id, None)
+        """Delete an expired task."""
+        self._tasks.pop(id, None)
 
 
 def _owner(task: StoredTask) -> _Owner:

@@ -1,4 +1,4 @@
-"""Which arguments of a tool its HTTP headers repeat: those that its schema marks.
+"""Tool arguments that are mirrored in HTTP headers: those with `x-mcp-header` in the input schema.
 
 Source:
 https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#schema-extension
@@ -15,31 +15,36 @@ from mcp_gen.core.errors import UsageError
 __all__ = ["MARK", "marked_params"]
 
 MARK = "x-mcp-header"
-_KINDS = ("boolean", "integer", "string")
-_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-"""Keywords of JSON Schema whose members have names of their own."""
-_DATA = ("default", "const", "enum", "examples", MARK)
-"""Those whose values are no schemas."""
+"""Keyword of a property's schema; its value is the last part of the header name."""
+_TYPES = ("boolean", "integer", "string")
+_SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+"""Keywords of JSON Schema whose value maps names to schemas."""
+_DATA_KEYWORDS = ("default", "const", "enum", "examples", MARK)
+"""Keywords of JSON Schema whose value contains no schemas."""
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The path of each marked property, by the name it is marked with.
+    """Return the path of each property with `x-mcp-header`, by its value.
+
+    Args:
+        schema: The input schema of a tool.
 
     Raises:
-        UsageError: a mark that clients do not understand: they would leave the tool out.
+        UsageError: A use of `x-mcp-header` that the protocol does not allow. Clients would ignore
+            the tool.
     """
     found: dict[str, tuple[str, ...]] = {}
-    for name, path, described in _marks(schema, ()):
+    for name, path, described in _marked_properties(schema, ()):
         where = f"property `{'.'.join(path)}`: {MARK}={name!r}"
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
             raise UsageError(f"{where}: expected the end of a header's name")
         if name.lower() in (other.lower() for other in found):
             raise UsageError(f"{where}: another property is marked with this name")
-        if described.get("type") not in _KINDS:
-            raise UsageError(f"{where}: expected its type to be one of {', '.join(_KINDS)}")
+        if described.get("type") not in _TYPES:
+            raise UsageError(f"{where}: expected its type to be one of {', '.join(_TYPES)}")
         found[name] = path
-    if _count(schema) > len(found):
+    if _count_marks(schema) > len(found):
         raise UsageError(
             f"{MARK}: only what is reached through `properties` alone can be marked: not what is "
             "in a list, a reference or a choice, as the type of an optional parameter is "
@@ -48,10 +53,10 @@ def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _marks(
+def _marked_properties(
     schema: Mapping[str, Any], path: tuple[str, ...]
 ) -> Iterator[tuple[Any, tuple[str, ...], Mapping[str, Any]]]:
-    """Marked properties that are reached through `properties` alone."""
+    """Yield the marked properties that are reached through `properties` alone."""
     properties: Any = schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -60,20 +65,20 @@ def _marks(
             inner = cast("dict[str, Any]", described)
             if MARK in inner:
                 yield inner[MARK], (*path, name), inner
-            yield from _marks(inner, (*path, name))
+            yield from _marked_properties(inner, (*path, name))
 
 
-def _count(schema: Any) -> int:
-    """How many marks there are anywhere."""
+def _count_marks(schema: Any) -> int:
+    """Count the marks in a schema at any place."""
     if schema.__class__ is list:
-        return sum(_count(item) for item in schema)
+        return sum(_count_marks(item) for item in schema)
     if not isinstance(schema, dict):
         return 0
     members = cast("dict[str, Any]", schema)
-    inside: list[Any] = []
+    schemas: list[Any] = []
     for key, value in members.items():
-        if key in _NAMED and isinstance(value, dict):
-            inside += cast("dict[str, Any]", value).values()
-        elif key not in (*_NAMED, *_DATA):
-            inside.append(value)
-    return int(MARK in members) + sum(_count(one) for one in inside)
+        if key in _SCHEMA_MAPS and isinstance(value, dict):
+            schemas += cast("dict[str, Any]", value).values()
+        elif key not in (*_SCHEMA_MAPS, *_DATA_KEYWORDS):
+            schemas.append(value)
+    return int(MARK in members) + sum(_count_marks(one) for one in schemas)

@@ -1,4 +1,4 @@
-"""Encodes and decodes header values (plain, or `=?base64?...?=`) and finds the values they repeat.
+"""Encodes and decodes header values (plain, or `=?base64?...?=`) that mirror params of the message.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 """
@@ -21,20 +21,20 @@ __all__ = [
 ]
 
 REPEATED = ("name", "uri")
-"""Members of params that one header repeats, whichever is present."""
+"""Members of params that are mirrored in the name header, in this order of preference."""
 
-_OPEN, _CLOSE = b"=?base64?", b"?="
+_PREFIX, _SUFFIX = b"=?base64?", b"?="
 _ENCODED = re.compile(rb"=\?base64\?(.*)\?=")
-_SENT = re.compile(rb"[\t\x20-\x7e]*")
+_ALLOWED = re.compile(rb"[\t\x20-\x7e]*")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-"""Text that is a header's value as it is: visible ASCII with blanks inside."""
+"""Text that is sent unencoded: visible ASCII, with spaces inside."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 _fields: dict[type[Any], str] = {}
-"""The repeated member of each params type."""
+"""The mirrored member of each params type; empty if it has none."""
 
 
 def decoded_value(value: bytes) -> str | None:
-    """Return the text a header value stands for; None if it is malformed.
+    """Return the text that a header value encodes; None if the value is malformed.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding
@@ -44,22 +44,27 @@ def decoded_value(value: bytes) -> str | None:
     try:
         if encoded is not None:
             return b64decode(encoded[1], validate=True).decode()
-        return value.decode("ascii") if _SENT.fullmatch(value) else None
+        return value.decode("ascii") if _ALLOWED.fullmatch(value) else None
     except (binascii.Error, UnicodeDecodeError):
         return None
 
 
 def encoded_value(text: str) -> bytes:
-    """Return the header value that stands for this text; see `decoded_value`."""
+    """Return the header value that encodes a text; see `decoded_value`."""
     if (not text or _PLAIN.fullmatch(text)) and not (
         text.startswith("=?base64?") and text.endswith("?=")
     ):
         return text.encode("ascii")
-    return _OPEN + b64encode(text.encode()) + _CLOSE
+    return _PREFIX + b64encode(text.encode()) + _SUFFIX
 
 
 def matches_value(given: bytes | None, value: Any) -> bool:
-    """Return True if a header repeats an argument. An absent or null one has no header."""
+    """Return True if a header value mirrors an argument.
+
+    Args:
+        given: The header value; None if the header is absent.
+        value: The argument; None if it is absent or null, and then the header must be absent.
+    """
     if value is None or given is None:
         return value is given
     text = decoded_value(given)
@@ -69,23 +74,27 @@ def matches_value(given: bytes | None, value: Any) -> bool:
         return text == value
     if isinstance(value, int | float):
         return _is_number(text, value)
-    # Not of the kind that its schema has: the tool refuses it.
+    # The argument's type is not the one in the tool's schema: the tool rejects the call.
     return True
 
 
 def _is_number(text: str, value: float) -> bool:
-    """Return True if a text is this number in JSON notation, which all readers read alike."""
+    """Return True if a text is this number in JSON notation, which all readers parse alike."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return False
     try:
         return (float(text) if found["rest"] else int(text)) == value
     except ValueError:
-        return False  # so many digits that nobody counts them
+        return False  # more digits than Python converts
 
 
 def about_what(params: Any) -> str | None:
-    """Return the name or URI a request is about."""
+    """Return the name or URI in a request's params; None if there is none.
+
+    Args:
+        params: Params as a wire type or as plain JSON.
+    """
     if isinstance(params, dict):
         members = cast("dict[str, Any]", params)
         found = [members.get(name) for name in REPEATED]
@@ -97,7 +106,12 @@ def about_what(params: Any) -> str | None:
 
 
 def named_by(params: Any, field: tuple[str, str]) -> str | None:
-    """Return what an extension's request is about; `field` is its attribute and its JSON name."""
+    """Return the mirrored parameter of an extension's request; None if there is none.
+
+    Args:
+        params: Params as a wire type or as plain JSON.
+        field: The parameter's Python name and JSON name; both empty if none is mirrored.
+    """
     attribute, wire = field
     if not wire:
         return None
@@ -109,7 +123,7 @@ def named_by(params: Any, field: tuple[str, str]) -> str | None:
 
 
 def value_at(values: Any, path: tuple[str, ...]) -> Any:
-    """Return the argument at a path; None if there is none."""
+    """Return the argument at a path of property names; None if there is none."""
     for name in path:
         if not isinstance(values, dict):
             return None

@@ -1,4 +1,4 @@
-"""The headers of an HTTP request, as they came; text only for those who ask."""
+"""HTTP request headers, decoded on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ __all__ = ["Headers"]
 
 
 class Headers(Mapping[str, str]):
-    """Headers by name, in any case. One that came twice has both values, with a comma between.
+    """Mapping of header names, in any case, to values. Repeated headers are joined with a comma.
+
+    Args:
+        lines: Pairs of name (in lower case) and value, as ASGI passes them.
 
     Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-field-lines-and-combined-fi
     """
@@ -17,21 +20,21 @@ class Headers(Mapping[str, str]):
     __slots__ = ("_lines", "raw")
 
     raw: dict[bytes, bytes]
-    """Values by name in lower case."""
+    """Values by name in lower case, undecoded."""
 
     def __init__(self, lines: Collection[tuple[bytes, bytes]] = ()) -> None:
         self._lines = lines
-        # Names are in lower case already: ASGI says so.
+        # ASGI guarantees names in lower case.
         self.raw = dict(lines)
         if len(self.raw) != len(lines):
             self.raw = _combined(lines)
 
     def forget(self) -> None:
-        """Make the table anew when it is next asked for: the lines are kept anyway."""
+        """Free the table of values. It is rebuilt from the lines on the next access."""
         del self.raw
 
     def __getattr__(self, name: str) -> Any:
-        # Only called for what is not there.
+        # Only called for missing attributes: `raw` after `forget`.
         if name != "raw":
             raise AttributeError(name)
         self.raw = _combined(self._lines)
@@ -47,7 +50,7 @@ class Headers(Mapping[str, str]):
         return len(self.raw)
 
     def __repr__(self) -> str:
-        # Values stay out: they may be credentials.
+        # No values: they may be credentials.
         return f"Headers({', '.join(self)})"
 
 

@@ -1,4 +1,7 @@
-"""The two shapes of a transport, as types: a duplex moves messages, an exchange answers one."""
+"""The transport Protocols: Duplex, Exchange, Receiver, Reply, Posts.
+
+A duplex transport moves messages in both directions. An exchange answers one HTTP request.
+"""
 
 from __future__ import annotations
 
@@ -26,121 +29,178 @@ __all__ = [
 
 
 class Receiver(Protocol):
-    """What a duplex transport hands its messages to. Called on the event loop, never re-entered."""
+    """Receives the messages of a duplex transport. Called on the event loop, never re-entered."""
 
     def receive(self, message: bytes) -> None:
-        """One whole message came."""
+        """Handle one whole message.
+
+        Args:
+            message: One JSON text in UTF-8.
+        """
         ...
 
     def oversized(self, limit_bytes: int) -> None:
-        """A message was larger than the transport's limit, and has been skipped."""
+        """Handle a message larger than the transport's limit. The message has been skipped.
+
+        Args:
+            limit_bytes: The transport's limit, in bytes.
+        """
         ...
 
     def closed(self, error: BaseException | None) -> None:
-        """No message will come any more; `error` says why, None after an orderly end."""
+        """Handle the end of the connection. No message follows.
+
+        Args:
+            error: The cause; None after an orderly end.
+        """
         ...
 
 
 class Duplex(Protocol):
-    """Whole messages both ways: a pipe, a process, a socket, memory."""
+    """Transport of whole messages in both directions: a pipe, a process, a socket, memory."""
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin to deliver. Raises TransportError where it cannot."""
+        """Start delivering messages.
+
+        Args:
+            receiver: Receives the messages.
+
+        Raises:
+            TransportError: The connection cannot be opened.
+        """
         ...
 
     def send(self, message: bytes) -> None:
-        """Queue one message; what is queued in one turn of the loop goes out together."""
+        """Queue one message. Messages queued in one turn of the event loop are sent together.
+
+        Args:
+            message: One JSON text in UTF-8.
+        """
         ...
 
     async def drain(self) -> None:
-        """Wait until the peer has read enough for more to be sent."""
+        """Wait until the peer has read enough for more to be sent (back-pressure)."""
         ...
 
     async def aclose(self) -> None:
-        """Send what is queued, then end. Calling it twice does nothing."""
+        """Send the queued messages, then close. A second call does nothing."""
         ...
 
 
 @runtime_checkable
 class PostedMessage(Protocol):
-    """What a duplex has beside, if each message is an HTTP request of its own."""
+    """Extra attributes of a duplex transport whose messages are HTTP requests of their own."""
 
     @property
     def headers(self) -> Headers | None:
-        """Those of the message that is being delivered."""
+        """Headers of the message that is being delivered; None if there are none."""
         ...
 
     @property
     def principal(self) -> str | None:
-        """Who the transport says the client is; None where nobody is told apart."""
+        """The authenticated user of the client; None where users are not authenticated."""
         ...
 
 
 Lines: TypeAlias = Sequence[tuple[bytes, bytes]]
-"""Headers: names in lower case, and values."""
+"""Header lines: pairs of name, in lower case, and value."""
 
 
 class PostedRequest(Protocol):
-    """A request of a client's that is posted: whoever waits for its answer."""
+    """The sender of a posted request, who waits for its response."""
 
     @property
     def finished(self) -> bool:
-        """Whether the receiver has got the answer, or nobody waits for it any more."""
+        """True if the response has been received, or the sender no longer waits for it."""
         ...
 
     def fail(self, error: McpGenError) -> None:
-        """No answer will come; `error` says why."""
+        """End the request with an error: no response will come."""
         ...
 
 
 @runtime_checkable
 class Posts(Protocol):
-    """A duplex to an HTTP server: each request is a POST of its own, and can fail by itself.
+    """Transport to an HTTP server: each request is a POST of its own, and can fail by itself.
 
-    What comes, answers too, goes to the receiver.
+    All received messages, responses too, are delivered to the receiver.
     """
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin to deliver. Raises TransportError where it cannot."""
+        """Start delivering messages.
+
+        Args:
+            receiver: Receives the messages.
+
+        Raises:
+            TransportError: The connection cannot be opened.
+        """
         ...
 
     def use_revision(self, profile: Profile, *, agreed: bool) -> None:
-        """What is sent from now on is of this revision; it is new to the server until `agreed`.
+        """Send all further messages at this revision.
 
-        A session that there was is left.
+        Args:
+            profile: Profile of the revision.
+            agreed: True once the revision is negotiated. False while it is being offered; an
+                earlier session is dropped then.
         """
         ...
 
     async def listen(self) -> None:
-        """Hear what belongs to no request, where the revision has a stream for that.
+        """Open the stream of server-to-client notifications, at revisions that have one.
 
-        Returns once it is open, or when that takes a while.
+        Returns when the stream is open, or after a short time if it is slow to open.
         """
         ...
 
     def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
-        """Send a request; gives what drops it."""
+        """Send a request.
+
+        Args:
+            message: The JSON text of the request.
+            headers: Headers of this request, beside the transport's own.
+            asked: The sender, notified if the request fails.
+
+        Returns:
+            A function that cancels the POST.
+        """
         ...
 
     def post_notification(self, message: bytes, headers: Lines) -> None:
-        """Send a notification; those of one client arrive in their order."""
+        """Queue a notification. Notifications of one client arrive in order.
+
+        Args:
+            message: The JSON text of the notification.
+            headers: Headers of this notification, beside the transport's own.
+        """
         ...
 
     def send(self, message: bytes) -> None:
-        """Send an answer, or what may overtake others."""
+        """Send a response, or another message that may overtake earlier ones.
+
+        Args:
+            message: One JSON text in UTF-8.
+        """
         ...
 
     async def drain(self) -> None:
-        """Wait until what was told has arrived."""
+        """Wait until all queued notifications have arrived."""
         ...
 
     async def aclose(self) -> None:
-        """Send what is queued, then end. Calling it twice does nothing."""
+        """Send the queued messages, then close. A second call does nothing."""
         ...
 
 
 class Answer(Struct, frozen=True):
-    """An HTTP answer: status, body, and the headers beside its content type."""
+    """A whole HTTP response.
+
+    Args:
+        status: The HTTP status.
+        body: The body.
+        headers: Headers beside the content type.
+    """
 
     status: int
     body: bytes = b""
@@ -148,119 +208,148 @@ class Answer(Struct, frozen=True):
 
 
 class Reply(Protocol):
-    """What one HTTP request is answered on.
+    """The response to one HTTP request: a JSON body, or an SSE stream that ends with the response.
 
-    It is one answer, unless something must be sent before: then it is a stream of events, which
-    the answer ends. Events are bytes as in `core.sse`.
+    It becomes a stream if something must be sent before the response. Events are encoded by
+    `core.transport.sse`.
     """
 
     @property
     def can_stream(self) -> bool:
-        """Whether the client takes a stream of events."""
+        """True if the client accepts an SSE stream."""
         ...
 
     @property
     def only_stream(self) -> bool:
-        """Whether it takes nothing else."""
+        """True if the client accepts only an SSE stream."""
         ...
 
     @property
     def streaming(self) -> bool:
-        """Whether the stream has begun: it has status 200, whatever the answer will be."""
+        """True if the stream has begun. Its status is 200, whatever the response will be."""
         ...
 
     @property
     def dropped(self) -> bool:
-        """Whether the client has hung up."""
+        """True if the client has disconnected."""
         ...
 
     @property
     def over(self) -> bool:
-        """Whether nothing can be sent any more: the client hung up, or the end was said."""
+        """True if nothing more can be sent: the client has disconnected, or `end` was called."""
         ...
 
     @property
     def full(self) -> bool:
-        """Whether the client reads so slowly that no more should be kept for it."""
+        """True if the client reads so slowly that nothing more should be queued for it."""
         ...
 
     @property
     def principal(self) -> str | None:
-        """Who the transport says the client is; None where nobody is told apart."""
+        """The authenticated user of the client; None where users are not authenticated."""
         ...
 
     headers: Mapping[str, str] | None
-    """More headers of the stream, where it is to have any."""
+    """Additional headers of the stream; None for none."""
 
     opening: Callable[[], bytes] | None
-    """What gives the first events of the stream, called when it begins."""
+    """Returns the first events of the stream; called when the stream begins. None for no events."""
 
     def send(self, events: bytes) -> None:
-        """Queue events; the first begin the stream. What is queued in one turn goes out together.
+        """Queue events. The first ones begin the stream.
 
-        Nothing happens if the client has hung up.
+        Events queued in one turn of the event loop are sent together. Does nothing if the client
+        has disconnected.
+
+        Args:
+            events: Encoded events.
         """
         ...
 
     def begin(self) -> None:
-        """Begin the stream, though there is nothing to send yet."""
+        """Begin the stream before there is an event to send."""
         ...
 
     def end(self) -> None:
-        """Say that nothing more will be sent, and let `carry` return."""
+        """End the stream after the queued events, and let `attach_stream` return."""
         ...
 
     def close_stream(self) -> None:
-        """Do as if the client had hung up: it reads too slowly."""
+        """Disconnect a client that reads too slowly."""
         ...
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait until the client has read enough for more to be sent (back-pressure)."""
         ...
 
     async def attach_stream(self) -> None:
-        """Send what is queued until `end` is called, or until the client hangs up.
+        """Send queued events until `end` is called or the client disconnects.
 
-        For requests whose handler runs in a task of its own. It is never cancelled for them.
+        For requests whose handler runs in a task of its own. The reply never cancels this call.
         """
         ...
 
     def cancel_on_disconnect(self) -> Any:
-        """From now on a client that hangs up cancels the current task, which this gives."""
+        """Cancel the current task when the client disconnects; return that task."""
         ...
 
     def keep_open(self) -> None:
-        """The request is open for as long as its client wants: what ends the server ends it too."""
+        """Mark the request as open-ended: only a disconnect or the server's shutdown ends it."""
         ...
 
 
 class Exchange(Protocol):
-    """One HTTP endpoint without its HTTP server: messages in, answers out.
+    """One HTTP endpoint without its HTTP server: HTTP requests in, responses out.
 
-    Where the answer is None, the reply has become a stream that said all there is to say.
+    Methods return None if the reply has become a stream and the stream holds the whole response.
     """
 
     @property
     def http_methods(self) -> tuple[str, ...]:
-        """The HTTP methods that have an answer here."""
+        """The HTTP methods that this endpoint supports."""
         ...
 
     def answer(self, message: bytes, headers: Headers, reply: Reply) -> Awaitable[Answer | None]:
-        """Answer one message, once what this gives is awaited."""
+        """Return an awaitable that handles one POST.
+
+        Args:
+            message: The body of the POST.
+            headers: Its headers.
+            reply: Its reply, for events before the response.
+
+        Returns:
+            An awaitable of the HTTP response; of None if the reply has become a stream.
+        """
         ...
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
-        """Send what belongs to no request, until the client hangs up."""
+        """Handle a GET: send server-to-client notifications until the client disconnects.
+
+        Args:
+            headers: Headers of the GET.
+            reply: Its reply, which becomes the stream.
+
+        Returns:
+            The HTTP response if no stream was opened, else None.
+        """
         ...
 
     async def end_session(self, headers: Headers, reply: Reply) -> Answer:
-        """End the session that the headers name."""
+        """Handle a DELETE: end the session that the headers name.
+
+        Args:
+            headers: Headers of the DELETE.
+            reply: Its reply.
+
+        Returns:
+            The HTTP response.
+        """
         ...
 
     async def drain(self) -> None:
-        """End what would go on for ever; what is being answered goes on."""
+        """End all open-ended streams. Requests in progress continue."""
         ...
 
     async def aclose(self) -> None:
-        """End everything; what is being answered gets a moment."""
+        """End all sessions and streams. Requests in progress get a short grace period."""
         ...

@@ -1,4 +1,4 @@
-"""Server-sent events as bytes.
+"""Server-sent events (SSE): encoder and incremental parser.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
 """
@@ -12,13 +12,18 @@ from mcp_gen.core.errors import TransportError
 __all__ = ["COMMENT", "Event", "EventReader", "Place", "event", "named", "primer", "retry"]
 
 COMMENT = b":\n\n"
-"""What a reader skips: it keeps the connection alive."""
+"""An empty SSE comment, used as heartbeat. Parsers skip it."""
 
 
 def event(data: bytes, id: str = "") -> bytes:
-    """One message, JSON in UTF-8; with `id` a client can ask for what comes behind it."""
+    """Return the bytes of one message event.
+
+    Args:
+        data: JSON in UTF-8.
+        id: The event id, from which a client can resume; empty for none.
+    """
     if b"\n" in data or b"\r" in data:
-        # In JSON a line ends between tokens only, where a space means the same.
+        # In JSON a line break stands between tokens only, where a space means the same.
         data = data.replace(b"\r", b" ").replace(b"\n", b" ")
     if id:
         return b"id: %b\ndata: %b\n\n" % (id.encode(), data)
@@ -26,80 +31,95 @@ def event(data: bytes, id: str = "") -> bytes:
 
 
 def named(name: str, data: bytes) -> bytes:
-    """An event of a type of its own."""
+    """Return the bytes of an event of another type than `message`."""
     return b"event: %b\n%b" % (name.encode(), event(data))
 
 
 def primer(id: str) -> bytes:
-    """An event without data: from now on a client knows where to go on."""
+    """Return the bytes of an event with an id but no data: the client can resume from there."""
     return f"id: {id}\ndata:\n\n".encode()
 
 
 def retry(after_ms: int) -> bytes:
-    """How long a client is to wait before it connects again."""
+    """Return the bytes that set the client's reconnect delay, in milliseconds."""
     return f"retry: {after_ms}\n\n".encode()
 
 
 class Event(NamedTuple):
-    """One event with data, as a reader gives it."""
+    """A parsed event that has data.
+
+    Args:
+        name: The event type; `message` if the stream names none.
+        data: The data; several `data` lines are joined with newlines.
+    """
 
     name: str
     data: bytes
 
 
 class EventReader:
-    """Cuts one stream into events. Memory is bounded by one of them."""
+    """Incremental parser of one SSE stream. Its memory use is bounded by the size of one event.
 
-    __slots__ = ("_begun", "_data", "_max", "_name", "_next_id", "_parts", "_size", "_skip_lf")
+    Args:
+        max_event_bytes: Maximum size of an event, in bytes.
+    """
+
+    __slots__ = ("_data", "_max", "_name", "_next_id", "_parts", "_size", "_skip_lf", "_started")
 
     def __init__(self, max_event_bytes: int) -> None:
         self._max = max_event_bytes
-        self._begun = False
+        self._started = False
         self._skip_lf = False
         self._parts: list[bytes] = []
-        """The line that has no end yet."""
+        """The parts of the current line, which has no end yet."""
         self._size = 0
         self._data: list[bytes] = []
         self._name = ""
         self._next_id: bytes | None = None
 
     def feed(self, chunk: bytes, place: Place) -> list[Event]:
-        """The events that end in this piece of the stream; `place` keeps where that is.
+        """Parse one chunk of the stream and return the events that end in it.
+
+        Args:
+            chunk: The next bytes of the stream.
+            place: The position in the stream; updated.
 
         Raises:
-            TransportError: an event is too long.
+            TransportError: An event is too large.
         """
-        if not self._begun and chunk:
-            self._begun = True
+        if not self._started and chunk:
+            self._started = True
             chunk = chunk.removeprefix(b"\xef\xbb\xbf")
         if self._skip_lf and chunk:
             self._skip_lf = False
             chunk = chunk.removeprefix(b"\n")
         if b"\r" in chunk:
-            # A line ends in any of three ways, and the pair may be in two pieces.
+            # Lines end with CR, LF or CRLF, and CRLF may be split between two chunks.
             self._skip_lf = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         first, *others = chunk.split(b"\n")
-        self._hold(first)
+        self._buffer(first)
         if not others:
             return []
         found: list[Event] = []
         last = others.pop()
-        self._line(b"".join(self._parts) if len(self._parts) != 1 else self._parts[0], place, found)
+        self._read_line(
+            b"".join(self._parts) if len(self._parts) != 1 else self._parts[0], place, found
+        )
         for line in others:
-            self._line(line, place, found)
+            self._read_line(line, place, found)
         self._parts.clear()
         self._size = sum(map(len, self._data))
-        self._hold(last)
+        self._buffer(last)
         return found
 
-    def _hold(self, part: bytes) -> None:
+    def _buffer(self, part: bytes) -> None:
         self._size += len(part)
         if self._size > self._max:
             raise TransportError(f"expected an event of at most {self._max} bytes, got more")
         self._parts.append(part)
 
-    def _line(self, line: bytes, place: Place, found: list[Event]) -> None:
+    def _read_line(self, line: bytes, place: Place, found: list[Event]) -> None:
         if not line:
             self._end_event(place, found)
             return
@@ -128,14 +148,14 @@ class EventReader:
 
 
 class Place:
-    """How far a stream has been read: kept when it breaks, to go on behind it."""
+    """Position in an SSE stream, kept after a disconnect to resume the stream."""
 
     __slots__ = ("events", "id", "retry_ms")
 
     def __init__(self) -> None:
         self.id = b""
-        """The last id that came; empty where the server gives none."""
+        """Id of the last event; empty if the server sends none."""
         self.retry_ms: int | None = None
-        """How long the server wants a client to wait before it connects again."""
+        """Reconnect delay in milliseconds that the server asks for; None if it sends none."""
         self.events = 0
-        """How many have come, with data or without."""
+        """Number of events received, with or without data."""

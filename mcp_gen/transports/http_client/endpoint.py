@@ -1,4 +1,4 @@
-"""One URL of a server: who may be followed to where, and which headers the user adds."""
+"""One server URL: redirects, auth headers, error bodies."""
 
 from __future__ import annotations
 
@@ -29,17 +29,31 @@ __all__ = ["HeadersFrom", "HttpEndpoint", "media_type", "read_whole", "refusal"]
 HeadersFrom: TypeAlias = (
     Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 )
-"""Headers of every request, or what is called for them before each: a function, sync or async."""
+"""Headers of every request, or a function, sync or async, that returns them before each request."""
 
 MAX_REDIRECTS = 5
+"""Maximum number of HTTP requests for one message, redirects included."""
 MAX_REFUSAL_BYTES = 64 * 1024
+"""Maximum size of the body of an error response that is read, in bytes."""
 KEEPS_METHOD = (307, 308)
+"""Redirect statuses at which a POST stays a POST."""
 ANY_REDIRECT = (301, 302, 303, 307, 308)
 USER_AGENT = (b"user-agent", b"mcp-gen")
 
 
 class HttpEndpoint:
-    """Sends requests to one URL. A redirect is followed where it stays with the same origin."""
+    """Sends requests to one URL. Redirects are followed only within the same origin.
+
+    Args:
+        url: The URL, http or https. User and password in it are sent as Basic auth.
+        headers: Headers of every request, or a function that returns them.
+        bearer: A constant bearer token; None for none.
+        client: An AsyncClient of httpx2 or httpx; None for a connection pool of its own.
+        connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
+
+    Raises:
+        UsageError: The URL is no http or https URL, or a header contains a line break.
+    """
 
     def __init__(
         self,
@@ -52,20 +66,20 @@ class HttpEndpoint:
     ) -> None:
         self.origin = origin_of(url)
         parts = urlsplit(url)
-        # Neither belongs on the wire; who the user is has a header for it.
+        # User info and fragment are not sent in the URL; user info becomes an Authorization header.
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
         self._constant: list[tuple[bytes, bytes]] = [] if client is not None else [USER_AGENT]
         if parts.username is not None:
-            who = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-            self._constant.append((b"authorization", b"Basic " + base64.b64encode(who)))
+            credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+            self._constant.append((b"authorization", b"Basic " + base64.b64encode(credentials)))
         if bearer_token is not None:
-            self._constant += _lines({"authorization": f"Bearer {bearer_token}"})
-        self._ask_for: Callable[[], Any] | None = None
-        self._asks_slowly = inspect.iscoroutinefunction(headers)
+            self._constant += _header_lines({"authorization": f"Bearer {bearer_token}"})
+        self._headers_function: Callable[[], Any] | None = None
+        self._headers_are_async = inspect.iscoroutinefunction(headers)
         if callable(headers):
-            self._ask_for = headers
+            self._headers_function = headers
         elif headers:
-            self._constant += _lines(headers)
+            self._constant += _header_lines(headers)
         self._requests: Requests = (
             Pool(connect_timeout_s) if client is None else GivenClient(client)
         )
@@ -75,17 +89,23 @@ class HttpEndpoint:
     ) -> Response:
         """Send a request to the endpoint, or to another URL of its origin.
 
+        Args:
+            method: The HTTP method.
+            headers: Header lines beside the endpoint's own.
+            body: The body; None for none.
+            url: The URL; None for the endpoint's own. Redirects of the latter are remembered.
+
         Raises:
-            TransportError: the server cannot be reached, or sends the request elsewhere.
-            SessionLost: it hung up before it answered.
+            TransportError: The server cannot be reached, or redirects to another origin.
+            SessionLost: The server disconnected before it responded.
         """
         lines = [*self._constant, *headers]
-        if self._ask_for is not None:
-            given = self._ask_for()
+        if self._headers_function is not None:
+            given = self._headers_function()
             if inspect.isawaitable(given):
-                self._asks_slowly = True
+                self._headers_are_async = True
                 given = await given
-            lines += _lines(given)
+            lines += _header_lines(given)
         at = url or self.url
         for _ in range(MAX_REDIRECTS):
             response = await self._requests.send(method, at, lines, body)
@@ -93,43 +113,43 @@ class HttpEndpoint:
                 return response
             location = response.header("location")
             await response.aclose()
-            at = self._followed(at, response.status, location, method)
+            at = self._redirect_target(at, response.status, location, method)
             if url is None:
                 self.url = at
         raise TransportError(f"the server redirects more than {MAX_REDIRECTS} times")
 
     @property
     def principal(self) -> Hashable:
-        """Stands for whoever a request would be made for now, as far as the user's headers say.
+        """Digest of the user's headers, to tell users apart; None if the user gave no headers.
 
-        It is no secret: what they say cannot be told from it. None where there are none; where they
-        cannot be had at once it is another each time, so that nobody is taken for somebody else.
+        The headers cannot be recovered from it. If they are not available synchronously, a new
+        object is returned each time, so that two users are never taken for the same one.
         """
-        said = [line for line in self._constant if line is not USER_AGENT]
-        if self._ask_for is not None:
-            if self._asks_slowly:
+        lines = [line for line in self._constant if line is not USER_AGENT]
+        if self._headers_function is not None:
+            if self._headers_are_async:
                 return object()
             try:
-                given = self._ask_for()
+                given = self._headers_function()
                 if inspect.isawaitable(given):
-                    self._asks_slowly = True
+                    self._headers_are_async = True
                     if inspect.iscoroutine(given):
                         given.close()
                     return object()
-                said += _lines(given)
+                lines += _header_lines(given)
             except Exception:
                 return object()
-        return blake2b(repr(said).encode(), digest_size=16).digest() if said else None
+        return blake2b(repr(lines).encode(), digest_size=16).digest() if lines else None
 
     def within(self, url: str) -> str:
-        """A URL, which may be relative to the endpoint's, if it is of the same origin.
+        """Resolve a URL relative to the endpoint's, and check that it has the same origin.
 
         Raises:
-            TransportError: it is not.
+            TransportError: It is no URL, or has another origin.
         """
         try:
-            whole = urljoin(self.url, url)
-            origin = origin_of(whole)
+            resolved = urljoin(self.url, url)
+            origin = origin_of(resolved)
         except (UsageError, ValueError) as error:
             raise TransportError(f"the server names an address that is none: {error}") from None
         if origin != self.origin:
@@ -138,15 +158,15 @@ class HttpEndpoint:
                 f"the server wants messages sent to another origin, {scheme}://{host}:{port}; "
                 "connect to it directly if it is to be trusted"
             )
-        return whole
+        return resolved
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._requests.aclose()
 
-    def _followed(self, at: str, status: int, location: str, method: str) -> str:
+    def _redirect_target(self, at: str, status: int, location: str, method: str) -> str:
         if method != "GET" and status not in KEEPS_METHOD:
-            # To follow would mean to GET it: the message would be lost.
+            # Following would change the method to GET: the message would be lost.
             raise HttpError(f"the server redirects a {method} with status {status}", status)
         if not location:
             raise HttpError(f"a redirect to nowhere: status {status} without `Location`", status)
@@ -154,16 +174,16 @@ class HttpEndpoint:
 
 
 def media_type(response: Response) -> str:
-    """What the body is, in lower case and without parameters."""
+    """Return the body's media type in lower case, without parameters; empty if there is none."""
     return response.header("content-type").partition(";")[0].strip().lower()
 
 
 async def read_whole(response: Response, limit_bytes: int) -> bytes:
-    """The whole body.
+    """Read and return the whole body.
 
     Raises:
-        TransportError: it is longer than `limit_bytes`.
-        SessionLost: it broke off.
+        TransportError: The body is larger than `limit_bytes`.
+        SessionLost: The server disconnected before the end of the body.
     """
     length = response.header("content-length")
     if length.isdigit() and int(length) > limit_bytes:
@@ -180,25 +200,35 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
 
 
 async def refusal(response: Response, what: str) -> tuple[HttpError, bytes]:
-    """An answer with a status that says no, as an error; and its body where that has an id."""
+    """Return the error for a response with an error status, and its body if it is a message.
+
+    Args:
+        response: The response.
+        what: Beginning of the error message.
+
+    Returns:
+        The error, and the body if it is a JSON-RPC error with an id, else empty bytes.
+    """
     body = b""
-    with contextlib.suppress(TransportError):  # its status says enough
+    with contextlib.suppress(TransportError):  # without the body, the status is reported
         body = await read_whole(response, MAX_REFUSAL_BYTES)
-    error, addressed = _error_in(body)
-    said = f": {error}" if error else ""
+    error, has_id = _error_in(body)
+    description = f": {error}" if error else ""
     headers = {
         name: response.header(name)
         for name in ("www-authenticate", "retry-after", "allow")
         if response.header(name)
     }
     return (
-        HttpError(f"{what}: HTTP status {response.status}{said}", response.status, error, headers),
-        body if addressed else b"",
+        HttpError(
+            f"{what}: HTTP status {response.status}{description}", response.status, error, headers
+        ),
+        body if has_id else b"",
     )
 
 
 def _error_in(body: bytes) -> tuple[McpError | None, bool]:
-    """The JSON-RPC error that a body is, and whether it says what it answers."""
+    """Return the JSON-RPC error in a body, if it is one; and True if it has an id."""
     try:
         frame = envelope.read(body)
     except ProtocolError:
@@ -208,7 +238,7 @@ def _error_in(body: bytes) -> tuple[McpError | None, bool]:
     return envelope.read_error(frame.error), isinstance(frame.id, int | str)
 
 
-def _lines(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+def _header_lines(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     lines: list[tuple[bytes, bytes]] = []
     for name, value in headers.items():
         if any(sign in name + value for sign in "\r\n\0"):

@@ -1,4 +1,4 @@
-"""HTTP with two addresses, the client's side: one to hear from, and one to POST messages to.
+"""HTTP+SSE client of 2024-11-05: one SSE stream to receive, and a second URL to POST messages to.
 
 Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse
 """
@@ -33,10 +33,24 @@ GET_HEADERS: Lines = ((b"accept", EVENTS.encode()), (b"cache-control", b"no-stor
 
 
 class LegacySseTransport(PostingTransport):
-    """A server whose URL gives a stream of events, the first of which says where to POST.
+    """HTTP+SSE client for one server. It receives on an SSE stream and POSTs to a second URL.
 
-    Options are those of `HttpTransport`; `endpoint_timeout_s` is how long the first event may take.
-    It must name an address of the same origin.
+    The first event of the stream, `endpoint`, names the URL to POST to. That URL must have the same
+    origin.
+
+    Args:
+        url: The URL of the SSE stream. User and password in it are sent as Basic auth.
+        headers: Headers of every request: a mapping, or a function, sync or async, that is called
+            before each request and returns one.
+        bearer: A constant bearer token; None for none.
+        client: An AsyncClient of httpx2 or httpx that sends all requests; None for a connection
+            pool of the transport's own.
+        max_message_bytes: Maximum size of a received message, in bytes.
+        connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
+        endpoint_timeout_s: Seconds to wait for the first event, `endpoint`.
+
+    Raises:
+        UsageError: The URL is no http or https URL, or a header contains a line break.
     """
 
     def __init__(
@@ -62,21 +76,22 @@ class LegacySseTransport(PostingTransport):
         self._post_to = ""
 
     async def start(self, receiver: Receiver) -> None:
-        """Open the stream, and wait for the address.
+        """Open the stream and wait for the URL to POST to.
 
         Raises:
-            HttpError: there is no such stream.
-            ProtocolError: it is none of events, or does not begin with the address.
-            TransportError: the server cannot be reached, names another origin, or stays silent.
+            HttpError: The server refused the stream.
+            ProtocolError: The response is no SSE stream, or its first event is not `endpoint`.
+            TransportError: The server cannot be reached, names another origin, or sends no
+                `endpoint` event in time.
         """
         self._receiver = receiver
         found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._outbox.begin(self._listen(found))
+        self._outbox.begin(self._read_stream(found))
         try:
             async with asyncio.timeout(self._endpoint_timeout_s):
                 self._post_to = self._endpoint.within(await found)
         except BaseException as error:
-            # Nobody else has anything to close yet.
+            # The transport is not open yet, so `close` would not be called.
             await self._end()
             if isinstance(error, TimeoutError):
                 raise TransportError(
@@ -85,15 +100,15 @@ class LegacySseTransport(PostingTransport):
             raise
 
     def use_revision(self, profile: Profile, *, agreed: bool) -> None:
-        """What is sent from now on is of this revision."""
+        """Send all further messages at this revision; its version header once it is `agreed`."""
         name = profile.version_header if agreed else None
         self._version = ((name.lower().encode(), profile.revision.encode()),) if name else ()
 
     async def listen(self) -> None:
-        """Nothing: everything that comes has one stream."""
+        """Do nothing: all messages arrive on the one stream."""
 
-    async def _listen(self, found: asyncio.Future[str]) -> None:
-        lost: BaseException | None = None
+    async def _read_stream(self, found: asyncio.Future[str]) -> None:
+        cause: BaseException | None = None
         try:
             response = await self._endpoint.send("GET", [*GET_HEADERS, *self._version])
             try:
@@ -101,14 +116,14 @@ class LegacySseTransport(PostingTransport):
             finally:
                 await response.aclose()
         except Exception as error:
-            lost = error
+            cause = error
         if not found.done():
-            found.set_exception(lost or SessionLost("the stream ended before it began"))
+            found.set_exception(cause or SessionLost("the stream ended before it began"))
         else:
-            self._disconnected(lost)
+            self._disconnected(cause)
 
     async def _end_session(self) -> None:
-        """Nothing: the session ends with its stream."""
+        """Do nothing: the session ends with its stream."""
 
     async def _read(self, response: Response, found: asyncio.Future[str]) -> None:
         if response.status != 200:
@@ -117,9 +132,9 @@ class LegacySseTransport(PostingTransport):
             raise ProtocolError(f"expected {EVENTS}, got {media_type(response) or 'nothing'}")
         async with aclosing(events_of(response, Place(), self._max)) as events:
             async for event in events:
-                self._take(event, found)
+                self._on_event(event, found)
 
-    def _take(self, event: Event, found: asyncio.Future[str]) -> None:
+    def _on_event(self, event: Event, found: asyncio.Future[str]) -> None:
         if event.name == "endpoint":
             if not found.done():
                 found.set_result(event.data.decode("utf-8", "replace").strip())
@@ -129,7 +144,7 @@ class LegacySseTransport(PostingTransport):
             self._receiver.receive(event.data)
 
     async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
-        # The answer comes on the stream.
+        # The response arrives on the SSE stream.
         await self._post_notification(message, headers)
 
     async def _post_notification(self, message: bytes, headers: Lines) -> None:

@@ -1,4 +1,4 @@
-"""SSE parsing, and streams that are resumed where they break off.
+"""SSE parsing, and SSE streams that are resumed after a disconnect.
 
 Source:
 https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery
@@ -25,17 +25,26 @@ __all__ = ["EVENTS", "EventListener", "events_of"]
 
 EVENTS = "text/event-stream"
 RETRY_MS = 1000
-"""How long to wait before a stream is opened again, where the server does not say."""
+"""Default delay before a stream is reopened, in milliseconds, if the server sends none."""
 REST_TIMEOUT_S = 5.0
-"""How long a stream may stay open behind the answer that it was opened for."""
+"""Seconds that a stream may stay open after the response that it was opened for."""
 MAX_VAIN_RESUMES = 5
+"""Maximum number of consecutive attempts to resume a stream without a new event."""
 LONGEST_WAIT_S = 30.0
+"""Maximum of the exponential back-off before a stream is reopened, in seconds."""
 
 _log = logging.getLogger("mcp_gen.client")
 
 
 class EventListener:
-    """Reads the streams of one server. `headers` gives those that every GET has."""
+    """Reads the SSE streams of one server and resumes them.
+
+    Args:
+        endpoint: The server.
+        max_message_bytes: Maximum size of an event, in bytes.
+        deliver: Called with each message.
+        headers: Returns the headers of each GET.
+    """
 
     def __init__(
         self,
@@ -50,14 +59,19 @@ class EventListener:
         self._headers = headers
 
     async def follow(self, response: Response, asked: PostedRequest, *, resumes: bool) -> None:
-        """Read the stream of a request; with `resumes`, go on behind what came if it breaks off.
+        """Read the SSE stream of a request until its response has arrived.
+
+        Args:
+            response: The response to the POST.
+            asked: The sender of the request.
+            resumes: True to resume the stream after a disconnect, from the last event id.
 
         Raises:
-            SessionLost: it ended, and the answer cannot be had.
-            TransportError: an event is too long.
+            SessionLost: The stream ended before the response, and could not be resumed.
+            TransportError: An event is too large.
         """
         place = Place()
-        vain = 0
+        failures = 0
         while True:
             seen = place.events
             try:
@@ -69,13 +83,14 @@ class EventListener:
                 return
             if not resumes or not place.id:
                 raise lost
-            vain = 0 if place.events > seen else vain + 1
-            response = await self._resumed(place, lost, vain)
+            failures = 0 if place.events > seen else failures + 1
+            response = await self._resume(place, lost, failures)
 
     async def listen(self, opened: asyncio.Event) -> None:
-        """Hear what belongs to no request, for as long as the server has a stream for it.
+        """Read the stream of server-to-client notifications for as long as the server offers one.
 
-        `opened` is set once the stream is open, or could not be opened at first.
+        Args:
+            opened: Set once the stream is open, or the first attempt has failed.
         """
         try:
             await self._keep_listening(Place(), opened)
@@ -85,42 +100,42 @@ class EventListener:
     async def _read(self, response: Response, place: Place, asked: PostedRequest) -> None:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(None) as rest:
+            async with asyncio.timeout(None) as rest_timeout:
                 async with aclosing(events_of(response, place, self._max)) as events:
                     async for event in events:
-                        self._take(event)
-                        if asked.finished and rest.when() is None:
-                            # A stream that is read to its end leaves a connection to be used again.
-                            rest.reschedule(loop.time() + REST_TIMEOUT_S)
+                        self._deliver_event(event)
+                        if asked.finished and rest_timeout.when() is None:
+                            # A stream read to its end leaves its connection reusable.
+                            rest_timeout.reschedule(loop.time() + REST_TIMEOUT_S)
         except (TimeoutError, TransportError):
             if not asked.finished:
                 raise
         finally:
             await response.aclose()
 
-    async def _resumed(self, place: Place, lost: SessionLost, vain: int) -> Response:
-        """The rest of a stream.
+    async def _resume(self, place: Place, lost: SessionLost, failures: int) -> Response:
+        """Reconnect and return the response that continues a stream.
 
         Raises:
-            SessionLost: `lost`, where the rest cannot be had.
+            SessionLost: `lost`, if the stream cannot be resumed.
         """
-        while vain < MAX_VAIN_RESUMES:
-            await asyncio.sleep(_wait_s(place, vain))
+        while failures < MAX_VAIN_RESUMES:
+            await asyncio.sleep(_wait_s(place, failures))
             try:
                 response = await self._get(place)
             except TransportError:
-                vain += 1
+                failures += 1
                 continue
             if response.status == 200 and media_type(response) == EVENTS:
                 return response
             await response.aclose()
             if response.status < 500:
                 break
-            vain += 1
+            failures += 1
         raise lost
 
     async def _keep_listening(self, place: Place, opened: asyncio.Event) -> None:
-        vain = 0
+        failures = 0
         while True:
             seen = place.events
             try:
@@ -132,23 +147,23 @@ class EventListener:
                 _log.exception("the stream for notifications ended")
                 return
             opened.set()
-            vain = 0 if place.events > seen else vain + 1
-            await asyncio.sleep(_wait_s(place, vain))
+            failures = 0 if place.events > seen else failures + 1
+            await asyncio.sleep(_wait_s(place, failures))
 
     async def _listen_once(self, place: Place, opened: asyncio.Event) -> bool:
-        """Read one stream to its end; False if there is none to be had."""
+        """Read one notification stream to its end; return False if the server offers none."""
         response = await self._get(place)
         opened.set()
         try:
             if response.status >= 500:
                 return True
             if response.status != 200 or media_type(response) != EVENTS:
-                # It has none, or the session is over, which the next request finds out: 405 says
-                # one and 404 the other, but some say either for both.
+                # The server offers no stream (405), or the session has ended (404), but some
+                # servers mix up the two. The next request finds out if the session has ended.
                 return False
             async with aclosing(events_of(response, place, self._max)) as events:
                 async for event in events:
-                    self._take(event)
+                    self._deliver_event(event)
         finally:
             await response.aclose()
         return True
@@ -159,28 +174,33 @@ class EventListener:
             headers.append((b"last-event-id", place.id))
         return await self._endpoint.send("GET", headers)
 
-    def _take(self, event: Event) -> None:
-        # Other kinds of events are none of this protocol's.
+    def _deliver_event(self, event: Event) -> None:
+        # The protocol defines no other event types.
         if event.name == "message":
             self._deliver(event.data)
 
 
-def _wait_s(place: Place, vain: int) -> float:
-    """How long to wait before a stream is opened again: as the server says, longer if in vain."""
-    asked_for = RETRY_MS if place.retry_ms is None else place.retry_ms
-    if not vain:
-        return asked_for / 1000
-    return max(asked_for / 1000, min(0.1 * 2.0**vain, LONGEST_WAIT_S))
+def _wait_s(place: Place, failures: int) -> float:
+    """Return the seconds to wait before a stream is reopened; longer after `failures` failures."""
+    delay_ms = RETRY_MS if place.retry_ms is None else place.retry_ms
+    if not failures:
+        return delay_ms / 1000
+    return max(delay_ms / 1000, min(0.1 * 2.0**failures, LONGEST_WAIT_S))
 
 
 async def events_of(
     response: Response, place: Place, limit_bytes: int
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events that have data; `place` records the last one.
+    """Yield the events of a response that have data.
+
+    Args:
+        response: An SSE response.
+        place: The position in the stream; updated with each event.
+        limit_bytes: Maximum size of an event, in bytes.
 
     Raises:
-        TransportError: an event is longer than `limit_bytes`.
-        SessionLost: the stream broke off.
+        TransportError: An event is larger than `limit_bytes`.
+        SessionLost: The server disconnected.
     """
     reader = EventReader(limit_bytes)
     async with aclosing(response.chunks()) as chunks:

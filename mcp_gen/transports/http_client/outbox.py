@@ -1,4 +1,4 @@
-"""What is on its way to an HTTP server: requests, and in their order what gets no answer."""
+"""Queue of outgoing messages to an HTTP server, and the tasks that send them."""
 
 from __future__ import annotations
 
@@ -13,46 +13,51 @@ if TYPE_CHECKING:
 __all__ = ["Outbox"]
 
 TELL_TIMEOUT_S = 30.0
+"""Seconds that the server gets to accept a message that has no response."""
 
 Post: TypeAlias = "Callable[[bytes, Lines], Awaitable[None]]"
-"""POSTs a message that gets no answer; raises what is to be logged."""
+"""POSTs a message that has no response; its errors are logged."""
 
 _log = logging.getLogger("mcp_gen.client")
 
 
 class Outbox:
-    """The tasks of one transport. All have ended once `end` has."""
+    """Outgoing messages of one transport. No task is left after `end`.
+
+    Args:
+        post: POSTs one message.
+    """
 
     def __init__(self, post: Post) -> None:
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told: list[tuple[bytes, Lines]] = []
-        self._teller: asyncio.Task[None] | None = None
+        self._queue: list[tuple[bytes, Lines]] = []
+        self._sender: asyncio.Task[None] | None = None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do something in a task of its own."""
+        """Run a coroutine in a task of its own."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def add(self, message: bytes, headers: Lines) -> None:
-        """Post a message behind those before it."""
-        self._told.append((message, headers))
-        if self._teller is None or self._teller.done():
-            self._teller = self.begin(self._send_all())
+        """Queue a message. Queued messages are sent in order."""
+        self._queue.append((message, headers))
+        if self._sender is None or self._sender.done():
+            self._sender = self.begin(self._send_all())
 
     def send(self, message: bytes) -> None:
-        """Post a message at once."""
+        """Send a message at once."""
         self.begin(self._send(message, ()))
 
     async def drain(self) -> None:
-        """Wait until what was told has arrived."""
-        if self._teller is not None:
-            await asyncio.wait([self._teller])
+        """Wait until all queued messages have arrived."""
+        if self._sender is not None:
+            await asyncio.wait([self._sender])
 
     async def end(self) -> None:
-        """Give up what has not been done."""
+        """Cancel all tasks and wait for them."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -60,8 +65,8 @@ class Outbox:
             await asyncio.wait(tasks)
 
     async def _send_all(self) -> None:
-        while self._told:
-            await self._send(*self._told.pop(0))
+        while self._queue:
+            await self._send(*self._queue.pop(0))
 
     async def _send(self, message: bytes, headers: Lines) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Sends HTTP requests: with a pool of connections of its own, or with a client that is given."""
+"""Sends HTTP requests with a connection pool (httpcore2) or with a given httpx client."""
 
 from __future__ import annotations
 
@@ -15,39 +15,47 @@ if TYPE_CHECKING:
 __all__ = ["GivenClient", "Pool", "Requests", "Response", "origin_of"]
 
 IDLE_S = 4.0
-"""How long an unused connection is kept. Servers commonly close them after 5 s: to use one at that
-very moment would lose a request."""
-_THIS_MACHINE = ("localhost", "::1")
+"""Seconds that an unused connection is kept open.
+
+Servers commonly close idle connections after 5 s. A request sent at that moment would be lost.
+"""
+_LOOPBACK = ("localhost", "::1")
 _SAFE = "/%:@!$&'()*+,;=-._~?"
 
 
 class Response(Protocol):
-    """An HTTP answer whose body is on its way."""
+    """An HTTP response whose body is still being received."""
 
     status: int
 
     def header(self, name: str) -> str:
-        """A header's value, by its name in lower case; empty where there is none."""
+        """Return a header's value by its name in lower case; empty if there is none."""
         ...
 
     def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body, piece by piece."""
+        """Yield the body in chunks."""
         ...
 
     async def aclose(self) -> None:
-        """Be done with it: the connection is closed if there is more to come."""
+        """Release the response. Its connection is closed if the body was not read to its end."""
         ...
 
 
 class Requests(Protocol):
-    """What sends HTTP requests. Redirects are the caller's to follow."""
+    """Sends HTTP requests. It does not follow redirects."""
 
     async def send(self, method: str, url: str, headers: Lines, body: bytes | None) -> Response:
-        """Send one; returns when the answer begins.
+        """Send a request and return once the response headers have arrived.
+
+        Args:
+            method: The HTTP method.
+            url: The URL.
+            headers: Header lines.
+            body: The body; None for none.
 
         Raises:
-            TransportError: nobody can be reached.
-            SessionLost: the server hung up before it answered.
+            TransportError: The server cannot be reached.
+            SessionLost: The server disconnected before it responded.
         """
         ...
 
@@ -57,10 +65,10 @@ class Requests(Protocol):
 
 
 def origin_of(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port.
+    """Return the scheme, host and port of a URL.
 
     Raises:
-        UsageError: it is no URL of HTTP.
+        UsageError: It is no http or https URL with a host.
     """
     try:
         parts = urlsplit(url)
@@ -73,7 +81,13 @@ def origin_of(url: str) -> tuple[str, str, int]:
 
 
 class Pool:
-    """Connections that are kept open between requests. Made when first used."""
+    """Connection pool with keep-alive. Connections are opened on demand.
+
+    Proxies are taken from the environment, but not for hosts of this machine.
+
+    Args:
+        connect_timeout_s: Seconds to wait for a connection.
+    """
 
     def __init__(self, connect_timeout_s: float) -> None:
         self._extensions = {"timeout": {"connect": connect_timeout_s}}
@@ -81,13 +95,13 @@ class Pool:
         self._urls: dict[str, tuple[Any, Any, tuple[bytes, bytes]]] = {}
 
     async def send(self, method: str, url: str, headers: Lines, body: bytes | None) -> Response:
-        """Send one request; see `Requests`."""
-        # Loaded with the first request: a program that only serves does without it.
+        """Send one request; see `Requests.send`."""
+        # Imported with the first request: a program that only serves does not need it.
         import httpcore2
 
         known = self._urls.get(url)
         if known is None:
-            known = self._urls[url] = self._prepared(url)
+            known = self._urls[url] = self._prepare(url)
         pool, target, host = known
         lines = [host, *headers]
         if body is not None:
@@ -96,9 +110,9 @@ class Pool:
             method, target, headers=lines, content=body, extensions=self._extensions
         )
         try:
-            return _Pooled(await pool.handle_async_request(request))
+            return _PooledResponse(await pool.handle_async_request(request))
         except Exception as error:
-            raise _named(error) from error
+            raise _translate_error(error) from error
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -107,12 +121,12 @@ class Pool:
         for pool in pools.values():
             await pool.aclose()
 
-    def _prepared(self, url: str) -> tuple[Any, Any, tuple[bytes, bytes]]:
+    def _prepare(self, url: str) -> tuple[Any, Any, tuple[bytes, bytes]]:
         import httpcore2  # see `send`
 
         scheme, name, _ = origin_of(url)
         parts = urlsplit(url)
-        # A host may be written in any alphabet, or be an address of IPv6.
+        # A host may be an internationalized name, or an IPv6 address.
         host = name.encode("ascii" if name.isascii() else "idna")
         target = quote(parts.path or "/", safe=_SAFE)
         if parts.query:
@@ -120,13 +134,13 @@ class Pool:
         at = httpcore2.URL(
             scheme=scheme.encode(), host=host, port=parts.port, target=target.encode()
         )
-        shown = b"[%b]" % host if b":" in host else host
+        host_header = b"[%b]" % host if b":" in host else host
         if parts.port is not None:
-            shown = b"%b:%d" % (shown, parts.port)
-        return self._pool(scheme, name), at, (b"host", shown)
+            host_header = b"%b:%d" % (host_header, parts.port)
+        return self._pool(scheme, name), at, (b"host", host_header)
 
     def _pool(self, scheme: str, host: str) -> Any:
-        # As in `send`; urllib.request loads http.client and email besides.
+        # As in `send`; urllib.request also imports http.client and email.
         from urllib.request import getproxies, proxy_bypass
 
         import httpcore2
@@ -134,23 +148,23 @@ class Pool:
         from mcp_gen.transports.http_client.sockets import SocketBackend
 
         proxies = getproxies()
-        through = proxies.get(scheme) or proxies.get("all") or ""
-        # To a proxy, this machine is another one.
-        if host in _THIS_MACHINE or host.startswith("127.") or proxy_bypass(host):
-            through = ""
-        elif through and not through.startswith(("http://", "https://")):
+        proxy = proxies.get(scheme) or proxies.get("all") or ""
+        # A proxy would resolve loopback hosts to itself.
+        if host in _LOOPBACK or host.startswith("127.") or proxy_bypass(host):
+            proxy = ""
+        elif proxy and not proxy.startswith(("http://", "https://")):
             raise TransportError(
                 "the environment names a proxy that is none of HTTP: give a client that has it"
             )
-        if through not in self._pools:
-            self._pools[through] = httpcore2.AsyncConnectionPool(
-                proxy=_proxy(through),
+        if proxy not in self._pools:
+            self._pools[proxy] = httpcore2.AsyncConnectionPool(
+                proxy=_proxy(proxy),
                 max_connections=None,
                 max_keepalive_connections=20,
                 keepalive_expiry=IDLE_S,
                 network_backend=SocketBackend(),
             )
-        return self._pools[through]
+        return self._pools[proxy]
 
 
 def _proxy(url: str) -> Any:
@@ -163,7 +177,7 @@ def _proxy(url: str) -> Any:
     return httpcore2.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=user)
 
 
-class _Pooled:
+class _PooledResponse:
     __slots__ = ("_response", "status")
 
     def __init__(self, response: Any) -> None:
@@ -181,37 +195,43 @@ class _Pooled:
                 async for part in parts:
                     yield part
         except Exception as error:
-            raise _named(error) from error
+            raise _translate_error(error) from error
 
     async def aclose(self) -> None:
         await self._response.stream.aclose()
 
 
 class GivenClient:
-    """A client of httpx2 or httpx: with its own headers, authentication, proxies and limits."""
+    """Sends requests with the user's AsyncClient of httpx2 or httpx.
+
+    The client's own headers, auth, proxies and limits apply.
+
+    Args:
+        client: The AsyncClient. It is not closed here.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     async def send(self, method: str, url: str, headers: Lines, body: bytes | None) -> Response:
-        """Send one request; see `Requests`."""
+        """Send one request; see `Requests.send`. The client's read timeout is disabled."""
         client = self._client
-        # Answers may take as long as those who wait for them like.
+        # No read timeout: the sender of a request decides how long to wait.
         given = client.timeout
         limits = {"connect": given.connect, "write": given.write, "pool": given.pool, "read": None}
         request = client.build_request(
             method, url, headers=headers, content=body, extensions={"timeout": limits}
         )
         try:
-            return _FromGiven(await client.send(request, stream=True, follow_redirects=False))
+            return _ClientResponse(await client.send(request, stream=True, follow_redirects=False))
         except Exception as error:
-            raise _named(error) from error
+            raise _translate_error(error) from error
 
     async def aclose(self) -> None:
-        """Nothing: whoever made the client closes it."""
+        """Do nothing: the user who created the client closes it."""
 
 
-class _FromGiven:
+class _ClientResponse:
     __slots__ = ("_response", "status")
 
     def __init__(self, response: Any) -> None:
@@ -228,29 +248,29 @@ class _FromGiven:
                 async for part in parts:
                     yield part
         except Exception as error:
-            raise _named(error) from error
+            raise _translate_error(error) from error
 
     async def aclose(self) -> None:
         await self._response.aclose()
 
 
-_NOT_REACHED = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"}
-_HUNG_UP = ("disconnected", "closed connection")
+_UNREACHABLE = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"}
+_DISCONNECTED = ("disconnected", "closed connection")
 _BROKEN = {"NetworkError", "ProtocolError", "TimeoutException", "TransportError"}
 
 
-def _named(error: Exception) -> Exception:
-    """The same as one of our errors. httpx, httpx2 and httpcore2 name theirs alike."""
+def _translate_error(error: Exception) -> Exception:
+    """Translate an error of httpx, httpx2 or httpcore2, whose classes have the same names."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, TransportError):
         return error
-    said = str(error) or type(error).__name__
-    if names & _NOT_REACHED:
-        return TransportError(f"the server cannot be reached: {said}")
+    description = str(error) or type(error).__name__
+    if names & _UNREACHABLE:
+        return TransportError(f"the server cannot be reached: {description}")
     if "LocalProtocolError" in names:
-        return TransportError(f"the request cannot be sent: {said}")
-    if "RemoteProtocolError" in names and not any(word in said for word in _HUNG_UP):
-        return TransportError(f"what the server sends is no HTTP: {said}")
+        return TransportError(f"the request cannot be sent: {description}")
+    if "RemoteProtocolError" in names and not any(word in description for word in _DISCONNECTED):
+        return TransportError(f"what the server sends is no HTTP: {description}")
     if names & _BROKEN:
-        return SessionLost(f"the server hung up: {said}")
-    return TransportError(f"the request failed: {said}")
+        return SessionLost(f"the server hung up: {description}")
+    return TransportError(f"the request failed: {description}")

@@ -1,6 +1,6 @@
 """Base of the HTTP client transports: each message is a POST.
 
-Requests are sent at once; what gets no answer is sent in order.
+Requests are sent at once; notifications are sent in order.
 """
 
 from __future__ import annotations
@@ -24,11 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["PostingTransport"]
 
 LAST_TIMEOUT_S = 2.0
-"""How long the end may take: what is still to be told, and that the session is over."""
+"""Seconds that closing may take to send queued notifications and to end the session."""
 
 
 class PostingTransport(ABC):
-    """Sends each message to a server as a POST. Options are those of `HttpTransport`."""
+    """Sends each message to a server as a POST.
+
+    Args:
+        url: See `HttpTransport`, as for all arguments.
+        headers: Headers of every request, or a function that returns them.
+        bearer: A constant bearer token.
+        client: An AsyncClient of httpx2 or httpx.
+        max_message_bytes: Maximum size of a received message, in bytes.
+        connect_timeout_s: Seconds to wait for a connection.
+
+    Raises:
+        UsageError: The URL is no http or https URL, or a header contains a line break.
+    """
 
     def __init__(
         self,
@@ -55,19 +67,19 @@ class PostingTransport(ABC):
 
     @property
     def principal(self) -> Hashable:
-        """Whom requests are made for now, as far as the user's headers say."""
+        """Digest of the user's headers, to tell users apart; see `HttpEndpoint.principal`."""
         return self._endpoint.principal
 
     def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
-        """Send a request and return the function that cancels it."""
+        """Send a request and return the function that cancels it; see `Posts.post`."""
         return self._outbox.begin(self._ask(message, headers, asked)).cancel
 
     def post_notification(self, message: bytes, headers: Lines) -> None:
-        """Send a notification after those before it."""
+        """Queue a notification; notifications arrive in order."""
         self._outbox.add(message, headers)
 
     def send(self, message: bytes) -> None:
-        """Send at once a message that gets no answer."""
+        """Send at once a message that has no response."""
         self._outbox.send(message)
 
     async def drain(self) -> None:
@@ -75,7 +87,7 @@ class PostingTransport(ABC):
         await self._outbox.drain()
 
     async def aclose(self) -> None:
-        """Send what is queued, end the session if there is one, then disconnect."""
+        """Send the queued messages, end the session if there is one, then close all connections."""
         if self._closed:
             return
         self._closed = True
@@ -90,15 +102,15 @@ class PostingTransport(ABC):
 
     @abstractmethod
     async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
-        """POST a request and deliver its answer, if the response carries it."""
+        """POST a request and deliver its response if the HTTP response contains it."""
 
     @abstractmethod
     async def _post_notification(self, message: bytes, headers: Lines) -> None:
-        """POST a message that gets no answer."""
+        """POST a message that has no response."""
 
     @abstractmethod
     async def _end_session(self) -> None:
-        """End the session on the server, where it does not end with the connection."""
+        """End the session on the server if it does not end with the connection."""
 
     async def _end(self) -> None:
         await self._outbox.end()
@@ -115,7 +127,7 @@ class PostingTransport(ABC):
         except McpGenError as error:
             asked.fail(error)
         except Exception as error:
-            # Such as what a function for headers raises: it is the caller's.
+            # For example an error of the user's headers function: it goes to the sender.
             failed = TransportError(f"the request could not be sent: {error}")
             failed.__cause__ = error
             asked.fail(failed)

@@ -1,4 +1,4 @@
-"""TCP and TLS for httpcore2, without what a general one costs: one write per request, no timers."""
+"""TCP/TLS backend of httpcore2 with little overhead: one write per request, no timers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import httpcore2
 __all__ = ["SocketBackend"]
 
 WRITE_AT_ONCE_BYTES = 64 * 1024
+"""Bytes of a request that are buffered before they are written."""
 READ_AHEAD_BYTES = 256 * 1024
+"""Bytes of a response that are buffered before reading pauses (back-pressure)."""
 
 
 class SocketBackend(httpcore2.AsyncNetworkBackend):
-    """Opens connections. Of timeouts it keeps that of connecting: others are the caller's."""
+    """Opens connections for httpcore2. Only the connect and TLS timeouts are applied."""
 
     async def connect_tcp(
         self,
@@ -26,28 +28,31 @@ class SocketBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect, to whichever address of the host answers.
+        """Connect to whichever address of the host accepts.
 
         Raises:
-            httpcore2.ConnectError, httpcore2.ConnectTimeout: nobody answers, or not in time.
+            httpcore2.ConnectError: No address accepts.
+            httpcore2.ConnectTimeout: No connection in `timeout` seconds.
         """
         loop = asyncio.get_running_loop()
         local = (local_address, 0) if local_address else None
         try:
             async with asyncio.timeout(timeout):
-                _, wire = await loop.create_connection(_Wire, host, port, local_addr=local)
+                _, protocol = await loop.create_connection(
+                    _SocketProtocol, host, port, local_addr=local
+                )
         except TimeoutError:
             raise httpcore2.ConnectTimeout(f"no connection in {timeout:g} s") from None
         except OSError as error:
             raise httpcore2.ConnectError(error.strerror or str(error)) from error
-        return _SocketStream(wire)
+        return _SocketStream(protocol)
 
 
 class _SocketStream(httpcore2.AsyncNetworkStream):
-    """What httpcore2 reads from and writes to. What it writes goes out when it begins to read."""
+    """Stream of one connection. Written data is sent when httpcore2 begins to read."""
 
-    def __init__(self, wire: _Wire) -> None:
-        self._wire = wire
+    def __init__(self, protocol: _SocketProtocol) -> None:
+        self._protocol = protocol
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
 
@@ -56,34 +61,34 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         max_bytes: int,
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> bytes:
-        """What has come, once something has; nothing at the end."""
+        """Return the received data, at least one byte; empty at the end of the stream."""
         if self._unsent:
             self._flush()
-        return await self._wire.read()
+        return await self._protocol.read()
 
     async def write(
         self,
         buffer: bytes,
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> None:
-        """Queue, or send where it is much."""
+        """Buffer the data; send the buffer once it is large."""
         self._unsent.append(buffer)
         self._unsent_bytes += len(buffer)
         if self._unsent_bytes > WRITE_AT_ONCE_BYTES:
             self._flush()
-            await self._wire.writable()
+            await self._protocol.writable()
 
     def _flush(self) -> None:
-        # A server may have answered and gone before it was sent everything.
-        if not self._wire.gone.is_set():
-            self._wire.transport.write(b"".join(self._unsent))
+        # The server may respond and disconnect before it has received the whole request.
+        if not self._protocol.closed.is_set():
+            self._protocol.transport.write(b"".join(self._unsent))
         self._unsent.clear()
         self._unsent_bytes = 0
 
     async def aclose(self) -> None:
-        """Close, at once: nothing that is worth to be waited for is ever unsent."""
-        self._wire.transport.abort()
-        await self._wire.gone.wait()
+        """Close the connection at once. No data worth waiting for is left to send."""
+        self._protocol.transport.abort()
+        await self._protocol.closed.wait()
 
     async def start_tls(
         self,
@@ -91,43 +96,48 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> httpcore2.AsyncNetworkStream:
-        """The same connection, encrypted.
+        """Encrypt the connection and return this stream.
 
         Raises:
-            httpcore2.ConnectError, httpcore2.ConnectTimeout: it cannot be, or not in time.
+            httpcore2.ConnectError: The TLS handshake failed.
+            httpcore2.ConnectTimeout: The TLS handshake took more than `timeout` seconds.
         """
-        loop, wire = asyncio.get_running_loop(), self._wire
+        loop, protocol = asyncio.get_running_loop(), self._protocol
         if self._unsent:
             self._flush()
         try:
             async with asyncio.timeout(timeout):
                 transport = await loop.start_tls(
-                    wire.transport, wire, ssl_context, server_hostname=server_hostname
+                    protocol.transport, protocol, ssl_context, server_hostname=server_hostname
                 )
         except TimeoutError:
-            wire.transport.abort()
+            protocol.transport.abort()
             raise httpcore2.ConnectTimeout(f"no encryption in {timeout:g} s") from None
-        except OSError as error:  # all errors of TLS are
-            wire.transport.abort()
+        except OSError as error:  # the base class of all TLS errors
+            protocol.transport.abort()
             raise httpcore2.ConnectError(str(error)) from error
         if transport is None:
             raise httpcore2.ConnectError("the server hung up")
-        wire.transport = transport
+        protocol.transport = transport
         return self
 
     def get_extra_info(self, info: str) -> Any:
-        """What httpcore2 asks for: the TLS object, and whether an idle connection is at its end."""
+        """Return connection details that httpcore2 asks for.
+
+        `is_readable` tells if an idle connection has received data or has ended; `ssl_object` is
+        the TLS object.
+        """
         if info == "is_readable":
-            return self._wire.has_news
-        return self._wire.transport.get_extra_info(info)
+            return self._protocol.is_readable
+        return self._protocol.transport.get_extra_info(info)
 
 
-class _Wire(asyncio.Protocol):
+class _SocketProtocol(asyncio.Protocol):
     def __init__(self) -> None:
         self.transport: asyncio.Transport
-        self.gone = asyncio.Event()
-        self._came: list[bytes] = []
-        self._came_bytes = 0
+        self.closed = asyncio.Event()
+        self._received: list[bytes] = []
+        self._received_bytes = 0
         self._ended = False
         self._error: Exception | None = None
         self._paused = False
@@ -136,19 +146,19 @@ class _Wire(asyncio.Protocol):
         self._writable.set()
 
     @property
-    def has_news(self) -> bool:
-        return bool(self._came) or self._ended
+    def is_readable(self) -> bool:
+        return bool(self._received) or self._ended
 
     async def read(self) -> bytes:
-        if not self._came and not self._ended:
+        if not self._received and not self._ended:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
-        came = self._came
-        if not came and self._error is not None:
+        received = self._received
+        if not received and self._error is not None:
             raise httpcore2.ReadError(str(self._error)) from self._error
-        data = came[0] if len(came) == 1 else b"".join(came)
-        came.clear()
-        self._came_bytes = 0
+        data = received[0] if len(received) == 1 else b"".join(received)
+        received.clear()
+        self._received_bytes = 0
         if self._paused:
             self._paused = False
             self.transport.resume_reading()
@@ -163,9 +173,9 @@ class _Wire(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        self._came.append(data)
-        self._came_bytes += len(data)
-        if self._came_bytes > READ_AHEAD_BYTES and not self._paused:
+        self._received.append(data)
+        self._received_bytes += len(data)
+        if self._received_bytes > READ_AHEAD_BYTES and not self._paused:
             self._paused = True
             self.transport.pause_reading()
         self._wake()
@@ -178,7 +188,7 @@ class _Wire(asyncio.Protocol):
         self._ended = True
         self._error = self._error or exc
         self._paused = False
-        self.gone.set()
+        self.closed.set()
         self._writable.set()
         self._wake()
 

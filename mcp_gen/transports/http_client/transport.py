@@ -1,4 +1,4 @@
-"""Streamable HTTP, the client's side: each message is a POST, each answer JSON or events.
+"""Streamable HTTP client: each message is a POST, each response is JSON or an SSE stream.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
 """
@@ -41,16 +41,27 @@ BOTH: Lines = (
     (b"content-type", JSON.encode()),
 )
 LISTEN_WAIT_S = 1.0
-"""How long a session waits for its stream: some servers begin it with the first event only."""
+"""Seconds to wait for the notification stream: some servers open it with the first event."""
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
 class HttpTransport(PostingTransport):
-    """A server behind one URL, at every revision that has this transport.
+    """Streamable HTTP client for one server URL, at every revision that has this transport.
 
-    `headers` go with every request: a mapping, or a function, sync or async, that is called before
-    each. `bearer_token` is a token that does not change. `client` is an AsyncClient of httpx2 or
-    httpx to send everything with. Nothing is sent to another origin, whatever the server says.
+    Requests are never sent to another origin, even if the server redirects.
+
+    Args:
+        url: The server's URL, http or https. User and password in it are sent as Basic auth.
+        headers: Headers of every request: a mapping, or a function, sync or async, that is called
+            before each request and returns one.
+        bearer: A constant bearer token; None for none.
+        client: An AsyncClient of httpx2 or httpx that sends all requests; None for a connection
+            pool of the transport's own.
+        max_message_bytes: Maximum size of a received message, in bytes.
+        connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
+
+    Raises:
+        UsageError: The URL is no http or https URL, or a header contains a line break.
     """
 
     def __init__(
@@ -85,34 +96,34 @@ class HttpTransport(PostingTransport):
 
     @property
     def session_id(self) -> str | None:
-        """What the server calls this session; None where there is none."""
+        """The session id that the server has assigned; None if there is no session."""
         return self._session[0][1].decode() if self._session else None
 
-    # --- what the session calls ---
+    # --- the Posts Protocol ---
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin: nothing is sent yet."""
+        """Set the receiver. No request is sent yet."""
         self._receiver = receiver
 
     def use_revision(self, profile: Profile, *, agreed: bool) -> None:
-        """What is sent from now on is of this revision; see `core.transport.Posts`."""
+        """Send all further messages at this revision; see `core.transport.protocols.Posts`."""
         self._profile = profile
         self._resumes = profile.resumes_streams
-        # The handshake itself has no header for what it is about to settle.
-        named = profile.version_header if agreed or profile.handshake is None else None
-        self._version = ((named.lower().encode(), profile.revision.encode()),) if named else ()
+        # The `initialize` request has no version header: the revision is not negotiated yet.
+        header = profile.version_header if agreed or profile.handshake is None else None
+        self._version = ((header.lower().encode(), profile.revision.encode()),) if header else ()
         if not agreed:
             self._session_header = _session_header(profile).lower()
             self._session = ()
             self._expired = False
-        self._changed()
+        self._rebuild_headers()
 
     async def listen(self) -> None:
-        """Open the stream for what belongs to no request, where the revision has one."""
+        """Open the GET stream of server-to-client notifications, at revisions that have one."""
         if self._profile is None or not self._profile.get_stream or self._closed:
             return
         self._stop_listening()
-        # Many servers drop what they have to say while there is no stream for it.
+        # Wait for the stream: many servers drop notifications while there is none.
         opened = asyncio.Event()
         self._listener = self._outbox.begin(self._listening.listen(opened))
         with contextlib.suppress(TimeoutError):
@@ -120,7 +131,7 @@ class HttpTransport(PostingTransport):
                 await opened.wait()
 
     async def aclose(self) -> None:
-        """Send what is queued, end the session, then disconnect."""
+        """Send the queued messages, end the session with DELETE, then close all connections."""
         self._stop_listening()
         await super().aclose()
 
@@ -133,8 +144,8 @@ class HttpTransport(PostingTransport):
         response = await self._endpoint.send("POST", [*self._post_headers, *headers], message)
         try:
             if response.status != 200:
-                raise await self._refused(response, session, asked)
-            self._take_session(response)
+                raise await self._error_for(response, session, asked)
+            self._store_session_id(response)
             kind = media_type(response)
             if kind == EVENTS:
                 await self._listening.follow(response, asked, resumes=self._resumes)
@@ -151,22 +162,22 @@ class HttpTransport(PostingTransport):
         if not asked.finished:
             raise ProtocolError("the server's answer does not answer the request")
 
-    async def _refused(
+    async def _error_for(
         self, response: Response, session: Lines, asked: PostedRequest
     ) -> McpGenError:
-        """What a status that says no means; the message in the body has been handed on."""
+        """Return the error for an error status, and deliver a JSON-RPC message in the body."""
         if 200 <= response.status < 300:
             return ProtocolError(f"expected an answer, got HTTP status {response.status}")
         error, body = await refusal(response, "the request was refused")
-        if response.status == 404 and session and not self._is_no_method(error):
+        if response.status == 404 and session and not self._is_method_not_found(error):
             self._expire(session)
             return SessionExpired("the server does not know the session any more")
         if body:
-            # With the request's own id it is an answer like others.
+            # A message with the request's id is its response.
             self._deliver(body)
         return error
 
-    def _is_no_method(self, error: HttpError) -> bool:
+    def _is_method_not_found(self, error: HttpError) -> bool:
         profile = self._profile
         return (
             error.error is not None
@@ -174,7 +185,7 @@ class HttpTransport(PostingTransport):
             and error.error.code == profile.errors.method_not_found
         )
 
-    # --- what gets no answer ---
+    # --- messages without a response ---
 
     async def _post_notification(self, message: bytes, headers: Lines) -> None:
         session = self._session
@@ -192,13 +203,13 @@ class HttpTransport(PostingTransport):
             return
         headers = self._get_headers
         with contextlib.suppress(Exception):
-            # Some servers do not let clients end sessions, and none must.
+            # Servers may refuse DELETE, so its outcome is ignored.
             response = await self._endpoint.send("DELETE", headers)
             await response.aclose()
 
     # --- the session ---
 
-    def _take_session(self, response: Response) -> None:
+    def _store_session_id(self, response: Response) -> None:
         name = self._session_header
         if not name or self._session:
             return
@@ -208,15 +219,15 @@ class HttpTransport(PostingTransport):
         if not _VISIBLE.fullmatch(id):
             raise ProtocolError("expected a session id of visible ASCII, got something else")
         self._session = ((name.encode(), id.encode()),)
-        self._changed()
+        self._rebuild_headers()
 
     def _expire(self, session: Lines) -> None:
         if session is self._session:
             self._session = ()
             self._expired = True
-            self._changed()
+            self._rebuild_headers()
 
-    def _changed(self) -> None:
+    def _rebuild_headers(self) -> None:
         self._get_headers = (*self._version, *self._session)
         self._post_headers = [*BOTH, *self._get_headers]
 
@@ -231,8 +242,9 @@ class HttpTransport(PostingTransport):
 
 
 def _session_header(profile: Profile) -> str:
-    """What names a session; empty where there are none."""
+    """Return the name of the session id header; empty if the revision has no sessions."""
     if profile.http_transport == "sse_pair":
-        # It knows of no such transport: a server that speaks it here does as at other revisions.
+        # This revision predates Streamable HTTP. Servers that combine both use the session header
+        # of later revisions.
         profile = mcp_wire.profile(with_handshake()[-1])
     return profile.session_header or ""
