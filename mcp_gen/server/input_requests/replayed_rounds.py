@@ -80,8 +80,8 @@ class InputRequiredRounds(Rounds):
         state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
         self.user_state = state.state
-        self._once_store_id = state.kept
-        self.values = runtime.once_store.get(state.kept)
+        self._once_store_id = state.once_store_id
+        self.values = runtime.once_store.get(state.once_store_id)
         came = {key: came[key] for key in state.asked if key in came}
         if state.returned:
             self._answers = state.answers
@@ -112,7 +112,7 @@ class InputRequiredRounds(Rounds):
 
     async def _no_answer(self, key: str, question: InputRequest) -> Any:
         loop = asyncio.get_running_loop()
-        if self.over:
+        if self.closed:
             # Asked by code that only runs because the round ends: nobody is to be bothered with it.
             self._late += 1
             await asyncio.sleep(0 if self._late < _LATE else CLEANUP_S)
@@ -137,7 +137,7 @@ class InputRequiredRounds(Rounds):
     def _stop(self) -> None:
         """End the handler; again, if it has not ended after a while."""
         assert self._task is not None
-        self.over = True
+        self.closed = True
         self._cancels += 1
         self._task.cancel()
         if self._cancels > 1:
@@ -160,7 +160,7 @@ class InputRequiredRounds(Rounds):
         """
         if self._open:
             await self._wind_up()
-        self.over = True
+        self.closed = True
         # What the client cannot answer it cannot answer in the next round either.
         if self._open and not isinstance(failure, MissingCapability):
             return self._required()
@@ -175,7 +175,7 @@ class InputRequiredRounds(Rounds):
 
     async def _wind_up(self) -> None:
         """Take back what was done to end the handler, and end what it has left behind."""
-        self.over = True
+        self.closed = True
         task = self._task
         assert task is not None
         if self._timer:

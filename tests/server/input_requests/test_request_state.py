@@ -41,7 +41,9 @@ def sealed_and_opened(
 
 @pytest.mark.parametrize("keys", [[], [KEY]], ids=["signed", "encrypted"])
 def test_a_state_comes_back_as_it_was(keys: list[str]) -> None:
-    given = state(asked=["a"], answers={"b": msgspec.Raw(b'{"x":1}')}, state="mine", kept="id")
+    given = state(
+        asked=["a"], answers={"b": msgspec.Raw(b'{"x":1}')}, state="mine", once_store_id="id"
+    )
     again = sealed_and_opened(RequestStateSealer(keys, 60), given)
     assert msgspec.json.encode(again) == msgspec.json.encode(given)
 

@@ -94,7 +94,7 @@ async def test_the_remote_server_is_subscribed_to_once_and_until_nobody_is_left(
         talk(lambda: server, revision) as one,
         talk(lambda: server, revision) as other,
     ):
-        news = server.mounts[0]._news
+        news = server.mounts[0]._notifications
         await one.listen(resourceSubscriptions=[uri])
         await other.listen(resourceSubscriptions=[uri])
         assert len(news._watches) == 1
@@ -113,7 +113,7 @@ async def test_a_list_without_news_is_kept_for_as_long_as_the_server_says(revisi
     asked = counted(inner)
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
         mount: Any = server.mounts[0]
-        mount._news.close()  # nothing is heard of
+        mount._notifications.close()  # nothing is heard of
         for _ in range(3):
             assert "far_x" in await client.names("tools/list", "tools")
     assert asked == ["tools"]
@@ -126,7 +126,7 @@ async def test_a_list_of_which_nothing_is_known_is_asked_for_each_time(revision:
     asked = counted(inner)
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
         mount: Any = server.mounts[0]
-        mount._news.close()
+        mount._notifications.close()
         for _ in range(3):
             await client.names("tools/list", "tools")
     assert len(asked) == 3
@@ -187,7 +187,7 @@ async def test_a_server_that_comes_back_is_used_again_with_what_it_has_then(
         assert await client.text("far_forecast", city="A") == "A: sun, says weather"
         await client.hears("notifications/tools/list_changed")
         assert "far_new" in await client.names("tools/list", "tools")
-        await asyncio.wait_for(until(lambda: mount.alike(None, TOOLS)), WAIT_S)
+        await asyncio.wait_for(until(lambda: mount.is_static(None, TOOLS)), WAIT_S)
         inner.remove_tool("new")
         await client.hears("notifications/tools/list_changed", 2)
         assert "far_new" not in await client.names("tools/list", "tools")
@@ -266,9 +266,9 @@ async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
             async with talk(lambda: server, HANDSHAKE) as client:
                 await client.names("tools/list", "tools")
                 await client.listen(resourceSubscriptions=["weather:///today"])
-                assert mount._news._lists is not None
-            assert mount._news._lists is None
-            assert mount._news._watches == {}
+                assert mount._notifications._lists is not None
+            assert mount._notifications._lists is None
+            assert mount._notifications._watches == {}
 
 
 def hidden() -> Scripted:
@@ -343,9 +343,9 @@ async def test_what_changed_while_nobody_listened_is_seen_and_told(revision: str
         mount: Any = server.mounts[0]
         await client.listen(toolsListChanged=True)
         await client.names("tools/list", "tools")
-        await asyncio.wait_for(until(lambda: mount._news._listens), WAIT_S)
+        await asyncio.wait_for(until(lambda: mount._notifications._listens), WAIT_S)
         inner.notify.end_listening()
-        await asyncio.wait_for(until(lambda: not mount._news._listens), WAIT_S)
+        await asyncio.wait_for(until(lambda: not mount._notifications._listens), WAIT_S)
         inner.add_tool(lambda: "new", name="new")
         await client.text("own")
         await client.names("tools/list", "tools")
@@ -361,12 +361,12 @@ async def test_of_what_is_gone_a_client_can_unsubscribe(inside: str) -> None:
         mount: Any = server.mounts[0]
         await client.names("resources/list", "resources")
         await client.request("resources/subscribe", {"uri": uri})
-        assert uri in mount._news._watches
+        assert uri in mount._notifications._watches
         inner.remove_resource(uri)
         await client.hears("notifications/resources/list_changed")
         assert uri not in await client.names("resources/list", "resources", by="uri")
         await client.request("resources/unsubscribe", {"uri": uri})
-        assert uri not in mount._news._watches
+        assert uri not in mount._notifications._watches
 
 
 async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
@@ -397,9 +397,9 @@ async def test_a_subscription_that_is_refused_is_refused_to_all_who_wait_for_it(
                 for client in (one, other)
             ]
             id = (await far.heard("resources/subscribe"))["id"]
-            await until(lambda: len(mount._news._holders.get("a:///b", ())) == 2)
+            await until(lambda: len(mount._notifications._holders.get("a:///b", ())) == 2)
             error = {"code": -32050, "message": "no more"}
             far.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": error}))
             refused = await asyncio.wait_for(asyncio.gather(*asked), WAIT_S)
             assert [one.code for one in refused] == [-32050, -32050]
-            assert mount._news._holders == {}
+            assert mount._notifications._holders == {}
