@@ -198,7 +198,7 @@ class InputRequiredRounds(Rounds):
             await asyncio.wait(unfinished, timeout=CLEANUP_S)
 
     def _input_required(self) -> latest.InputRequiredResult:
-        asked = {
+        requests = {
             key: request.kind.request_type(params=request.params)
             for key, request in self._open.items()
         }
@@ -206,8 +206,10 @@ class InputRequiredRounds(Rounds):
         if self.responses is not None:
             responses = {key: Raw(encode(one)) for key, one in self.responses.items()}
         return latest.InputRequiredResult(
-            input_requests=asked,
-            request_state=self._seal_state(list(asked), responses=responses, state=self.user_state),
+            input_requests=requests,
+            request_state=self._seal_state(
+                list(requests), responses=responses, state=self.user_state
+            ),
         )
 
     def _seal_returned(self, result: latest.InputRequiredResult) -> latest.InputRequiredResult:
@@ -235,7 +237,7 @@ class InputRequiredRounds(Rounds):
                 raise McpError(InvalidRequest.code, f"{error.message}; the user has refused")
             self._open[key] = request
 
-    def _seal_state(self, asked: list[str], **more: Any) -> str:
+    def _seal_state(self, keys: list[str], **fields: Any) -> str:
         self.next_round()
         runtime = self.ctx.server.runtime
         if self.values:
@@ -243,10 +245,10 @@ class InputRequiredRounds(Rounds):
         state = RequestState(
             round=self.number,
             expires=runtime.request_states.expiry(),
-            asked=asked,
+            asked=keys,
             answers=self._answers,
             once_store_id=self._once_store_id,
-            **more,
+            **fields,
         )
         return runtime.request_states.seal(state, self._bound_to)
 
@@ -254,13 +256,13 @@ class InputRequiredRounds(Rounds):
 def _binding(ctx: Context, params: Any) -> bytes:
     """Return a digest of server, method, params and principal, which a state is bound to."""
     plain = msgspec.structs.replace(params, meta={}, input_responses=None, request_state=None)
-    asked: dict[str, Any] = msgspec.json.decode(encode(plain))
-    if not asked.get("arguments"):
+    request: dict[str, Any] = msgspec.json.decode(encode(plain))
+    if not request.get("arguments"):
         # Absent, null and empty arguments are the same: clients may send either.
-        asked.pop("arguments", None)
+        request.pop("arguments", None)
     kind = type(params).__name__.removeprefix("Raw")
-    what = [ctx.server.name, kind, asked, ctx.caller.principal]
-    return hashlib.sha256(msgspec.json.encode(what, order="sorted")).digest()
+    parts = [ctx.server.name, kind, request, ctx.caller.principal]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).digest()
 
 
 def result_of(kind: InputKind, raw: Raw) -> Any:
