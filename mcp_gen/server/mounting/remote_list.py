@@ -60,8 +60,8 @@ class RemoteList:
         self._title = title
         self._rename_outward = rename_outward
         self._warn = warn
-        self._version = 0
-        self._fetched_version = -1
+        self._changes = 0
+        self._fetched_changes = -1
         self._until = 0.0
         self._retry_at = 0.0
         self._fetching: asyncio.Task[None] | None = None
@@ -73,13 +73,13 @@ class RemoteList:
             has_notifications: True if list_changed notifications arrive. Then the list is valid
                 until one does; otherwise until its time to live ends.
         """
-        if self._fetched_version != self._version:
+        if self._fetched_changes != self._changes:
             return False
         return has_notifications or asyncio.get_running_loop().time() < self._until
 
     def outdate(self) -> None:
         """Mark the cached list as outdated."""
-        self._version += 1
+        self._changes += 1
         self._retry_at = 0.0
 
     async def refresh(self, has_notifications: bool) -> None:
@@ -95,7 +95,7 @@ class RemoteList:
 
     async def _fetch(self) -> None:
         loop = asyncio.get_running_loop()
-        version = self._version
+        changes = self._changes
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 items, ttl_ms = await self._pages()
@@ -108,7 +108,7 @@ class RemoteList:
             return
         self.items = items
         self.is_known = True
-        self._fetched_version = version
+        self._fetched_changes = changes
         self._until = loop.time() + ttl_ms / 1000
 
     async def _pages(self) -> tuple[dict[str, Mounted], int]:
