@@ -152,7 +152,7 @@ class Streams:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.close()
+        self.aclose()
 
     async def open(self, opening: bytes, number: int) -> None:
         """Open streams and wait until each has started."""
@@ -182,7 +182,7 @@ class Streams:
         if not self._missing and self._all and not self._all.done():
             self._all.set_result(None)
 
-    def close(self) -> None:
+    def aclose(self) -> None:
         """Close all connections."""
         for transport in self._open:
             transport.close()

@@ -24,7 +24,7 @@ async def forecast(city: str) -> str:
 @asynccontextmanager
 async def connected(server: Server) -> AsyncGenerator[None]:
     """While the gateway serves, it is connected to the server that is somewhere else."""
-    async with Client("gateway", "1.0.0", relays=True) as client:
+    async with Client("gateway", "1.0.0", forward_requests=True) as client:
         session = await client.connect(NOTES)
         server.mount("notes", session)
         yield

@@ -19,7 +19,7 @@ from mcp_gen.client.callbacks.violations import OnReport, ViolationReporter
 from mcp_gen.client.connecting.identity import ClientProfile
 from mcp_gen.client.connecting.negotiation import Negotiator, Verdicts
 from mcp_gen.client.connecting.targets import resolve_target
-from mcp_gen.client.requests.settings import Checks, ClientSettings
+from mcp_gen.client.requests.settings import ClientSettings, Validation
 from mcp_gen.core.extensions.extensions import Given
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
@@ -42,7 +42,7 @@ class Client(CallbackDecorators):
     """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions.
 
     Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
-    user a form, `elicitation_url` sends the user to a page, `roots` are the folders that servers
+    user a form, `url_elicitation` sends the user to a page, `roots` are the folders that servers
     may work on, or what gives them. What is not given is not declared; see the decorators of the
     same names. `experimental` is declared as it is, by name. `extensions` are the EXTENSIONs of
     generated packages, each alone or with its settings; or, by name, what is only declared. With
@@ -52,14 +52,14 @@ class Client(CallbackDecorators):
 
     A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
     all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
-    `max_cached` results are kept per session for as long as the server allows, 0 for none.
-    `checks` is what becomes of what a server may not send: `lenient` passes it over, `report` tells
-    of it (see `on_report`), `strict` makes the result an error, too; no session is ended for it.
-    `log_level` is how severe log messages must be to be sent. Every `keep_alive_s` a server is
-    asked whether it is there; one that is silent for `keep_alive_timeout_s` is given up.
+    `max_cached_results` results are kept per session for as long as the server allows, 0 for none.
+    `validation` is what becomes of what a server may not send: `lenient` passes it over, `report`
+    tells of it (see `on_violation`), `strict` makes the result an error, too; no session is ended
+    for it. `log_level` is how severe log messages must be to be sent. Every `keep_alive_s` a server
+    is asked whether it is there; one that is silent for `keep_alive_timeout_s` is given up.
 
-    With `relays` its sessions are for `Server.mount`: whatever servers may ask and has no handler
-    here is asked of the client for which the call was made.
+    With `forward_requests` its sessions are for `Server.mount`: whatever servers may ask and has no
+    handler here is asked of the client for which the call was made.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Client(CallbackDecorators):
         title: str | None = None,
         sampling: SamplingHandler | None = None,
         elicitation: FormHandler | None = None,
-        elicitation_url: UrlHandler | None = None,
+        url_elicitation: UrlHandler | None = None,
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
@@ -79,23 +79,23 @@ class Client(CallbackDecorators):
         max_timeout_s: float = 3600.0,
         max_pages: int = 1000,
         max_rounds: int = 10,
-        max_cached: int = 256,
-        checks: Checks = "lenient",
+        max_cached_results: int = 256,
+        validation: Validation = "lenient",
         log_level: latest.LoggingLevel | None = None,
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 10.0,
-        relays: bool = False,
+        forward_requests: bool = False,
     ) -> None:
         offer = ClientCallbacks(
             sampling=sampling,
             elicitation=elicitation,
-            elicitation_url=elicitation_url,
+            url_elicitation=url_elicitation,
             roots=roots,
             experimental=experimental,
             extensions=extensions,
             tasks=tasks,
         )
-        if relays:
+        if forward_requests:
             # Most clients relay nothing, and need not load what does.
             from mcp_gen.client.connecting.relay import ask_callers
 
@@ -107,8 +107,8 @@ class Client(CallbackDecorators):
             max_timeout_s=max_timeout_s,
             max_pages=max_pages,
             max_rounds=max_rounds,
-            max_cached=max_cached,
-            checks=checks,
+            max_cached_results=max_cached_results,
+            validation=validation,
             log_level=log_level,
             keep_alive_s=keep_alive_s,
             keep_alive_timeout_s=keep_alive_timeout_s,
@@ -129,12 +129,12 @@ class Client(CallbackDecorators):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        await self.aclose()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End every session."""
         links, self._links = self._links, []
-        await asyncio.gather(*(link.close() for link in links))
+        await asyncio.gather(*(link.aclose() for link in links))
         serving, self._serving = self._serving, []
         await asyncio.gather(*serving)
 
@@ -143,13 +143,13 @@ class Client(CallbackDecorators):
         target: Target,
         *,
         revision: str | None = None,
-        results: str | ModuleType | None = None,
+        result_revision: str | ModuleType | None = None,
         headers: HeadersFrom | None = None,
-        bearer: str | None = None,
+        bearer_token: str | None = None,
         http_client: Any = None,
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
-        restart: bool = True,
+        reconnect: bool = True,
     ) -> ClientSession:
         """Connect to a URL, a command (its words, or one line), a Server, or a transport.
 
@@ -157,11 +157,11 @@ class Client(CallbackDecorators):
         found by asking and, after `probe_timeout_s` of silence, by a handshake. What a server
         turned out to speak is remembered for the next time. `results` is the revision that results
         are given at, by its date or its module: the default is the one that was pinned, or else the
-        newest. With `restart` a server that went away is connected to again, a command started.
+        newest. With `reconnect` a server that went away is connected to again, a command started.
 
         For URLs: `headers` go with every request, a mapping or a function that is called before
-        each, sync or async; `bearer` is a token; `http_client` an AsyncClient of httpx2 or httpx
-        that sends everything, and stays open.
+        each, sync or async; `bearer_token` is a token; `http_client` an AsyncClient of httpx2 or
+        httpx that sends everything, and stays open.
 
         Raises:
             UsageError: no such revision, or nothing that can be connected to.
@@ -176,12 +176,16 @@ class Client(CallbackDecorators):
             target,
             self._serve,
             headers=headers,
-            bearer=bearer,
+            bearer_token=bearer_token,
             http_client=http_client,
             probe_timeout_s=probe_timeout_s,
         )
         identity = ClientProfile(
-            self._info, self._offer.copy(), self._settings, self._reports, _results_at(results)
+            self._info,
+            self._offer.copy(),
+            self._settings,
+            self._reports,
+            _results_at(result_revision),
         )
 
         async def open_session() -> ClientSession:
@@ -203,8 +207,8 @@ class Client(CallbackDecorators):
             return await open_session()
 
         session = await open_session()
-        if restart and found.restarts:
-            session.restart = open_again
+        if reconnect and found.restarts:
+            session.connect_again = open_again
         return session
 
     async def _open_link(self, transport: Duplex | Posts) -> ClientConnection:
@@ -233,16 +237,18 @@ class Client(CallbackDecorators):
     async def _drop(self, link: ClientConnection) -> None:
         if link in self._links:
             self._links.remove(link)
-        await link.close()
+        await link.aclose()
 
     async def _tell_roots_changed(self) -> None:
         for link in list(self._links):
             session: ClientSession | None = link.session
-            if session is not None:
-                await session.tell_roots_changed()
+            if session is None or session.is_lost or session.profile.roots_changed is None:
+                continue
+            if session.declares_roots:
+                await session.notify_roots_list_changed()
 
-    def on_report(self, handler: R) -> R:
-        """Hear of what servers send and may not, where `checks` says so: `handler(report)`.
+    def on_violation(self, handler: R) -> R:
+        """Hear of what servers send and may not, where `validation` says so: `handler(report)`.
 
         What is not heard by anybody is logged as a warning.
         """

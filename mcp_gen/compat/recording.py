@@ -41,9 +41,9 @@ class RecordingTransport:
         """Wait for the inner transport."""
         await self._inner.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the inner transport."""
-        await self._inner.close()
+        await self._inner.aclose()
 
     def receive(self, message: bytes) -> None:
         """Remember, and hand on."""

@@ -53,7 +53,7 @@ class ServerConfig:
     """With a URL: `sse` for the transport of two addresses, which is found out otherwise."""
     headers: HeadersFrom | None = None
     """With a URL: headers of every request, or a function that is called for them before each."""
-    bearer: str | None = None
+    bearer_token: str | None = None
     """With a URL: a token."""
     http_client: Any = None
     """With a URL: an AsyncClient of httpx2 or httpx that sends everything."""
@@ -79,7 +79,11 @@ class ServerConfig:
         """What `Client.connect` takes, and the options that go with it."""
         if self.command is not None:
             return self._by_command([self.command, *self.args]), {}
-        web = {"headers": self.headers, "bearer": self.bearer, "http_client": self.http_client}
+        web = {
+            "headers": self.headers,
+            "bearer_token": self.bearer_token,
+            "http_client": self.http_client,
+        }
         if self.url is None:
             target: Any = self.target
             return ConnectTarget(target, is_reusable=True, restarts=True) if _makes_transports(
@@ -111,7 +115,7 @@ class ServerConfig:
             lambda: LegacySseTransport(
                 url,
                 headers=self.headers,
-                bearer=self.bearer,
+                bearer_token=self.bearer_token,
                 client=self.http_client,
                 endpoint_timeout_s=endpoint_timeout_s,
             ),

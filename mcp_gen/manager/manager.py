@@ -52,7 +52,7 @@ class ClientManager(ManagerCalls):
     `list_ttl_s` where it does not; one that takes longer than `list_timeout_s` is given up for now.
 
     Resources that were read are kept for `resource_ttl_s` where the server says nothing about that
-    (it can from 2026-07-28), at most `max_cached` of them with `max_cached_bytes` in all.
+    (it can from 2026-07-28), at most `max_cached_results` of them with `max_cached_bytes` in all.
 
     `client` answers what servers ask: give one with your handlers; it stays open. Without one there
     is one that answers nothing.
@@ -73,7 +73,7 @@ class ClientManager(ManagerCalls):
         list_timeout_s: float = 10.0,
         list_ttl_s: float = 300.0,
         resource_ttl_s: float = 60.0,
-        max_cached: int = 256,
+        max_cached_results: int = 256,
         max_cached_bytes: int = 32 * 1024 * 1024,
     ) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class ClientManager(ManagerCalls):
             "list_ttl_s": list_ttl_s,
             "list_pause_s": max(list_timeout_s, 1.0),
         }
-        self._cache_limits = (resource_ttl_s, max_cached, max_cached_bytes)
+        self._cache_limits = (resource_ttl_s, max_cached_results, max_cached_bytes)
         self._policy: ReconnectPolicy | None = None
         self._on_notification()
         # It may be another server when it comes back.
@@ -149,7 +149,7 @@ class ClientManager(ManagerCalls):
             try:
                 await asyncio.wait(tried, timeout=self._start_wait_s)
             except BaseException:
-                await self.close()
+                await self.aclose()
                 raise
             finally:
                 for one in tried:
@@ -162,14 +162,14 @@ class ClientManager(ManagerCalls):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        await self.aclose()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Disconnect from all servers, all at a time."""
         servers, self._servers, self._parts = list(self._servers.values()), {}, {}
         await asyncio.gather(*(one.stop() for one in servers))
         if self._owns_client:
-            await self._client.close()
+            await self._client.aclose()
         await self._events.wait_delivered(LISTENERS_WAIT_S)
 
     async def add(self, name: str, server: ServerLike) -> ServerStatus:

@@ -206,7 +206,7 @@ class ConnectionSupervisor:
                 **options,
             )
             # From now on it is started anew from here alone: after a while, and not by every call.
-            self._reopen, session.restart = session.restart, None
+            self._reopen, session.connect_again = session.connect_again, None
         if config.timeout_s is not None:
             session.default_timeout_s = config.timeout_s
 
@@ -288,7 +288,7 @@ class ConnectionSupervisor:
     async def _disconnect(self) -> None:
         session = self.session
         if session is not None:
-            await session.close()
+            await session.aclose()
 
     def _to(self, state: State) -> None:
         self.state = state

@@ -38,15 +38,17 @@ class Runtime:
         self,
         kernel: Kernel[Context],
         *,
-        state_keys: Sequence[str | bytes],
-        state_ttl_s: float,
+        request_state_keys: Sequence[str | bytes],
+        request_state_ttl_s: float,
         max_rounds: int,
     ) -> None:
         if max_rounds < 1:
             raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
         self.kernel = kernel
-        self.request_states: RequestStates = RequestStateSealer(state_keys, state_ttl_s)
-        self.once_store: OnceValues = OnceStore(state_ttl_s)
+        self.request_states: RequestStates = RequestStateSealer(
+            request_state_keys, request_state_ttl_s
+        )
+        self.once_store: OnceValues = OnceStore(request_state_ttl_s)
         self.max_rounds = max_rounds
         self.lifespan_value: Any = None
 

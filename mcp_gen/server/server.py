@@ -73,11 +73,11 @@ class Server(
     """An MCP server.
 
     `instructions` tell a model how to use it. `revisions` limits the protocol revisions it offers;
-    the default is every one there is. `offers` names features that are declared though there is
+    the default is every one there is. `declare` names features that are declared though there is
     nothing of them yet; what has something is declared anyway.
 
     `page_size` is how many items a page of a list has at most; without it there is one page.
-    `cache` tells clients how long they may keep what they got.
+    `cache_hints` tells clients how long they may keep what they got.
 
     `experimental` is declared as it is, by name: what a program offers beside the protocol.
     `extensions` are those that have no requests to be answered, or whose requests are answered
@@ -91,15 +91,16 @@ class Server(
     many may be open in one session (over HTTP without sessions: of one principal),
     `max_message_bytes` how long a message may be that a transport takes in. Where the revision has
     pings, clients are asked every `keep_alive_s` whether they are still there; a session is ended
-    when that is not answered in `keep_alive_timeout_s`. A request sends `max_reports_per_s` reports
-    of progress at most, beside the one that it is done.
+    when that is not answered in `keep_alive_timeout_s`. A request sends `max_progress_per_s`
+    reports of progress at most, beside the one that it is done.
 
     Raises:
         UsageError: no such revision, or a limit that is not above zero.
-    A request that is answered in rounds takes its state to the client and back, for `state_ttl_s`
-    at most. The first of `state_keys` protects it, each of them recognises it: several processes
-    that serve one client need the same. Without them there is a random key for this process.
-    `max_rounds` is how often a request may come with answers before it fails.
+    A request that is answered in rounds takes its state to the client and back, for
+    `request_state_ttl_s` at most. The first of `request_state_keys` protects it, each of them
+    recognises it: several processes that serve one client need the same. Without them there is a
+    random key for this process. `max_rounds` is how often a request may come with answers before it
+    fails.
 
     `tasks` says for how long tasks are kept, how many, and where.
     """
@@ -115,9 +116,9 @@ class Server(
         icons: list[latest.Icon] | None = None,
         instructions: str | None = None,
         revisions: Sequence[str] = mcp_wire.REVISIONS,
-        offers: Collection[Feature] = _LOGGING,
+        declare: Collection[Feature] = _LOGGING,
         page_size: int | None = None,
-        cache: CacheHints = CacheHints(),  # noqa: B008
+        cache_hints: CacheHints = CacheHints(),  # noqa: B008
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[Given] = (),
         lifespan: MakeLifespan[Server] | None = None,
@@ -126,9 +127,9 @@ class Server(
         max_message_bytes: int | None = None,
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 20.0,
-        max_reports_per_s: float | None = 100.0,
-        state_keys: Sequence[str | bytes] = (),
-        state_ttl_s: float = 600.0,
+        max_progress_per_s: float | None = 100.0,
+        request_state_keys: Sequence[str | bytes] = (),
+        request_state_ttl_s: float = 600.0,
         max_rounds: int = 32,
         tasks: Tasks | None = None,
     ) -> None:
@@ -142,8 +143,7 @@ class Server(
             icons=icons,
         )
         self.instructions = instructions
-        self.cache = cache
-        self.hints = Hints(cache)
+        self.hints = Hints(cache_hints)
         self.experimental = experimental
         self.max_message_bytes = max_message_bytes
         self.lifespan = Lifespan(self, lifespan) if lifespan else None
@@ -163,11 +163,14 @@ class Server(
                 max_concurrent_requests=max_concurrent_requests,
                 keep_alive_s=keep_alive_s,
                 keep_alive_timeout_s=keep_alive_timeout_s,
-                max_reports_per_s=max_reports_per_s,
+                max_progress_per_s=max_progress_per_s,
             ),
         )
         self.runtime = Runtime(
-            self.kernel, state_keys=state_keys, state_ttl_s=state_ttl_s, max_rounds=max_rounds
+            self.kernel,
+            request_state_keys=request_state_keys,
+            request_state_ttl_s=request_state_ttl_s,
+            max_rounds=max_rounds,
         )
         self._middleware = MiddlewareChain(self.kernel, self._rewrapped)
         self.notify = Notifier(self.kernel)
@@ -179,7 +182,7 @@ class Server(
             instructions=instructions,
             experimental=experimental,
             hints=self.hints,
-            features=offers,
+            features=declare,
             mounted=lambda: (mount.features() for mount in self.mounts),
         )
         self.mounts = Mounts(self, self._mount_handlers, self.declarations.keep)
@@ -203,7 +206,7 @@ class Server(
         self.tasks: TaskManager | None = None
         """The tasks, once there is a tool that runs as one."""
         self._task_options = tasks
-        if "tasks" in offers:
+        if "tasks" in declare:
             self.take_tasks()
         self._set_page_size(page_size)
         self.tools.arms = self.kernel.extensions.arms
@@ -293,8 +296,8 @@ class Server(
         A server of this process stays as it is: what is added to it or removed is seen here, its
         hooks, middleware, filters and lifespan are its own, and `ctx.server` is it. Session hooks
         and `revisions` are of the outer one, whose clients these are. What a session's server asks
-        goes to whoever made the call, if its client was made with `Client(..., relays=True)`; what
-        it has is listed when a client first asks for a list.
+        goes to whoever made the call, if its client was made with `Client(...,
+        forward_requests=True)`; what it has is listed when a client first asks for a list.
 
         Raises:
             UsageError: a prefix that no name may begin with, a name or URI that is there already,

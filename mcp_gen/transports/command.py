@@ -103,7 +103,7 @@ class CommandTransport:
         if self._writer:
             await self._writer.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the child and what it has started, politely first."""
         process, protocol, writer = self._process, self._protocol, self._writer
         if process is None or protocol is None or writer is None:

@@ -54,7 +54,7 @@ class MemoryTransport:
     async def drain(self) -> None:
         """Nothing to wait for: there is no pipe that could be full."""
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End both sides; what was sent before still arrives."""
         if self._closed:
             return

@@ -84,9 +84,9 @@ class _Logged:
         """Wait for the inner transport."""
         await self._duplex.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the inner transport."""
-        await self._duplex.close()
+        await self._duplex.aclose()
 
     def receive(self, message: bytes) -> None:
         """Write it down, and hand it on."""

@@ -69,7 +69,7 @@ class StdioTransport:
         if self._writer:
             await self._writer.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Write what is queued, and give stdin and stdout back."""
         if self._writer is None:
             return

@@ -57,7 +57,7 @@ class StreamTransport:
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Write what is queued, and close both streams."""
         if self._closed:
             return

@@ -82,7 +82,7 @@ class Scripted:
         self._transport = transport
         await transport.start(self)
         await self._ended.wait()
-        await transport.close()
+        await transport.aclose()
 
     def send(self, **members: Any) -> None:
         assert self._transport is not None
@@ -90,7 +90,7 @@ class Scripted:
 
     async def hang_up(self) -> None:
         assert self._transport is not None
-        await self._transport.close()
+        await self._transport.aclose()
         self._ended.set()
 
     async def next(self, method: str | None) -> Any:

@@ -40,7 +40,7 @@ class Weather:
 
 
 def weather_server() -> Server:
-    server = Server("weather", offers=["logging"])
+    server = Server("weather", declare=["logging"])
 
     @server.tool
     async def weather(city: str) -> Weather:

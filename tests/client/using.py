@@ -32,7 +32,7 @@ async def using(
 
 def declaring(**options: Any) -> Server:
     """A server that declares everything, and has a resource for every URI of one letter."""
-    server = Server("declaring", offers=["tools", "prompts", "resources", "logging"], **options)
+    server = Server("declaring", declare=["tools", "prompts", "resources", "logging"], **options)
 
     def read(path: str) -> str:
         return path

@@ -39,7 +39,7 @@ async def test_each_frame_is_recorded_with_its_sender(side: Sender, peer: Sender
     await theirs.start(Kept())
     recorded.send(b"1")
     theirs.send(b"2")
-    await theirs.close()
+    await theirs.aclose()
     await asyncio.wait_for(kept.ended.wait(), WAIT_S)
     assert recorded.frames == [Frame(side, b"1"), Frame(peer, b"2")]
 
@@ -49,7 +49,7 @@ async def test_what_comes_is_handed_on() -> None:
     recorded, kept = RecordingTransport(ours), Kept()
     await recorded.start(kept)
     theirs.send(b"1")
-    await theirs.close()
+    await theirs.aclose()
     await asyncio.wait_for(kept.ended.wait(), WAIT_S)
     assert kept.told == [b"1", None]
 
@@ -68,6 +68,6 @@ async def test_what_is_sent_goes_out() -> None:
     await theirs.start(kept)
     recorded.send(b"1")
     await recorded.drain()
-    await recorded.close()
+    await recorded.aclose()
     await asyncio.wait_for(kept.ended.wait(), WAIT_S)
     assert kept.told == [b"1", None]

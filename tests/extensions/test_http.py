@@ -77,4 +77,4 @@ async def test_a_session_that_another_process_goes_on_with_still_has_it() -> Non
     await client.ask(client.speaker.initialized)
     reply = await client.ask(client.speaker.request(1, "parcels/track", {"parcelId": "p1"}))
     assert reply.json["result"]["state"] == "moving"
-    await client.close()
+    await client.aclose()

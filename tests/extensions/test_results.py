@@ -91,7 +91,7 @@ async def test_a_value_cannot_be_read_from_it() -> None:
 
 async def test_a_client_pinned_to_older_types_gets_it_all_the_same() -> None:
     async with client_of() as client:
-        session = await client.connect(shop(), results=HANDSHAKE)
+        session = await client.connect(shop(), result_revision=HANDSHAKE)
         result: Any = await session.call_tool("order", {"item": "p1"})
     assert type(result) is parcels.ParcelResult
 
@@ -131,11 +131,11 @@ async def test_it_answers_the_requests_alone_that_it_is_for() -> None:
             await session.list_tools()
 
 
-@pytest.mark.parametrize("checks", ["report", "strict"])
-async def test_a_client_that_looks_closely_finds_nothing_wrong(checks: Any) -> None:
-    client = Client("c", extensions=[EXTENSION], checks=checks)
+@pytest.mark.parametrize("validation", ["report", "strict"])
+async def test_a_client_that_looks_closely_finds_nothing_wrong(validation: Any) -> None:
+    client = Client("c", extensions=[EXTENSION], validation=validation)
     reports: list[Any] = []
-    client.on_report(reports.append)
+    client.on_violation(reports.append)
     async with entered(shop(), client=client) as session:
         await session.call_tool("order", {"item": "p1"})
         await parcels.ToServer(session).track_parcel("p1")

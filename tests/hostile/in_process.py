@@ -42,7 +42,7 @@ async def sent_to(app: App, hostile: Hostile) -> Answer:
     finally:
         for one in opened:
             one.hang_up()
-        await app.close()
+        await app.aclose()
         for one in opened:
             await one.task
     return Answer(reply.status, reply.headers, reply.body)

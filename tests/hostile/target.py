@@ -38,7 +38,7 @@ class Name:
 
 
 def make_server() -> Server:
-    server = Server("target", "1.0.0", offers=["logging"])
+    server = Server("target", "1.0.0", declare=["logging"])
 
     @server.tool
     async def echo(text: str) -> str:
@@ -89,16 +89,16 @@ class App:
     def __init__(self) -> None:
         server = make_server()
         options: dict[str, Any] = {"max_body_bytes": LIMIT_BYTES, "principal": _principal}
-        self._with_sessions = server.asgi(sse_path="/sse", **options)
+        self._with_sessions = server.asgi(legacy_sse_path="/sse", **options)
         self._without = server.asgi(WITHOUT_SESSIONS, stateless=True, **options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         without = scope.get("path") == WITHOUT_SESSIONS
         await (self._without if without else self._with_sessions)(scope, receive, send)
 
-    async def close(self) -> None:
-        await self._with_sessions.close()
-        await self._without.close()
+    async def aclose(self) -> None:
+        await self._with_sessions.aclose()
+        await self._without.aclose()
 
 
 def _principal(scope: Scope) -> str | None:

@@ -60,7 +60,7 @@ class Wire:
     async def cut(self) -> None:
         """The server goes away."""
         for one in self._far:
-            await one.close()
+            await one.aclose()
         self._far.clear()
 
 

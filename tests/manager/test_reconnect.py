@@ -304,7 +304,7 @@ async def test_an_http_server_that_was_away_is_used_again(revision: str) -> None
 
     def app() -> Any:
         server = named_server("web", revisions=(revision,))
-        return server.asgi(sse_path="/sse" if older else None)
+        return server.asgi(legacy_sse_path="/sse" if older else None)
 
     async with AsyncExitStack() as first:
         web = await first.enter_async_context(serving(app()))
@@ -319,7 +319,7 @@ async def test_an_http_server_that_was_away_is_used_again(revision: str) -> None
                 assert said.text == "web on tea"
                 assert await manager.call_tool("mcp__web__who", returns=str) == "web"
                 # The manager goes before its server does.
-                await manager.close()
+                await manager.aclose()
 
 
 async def test_an_http_server_that_hung_up_once_keeps_its_session() -> None:

@@ -43,13 +43,13 @@ class Us:
             ),
             # Its default is a fraction: right, but the published JSON Schema has none here.
             elicitation=lambda session, form: {"name": "Ada", "check": True, "number": 3},
-            elicitation_url=self._visit,
+            url_elicitation=self._visit,
             roots=["file:///home/ada"],
-            checks="report",
+            validation="report",
             timeout_s=WAIT_S,
         )
         client.hooks.on_logging_message(lambda ctx, params: self.logged.put_nowait(params.data))
-        client.on_report(lambda report: self.reports.append(str(report)))
+        client.on_violation(lambda report: self.reports.append(str(report)))
         return client
 
     def _visit(self, session: ClientSession, page: UrlElicitation) -> str:
@@ -135,7 +135,7 @@ def looks(
         return reports
 
     async def logging() -> Any:
-        await session.set_log_level("debug")
+        await session.set_level("debug")
         while not us.logged.empty():
             us.logged.get_nowait()
         await text("toggle-simulated-logging")

@@ -118,7 +118,7 @@ async def test_our_client_gets_the_revision_that_it_pins(kind: str, revision: st
 @each_session
 async def test_a_session_has_an_id_and_is_ended(revision: str) -> None:
     async with connected("events", revision) as (session, web):
-        await session.close()
+        await session.aclose()
         (ended,) = web.by("DELETE")
         assert ended.headers["mcp-session-id"]
 

@@ -51,7 +51,7 @@ def serving(
 ) -> Iterator[Served]:
     """A server of a file, at a port of its own; `options` are those of `Server.asgi`."""
     if transport == "sse":
-        options["sse_path"] = PATHS["sse"]
+        options["legacy_sse_path"] = PATHS["sse"]
     words = [sys.executable, str(SCRIPT), json.dumps(options), str(file), *arguments]
     with started(words) as child:
         yield Served(child, transport)

@@ -135,7 +135,7 @@ async def all_servers(size: Size) -> AsyncIterator[tuple[dict[str, ServerLike], 
             servers[f"memory {revision}"] = a_server(f"memory {revision}", (revision,))
             name = f"web {revision}"
             older = mcp_wire.profile(revision).http_transport == "sse_pair"
-            app = a_server(name, (revision,)).asgi(sse_path="/sse" if older else None)
+            app = a_server(name, (revision,)).asgi(legacy_sse_path="/sse" if older else None)
             web = await stack.enter_async_context(serving(app))
             servers[name] = f"{web.origin}/sse" if older else web.url
         for revision in mcp_wire.REVISIONS[-size.commands :] if size.commands else ():

@@ -71,7 +71,7 @@ def build() -> tuple[Server, list[str]]:
         "1.0.0",
         request_timeout_s=TIMEOUT_S,
         max_concurrent_requests=50,
-        state_ttl_s=STATE_TTL_S,
+        request_state_ttl_s=STATE_TTL_S,
         tasks=Tasks(ttl_s=TASK_TTL_S, max_ttl_s=MAX_TASK_TTL_S, grace_s=0),
     )
     waiting: list[str] = []
@@ -255,7 +255,7 @@ def main() -> None:
     web.Config = partial(uvicorn.Config, timeout_keep_alive=cast("int", KEPT_S))
     server, waiting = build()
     app = server.asgi(
-        sse_path="/sse",
+        legacy_sse_path="/sse",
         session_idle_s=idle_s,
         max_body_bytes=MAX_BODY_BYTES,
         sse_after_s=0.5,

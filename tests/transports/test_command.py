@@ -137,7 +137,7 @@ async def running(
         assert await started.line() == b"ready"
         yield transport, started
     finally:
-        await transport.close()
+        await transport.aclose()
         os.close(stderr)
 
 
@@ -181,7 +181,7 @@ async def test_the_environment_of_a_command_is_ours_and_what_is_added(
     transport, started = CommandTransport(python(script), env={"ADDED": "too"}), Started(-1)
     await transport.start(started)
     assert await started.line() == b"kept too"
-    await transport.close()
+    await transport.aclose()
 
 
 async def test_a_command_runs_in_the_folder_that_is_named(tmp_path: Path) -> None:
@@ -190,14 +190,14 @@ async def test_a_command_runs_in_the_folder_that_is_named(tmp_path: Path) -> Non
     await transport.start(started)
     # One stat of a local folder: nothing else waits for this loop.
     assert os.path.samefile(await started.line(), tmp_path)  # noqa: ASYNC240
-    await transport.close()
+    await transport.aclose()
 
 
 async def test_the_stderr_of_a_command_is_ours(capfd: pytest.CaptureFixture[str]) -> None:
     transport, started = CommandTransport(python(POLITE)), Started(-1)
     await transport.start(started)
     await started.line()
-    await transport.close()
+    await transport.aclose()
     assert capfd.readouterr().err == "end of stdin\n"
 
 
@@ -278,7 +278,7 @@ async def test_sending_to_a_command_that_has_ended_does_nothing() -> None:
 @requirement("lifecycle:client:shutdown")
 async def test_a_command_that_ends_with_its_stdin_gets_no_signal() -> None:
     async with running(python(POLITE)) as (transport, started):
-        await transport.close()
+        await transport.aclose()
         assert started.log() == "end of stdin\n"
 
 
@@ -286,7 +286,7 @@ async def test_what_was_sent_is_read_before_stdin_ends() -> None:
     async with running(python(POLITE)) as (transport, started):
         transport.send(b"1")
         transport.send(b"2")
-        await transport.close()
+        await transport.aclose()
         assert started.log() == "read 1\nread 2\nend of stdin\n"
 
 
@@ -296,7 +296,7 @@ async def test_a_command_that_ignores_the_end_of_its_stdin_gets_sigterm(
 ) -> None:
     ignoring_stdin(monkeypatch)
     async with running(python(ENDS_ON_SIGTERM)) as (transport, started):
-        await transport.close()
+        await transport.aclose()
         assert started.log() == "SIGTERM\n"
 
 
@@ -305,7 +305,7 @@ async def test_a_command_that_ignores_sigterm_is_killed(monkeypatch: pytest.Monk
     ignoring_stdin(monkeypatch)
     async with running(python(IGNORES_SIGTERM)) as (transport, started):
         process_id = transport.process_id
-        await transport.close()
+        await transport.aclose()
         assert started.log() == "SIGTERM\n"
         assert gone(process_id)
 
@@ -318,13 +318,13 @@ async def test_what_a_command_has_started_is_ended_too(
     if parent == "stays":
         ignoring_stdin(monkeypatch)
     async with running(python(HAS_A_CHILD, script, parent)) as (transport, started):
-        await transport.close()
+        await transport.aclose()
         assert started.log() == "SIGTERM\n"
 
 
 async def test_a_cancelled_close_kills() -> None:
     async with running(python(IGNORES_SIGTERM)) as (transport, started):
-        closing = asyncio.create_task(transport.close())
+        closing = asyncio.create_task(transport.aclose())
         await asyncio.sleep(0)
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -334,17 +334,17 @@ async def test_a_cancelled_close_kills() -> None:
 
 async def test_closing_twice_does_nothing() -> None:
     async with running(python(POLITE)) as (transport, _):
-        await transport.close()
-        await transport.close()
+        await transport.aclose()
+        await transport.aclose()
 
 
 async def test_closing_what_was_never_started_does_nothing() -> None:
-    await CommandTransport(["/no/such/command"]).close()
+    await CommandTransport(["/no/such/command"]).aclose()
 
 
 async def test_a_closed_command_has_no_process_id() -> None:
     async with running(python(POLITE)) as (transport, _):
         process_id = transport.process_id
-        await transport.close()
+        await transport.aclose()
         assert gone(process_id)
         assert transport.process_id is None

@@ -134,7 +134,7 @@ async def test_what_was_sent_before_the_other_side_began_arrives_when_it_begins(
 @either_side
 async def test_closing_either_side_ends_both(closing: int) -> None:
     ends = await pair()
-    await ends[closing].transport.close()
+    await ends[closing].transport.aclose()
     for end in ends:
         await end.ended()
 
@@ -142,9 +142,9 @@ async def test_closing_either_side_ends_both(closing: int) -> None:
 @either_side
 async def test_each_side_is_told_of_the_end_once_although_both_close(closing: int) -> None:
     ends = await pair()
-    await ends[closing].transport.close()
-    await ends[1 - closing].transport.close()
-    await ends[closing].transport.close()
+    await ends[closing].transport.aclose()
+    await ends[1 - closing].transport.aclose()
+    await ends[closing].transport.aclose()
     await asyncio.sleep(0)
     assert [end.hang_ups for end in ends] == [[None], [None]]
 
@@ -153,7 +153,7 @@ async def test_each_side_is_told_of_the_end_once_although_both_close(closing: in
 async def test_what_was_sent_before_closing_arrives_before_the_end(closing: int) -> None:
     ends = await pair()
     ends[closing].transport.send(b"1")
-    await ends[closing].transport.close()
+    await ends[closing].transport.aclose()
     await ends[1 - closing].ended()
     assert ends[1 - closing].messages == [b"1"]
 
@@ -161,7 +161,7 @@ async def test_what_was_sent_before_closing_arrives_before_the_end(closing: int)
 @either_side
 async def test_what_is_sent_after_either_side_closed_does_not_arrive(closing: int) -> None:
     ends = await pair()
-    await ends[closing].transport.close()
+    await ends[closing].transport.aclose()
     for end in ends:
         end.transport.send(b"late")
     await asyncio.sleep(0)
@@ -172,7 +172,7 @@ async def test_a_side_that_begins_after_the_other_has_closed_is_told_so() -> Non
     one, other = map(End, memory_pair())
     await one.start()
     one.transport.send(b"1")
-    await one.transport.close()
+    await one.transport.aclose()
     await other.start()
     await other.ended()
     assert other.messages == [b"1"]

@@ -35,7 +35,7 @@ def server() -> Server:
 async def over(kind: str, revision: str = PER_REQUEST) -> AsyncIterator[Any]:
     if kind == "http":
         paired = mcp_wire.profile(revision).http_transport == "sse_pair"
-        async with serving(server().asgi(sse_path="/sse")) as web:
+        async with serving(server().asgi(legacy_sse_path="/sse")) as web:
             yield LegacySseTransport(f"{web.origin}/sse") if paired else HttpTransport(web.url)
         return
     ours, theirs = memory_pair()

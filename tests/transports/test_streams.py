@@ -74,7 +74,7 @@ async def started(**options: Any) -> AsyncIterator[tuple[StreamTransport, Kept, 
         transport, kept = StreamTransport(*ours, **options), Kept()
         await transport.start(kept)
         yield transport, kept, theirs
-        await transport.close()
+        await transport.aclose()
 
 
 async def test_lines_that_come_are_handed_on_one_by_one() -> None:
@@ -132,7 +132,7 @@ async def test_a_connection_that_is_reset_is_told_of_with_its_error() -> None:
     assert isinstance(kept.error, ConnectionResetError)
     transport.send(b"to nobody")
     await transport.drain()
-    await transport.close()
+    await transport.aclose()
 
 
 async def test_draining_waits_for_one_who_reads_slowly() -> None:
@@ -163,8 +163,8 @@ async def test_one_who_does_not_read_gets_nothing_further_taken_in() -> None:
 async def test_closing_sends_what_is_queued_and_hangs_up() -> None:
     async with started() as (transport, _, (reader, _)):
         transport.send(b"last")
-        await transport.close()
-        await transport.close()
+        await transport.aclose()
+        await transport.aclose()
         assert await asyncio.wait_for(reader.read(), WAIT_S) == b"last\n"
 
 
@@ -172,12 +172,12 @@ async def test_closing_gives_up_on_one_who_never_reads(monkeypatch: pytest.Monke
     monkeypatch.setattr("mcp_gen.transports.streams.LAST_WRITE_WAIT_S", 0.02)
     async with started() as (transport, _, _):
         transport.send(b"x" * 4_000_000)
-        await asyncio.wait_for(transport.close(), WAIT_S)
+        await asyncio.wait_for(transport.aclose(), WAIT_S)
 
 
 async def test_a_transport_that_was_never_started_can_be_closed() -> None:
     async with both_ends() as (ours, (reader, _)):
-        await StreamTransport(*ours).close()
+        await StreamTransport(*ours).aclose()
         assert await asyncio.wait_for(reader.read(), WAIT_S) == b""
 
 

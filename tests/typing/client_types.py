@@ -106,7 +106,7 @@ def handlers_keep_their_signatures(client: Client) -> None:
     ) -> latest.ElicitResult:
         raise NotImplementedError
 
-    @client.elicitation_url
+    @client.url_elicitation
     async def go(session: ClientSession, page: UrlElicitation) -> Literal["accept", "decline"]:
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ def handlers_keep_their_signatures(client: Client) -> None:
     def roots(session: ClientSession) -> list[Path]:
         raise NotImplementedError
 
-    @client.on_report
+    @client.on_violation
     def report(report: Violation) -> None:
         raise NotImplementedError
 
@@ -135,13 +135,13 @@ async def handlers_may_be_given_to_the_client(target: list[str]) -> None:
         "c",
         sampling=sample,
         elicitation=lambda session, params: {"name": params.message},
-        elicitation_url=lambda session, page: "accept" if page.url else "decline",
+        url_elicitation=lambda session, page: "accept" if page.url else "decline",
         roots=["a", Path("b"), latest.Root(uri="file:///c")],
-        checks="strict",
+        validation="strict",
         log_level="info",
     )
     Client("c", roots=lambda session: [session.revision])
-    session = await client.connect(target, results=v2025_06_18)
-    await client.connect(target, results="2025-06-18", revision="2025-11-25")
+    session = await client.connect(target, result_revision=v2025_06_18)
+    await client.connect(target, result_revision="2025-06-18", revision="2025-11-25")
     assert_type(session, ClientSession)
     assert_type(await client.add_roots("d"), None)

@@ -29,13 +29,13 @@ def wrong_handlers(client: Client) -> None:
         raise NotImplementedError
 
     client.elicitation(of_a_form)  # refused
-    client.elicitation_url(of_a_page)  # refused
+    client.url_elicitation(of_a_page)  # refused
     client.sampling(without_params)  # refused
     client.sampling(of_another)  # refused
     client.sampling(tools="yes")  # refused
     Client("c", sampling=of_another)  # refused
     Client("c", elicitation=of_a_page)  # refused
-    Client("c", checks="loose")  # refused
+    Client("c", validation="loose")  # refused
     Client("c", log_level="loud")  # refused
     Client("c", roots=[1])  # refused
 

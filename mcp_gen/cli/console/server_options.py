@@ -185,7 +185,7 @@ async def _with_session(
     client = Client(
         "mcp-gen",
         elicitation=filling.form,
-        elicitation_url=filling.page,
+        url_elicitation=filling.page,
         tasks=True,
         timeout_s=options.timeout_s,
     )
@@ -199,7 +199,7 @@ async def _with_session(
                 revision=options.revision,
                 timeout_s=options.timeout_s,
                 probe_timeout_s=probe_s,
-                restart=False,
+                reconnect=False,
                 **web,
             )
             return await work(session, screen)

@@ -59,7 +59,7 @@ class ClientCallbacks:
         *,
         sampling: SamplingHandler | None = None,
         elicitation: FormHandler | None = None,
-        elicitation_url: UrlHandler | None = None,
+        url_elicitation: UrlHandler | None = None,
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
@@ -73,7 +73,7 @@ class ClientCallbacks:
         self.sampling_context = False
         """Whether the model may be given what servers know."""
         self.elicitation = elicitation
-        self.url_elicitation = elicitation_url
+        self.url_elicitation = url_elicitation
         self.experimental = experimental
         self.forwarding: Mapping[str, Any] = {}
         """The handlers that ask whoever made the call, by the attribute that they are meant for."""

@@ -69,13 +69,13 @@ class CallbackDecorators(ABC):
         self._offer.elicitation = handler
         return handler
 
-    def elicitation_url(self, handler: U) -> U:
+    def url_elicitation(self, handler: U) -> U:
         """Send the user to a page for a server: `handler(session, page)`, with an UrlElicitation.
 
         It returns what the user said to going there: `accept`, `decline`, `cancel`, or an
         ElicitResult. Show the whole URL and ask first; never fetch it yourself. It is asked, too,
         where a request fails until the user has been somewhere, and the request is made again if
-        the user accepts; `ClientSession.wait_visited` tells when a page is done with.
+        the user accepts; `ClientSession.wait_elicitation_complete` tells when a page is done with.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests

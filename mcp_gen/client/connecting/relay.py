@@ -280,11 +280,11 @@ class RelayRequestSender(ClientRequestSender):
         """The result as it came; hooks see it decoded. What the client answers is answered.
 
         Raises:
-            ProtocolError: a result that may not be, where the client's `checks` are strict.
+            ProtocolError: a result that may not be, where the client's `validation` are strict.
         """
         point = self._outbound.points.get(method.name)
         answers = self._asks_back is not None and not self._passes_on
-        if not point and not answers and self._checks == "lenient":
+        if not point and not answers and self._validation == "lenient":
             return await self._channel.request(
                 method, params, timeout_s=timeout_s, progress=progress
             )
@@ -293,7 +293,7 @@ class RelayRequestSender(ClientRequestSender):
             raw = await self._channel.request(
                 method, params, timeout_s=timeout_s, progress=progress
             )
-            if self._checks != "lenient":
+            if self._validation != "lenient":
                 self._check_conformance(method, raw)
             return raw
 

@@ -55,7 +55,7 @@ def resolve_target(
     background: Background,
     *,
     headers: HeadersFrom | None = None,
-    bearer: str | None = None,
+    bearer_token: str | None = None,
     http_client: Any = None,
     probe_timeout_s: float = 10.0,
 ) -> ConnectTarget:
@@ -64,7 +64,11 @@ def resolve_target(
     Raises:
         UsageError: nothing that can be connected to.
     """
-    web: Mapping[str, Any] = {"headers": headers, "bearer": bearer, "client": http_client}
+    web: Mapping[str, Any] = {
+        "headers": headers,
+        "bearer_token": bearer_token,
+        "client": http_client,
+    }
     if isinstance(target, str) and "://" in target:
         return _over_http(target, web, probe_timeout_s)
     if any(one is not None for one in web.values()):

@@ -69,7 +69,7 @@ class ClientRequestSender(RequestSender):
         self._link = link
         self._spoken = spoken
         self._options = options
-        self._checks = options.settings.checks
+        self._validation = options.settings.validation
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
         self._asks_back: Any = None
@@ -208,7 +208,7 @@ class ClientRequestSender(RequestSender):
             if begun is None:
                 raise
             result = begun
-        if self._checks != "lenient":
+        if self._validation != "lenient":
             self._check_conformance(method, raw)
         return result
 
@@ -232,7 +232,7 @@ class ClientRequestSender(RequestSender):
         for violation in fewest:
             if self._link.on_violation is not None:
                 self._link.on_violation(method.name, violation)
-        if fewest and self._checks == "strict":
+        if fewest and self._validation == "strict":
             raise ProtocolError(f"{method.name}: {fewest[0]}")
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_wire.profile import Profile
 
-__all__ = ["Checks", "ClientSettings", "SessionOptions"]
+__all__ = ["ClientSettings", "SessionOptions", "Validation"]
 
-Checks: TypeAlias = Literal["strict", "lenient", "report"]
+Validation: TypeAlias = Literal["strict", "lenient", "report"]
 """What becomes of what a server may not send: it is an error, passed over, or told of."""
 
 
@@ -27,8 +27,8 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
     max_timeout_s: float = 3600.0
     max_pages: int = 1000
     max_rounds: int = 10
-    max_cached: int = 256
-    checks: Checks = "lenient"
+    max_cached_results: int = 256
+    validation: Validation = "lenient"
     log_level: latest.LoggingLevel | None = None
     keep_alive_s: float | None = None
     keep_alive_timeout_s: float = 10.0

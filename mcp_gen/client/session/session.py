@@ -77,7 +77,7 @@ class ClientSession(ToolCalls):
         self._options = options
         self._report = report
         self._make_relay = make_relay
-        self._log_level: str | None = settings.log_level
+        self._log_level: latest.LoggingLevel | None = settings.log_level
         self._visits = ElicitationCompletions()
         self._recovery = Recovery()
         self._internal = InternalCalls(self, options, self._recovery)
@@ -108,11 +108,11 @@ class ClientSession(ToolCalls):
         settings = self._options.settings
         self._link = self._recovery.link = link
         link.max_wait_s = settings.max_timeout_s
-        if settings.checks != "lenient":
+        if settings.validation != "lenient":
             link.on_violation = partial(self._report, self, link)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
-            profile, settings.max_cached, clock=clock, principal=lambda: link.principal
+            profile, settings.max_cached_results, clock=clock, principal=lambda: link.principal
         )
         """What the server said that still holds good; `cache.clear()` forgets it."""
         self._returns.forget()
@@ -286,6 +286,11 @@ class ClientSession(ToolCalls):
         )
         return ChangeWatch(self, self.subscriptions, wanted, also)
 
+    @property
+    def declares_roots(self) -> bool:
+        """True if the client has declared to this server that it has roots."""
+        return self._options.has_roots
+
     async def listen(
         self,
         wanted: latest.SubscriptionFilter,
@@ -295,34 +300,51 @@ class ClientSession(ToolCalls):
         """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
         await self._internal.listen(wanted, opened, also)
 
-    async def set_log_level(self, level: latest.LoggingLevel) -> None:
-        """Say how severe log messages must be to be sent; hooks `on_logging_message` get them.
+    async def set_level(
+        self,
+        level: latest.LoggingLevel,
+        *,
+        meta: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Any:
+        """Set the least severe level of log messages that the server sends.
 
-        Until 2025-11-25 that is a request; from 2026-07-28 every later request says so.
+        Hooks `on_logging_message` get the messages. Until 2025-11-25 this sends logging/setLevel;
+        from 2026-07-28 every later request carries the level. It is kept when the session is
+        connected to again.
+
+        Args:
+            level: The least severe level to send.
+            meta: More keys for the `_meta` of the request, where one is sent.
+            timeout_s: Seconds after which the request is cancelled; None: the session's own limit.
+            progress: Called on each progress notification of the request.
+
+        Returns:
+            The empty result of logging/setLevel; None where no request is sent.
 
         Raises:
             McpError: the server has no log messages.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging
         """
         self._log_level = level
-        await self._say_log_level(level)
+        key = self.profile.log_level_key
+        if key is None:
+            return await super().set_level(level, meta=meta, timeout_s=timeout_s, progress=progress)
+        self._meta = {**(self._meta or {}), key: level}
+        return None
 
     async def _repeat_log_level(self) -> None:
         """Tell a server that knows nothing of it yet; one that does not want it is left alone."""
         if self._log_level is None or self.server_capabilities.logging is None:
             return
         try:
-            await self._say_log_level(self._log_level)
+            await self.set_level(self._log_level)
         except McpError as error:
             _log.warning("the server does not take the log level %s: %s", self._log_level, error)
 
-    async def _say_log_level(self, level: Any) -> None:
-        key = self.profile.log_level_key
-        if key is None:
-            await self.set_level(level)
-        else:
-            self._meta = {**(self._meta or {}), key: level}
-
-    async def wait_visited(self, page: UrlElicitation | str, timeout_s: float) -> bool:
+    async def wait_elicitation_complete(self, page: UrlElicitation | str, timeout_s: float) -> bool:
         """Wait until the server says that the user is done with a page, by its elicitation id.
 
         False if it did not within `timeout_s`; servers need not say so, and at 2026-07-28 they
@@ -358,17 +380,10 @@ class ClientSession(ToolCalls):
         await self._repeat_log_level()
         await self.subscriptions.renew()
 
-    async def tell_roots_changed(self) -> None:
-        """Tell the server that the roots are others, where it was told of roots and can be told."""
-        if self.profile.roots_changed is None or not self._options.has_roots:
-            return
-        if not self._link.is_lost:
-            await self.notify_roots_list_changed()
-
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the session."""
         self._recovery.closed = True
-        await self._link.close()
+        await self._link.aclose()
 
     async def _request(
         self,
@@ -402,10 +417,10 @@ class ClientSession(ToolCalls):
         await self._recovery.reconnect()
 
     @property
-    def restart(self) -> Callable[[], Awaitable[Any]] | None:
+    def connect_again(self) -> Callable[[], Awaitable[Any]] | None:
         """What starts the server anew and leads this session to it; None if nothing can."""
         return self._recovery.connect_again
 
-    @restart.setter
-    def restart(self, restart: Callable[[], Awaitable[Any]] | None) -> None:
+    @connect_again.setter
+    def connect_again(self, restart: Callable[[], Awaitable[Any]] | None) -> None:
         self._recovery.connect_again = restart

@@ -47,7 +47,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
     @property
     @abstractmethod
-    def restart(self) -> Callable[[], Awaitable[Any]] | None:
+    def connect_again(self) -> Callable[[], Awaitable[Any]] | None:
         """What starts the server anew and leads this session to it; None if nothing can."""
 
     @overload
@@ -147,7 +147,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         try:
             result = await ask()
         except (SessionLost, TaskGone):
-            if not retry or self.restart is None or not await self._is_idempotent(name):
+            if not retry or self.connect_again is None or not await self._is_idempotent(name):
                 raise
             result = await ask()
         return result if returns is None else await self._returns.read(name, result, returns)

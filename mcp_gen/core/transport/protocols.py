@@ -56,7 +56,7 @@ class Duplex(Protocol):
         """Wait until the peer has read enough for more to be sent."""
         ...
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Send what is queued, then end. Calling it twice does nothing."""
         ...
 
@@ -134,7 +134,7 @@ class Posts(Protocol):
         """Wait until what was told has arrived."""
         ...
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Send what is queued, then end. Calling it twice does nothing."""
         ...
 
@@ -261,6 +261,6 @@ class Exchange(Protocol):
         """End what would go on for ever; what is being answered goes on."""
         ...
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End everything; what is being answered gets a moment."""
         ...

@@ -55,7 +55,7 @@ class SessionFeatures(ToolsApi, ResourcesApi, PromptsApi):
             # A client that was told of no tools never asks for them.
             raise UsageError(
                 f"this session was told at its beginning that there are no {name}: "
-                f'declare them with Server(offers=["{name}"])'
+                f'declare them with Server(declare=["{name}"])'
             )
         changed = partial(self._server.notify.changed_in, self._session, topic)
         box = in_session(getattr(self._server, name), self._session, changed)
@@ -144,7 +144,8 @@ class ListsApi:
     ) -> None:
         """Tell clients how long they may keep the results of a method, and for whom.
 
-        What is not given here stays as it is; at first, all are what `Server(cache=...)` says.
+        What is not given here stays as it is; at first, all are what `Server(cache_hints=...)`
+        says.
         """
         given = {
             "discover": discover,

@@ -41,7 +41,7 @@ class ToolsApi(ToolTransformsApi):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
         task: TaskSupport | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> Callable[[F], F]: ...
@@ -68,8 +68,9 @@ class ToolsApi(ToolTransformsApi):
 
         With `task="optional"` a call may become a task, whose result is fetched later; with
         `task="required"` it always does. Who decides is a fact of the revision; where it has no
-        tasks a call is answered with its result. In a task `ctx.task` tells of it. `meanwhile` is
-        what the task says at first, and what a model may be told while it runs.
+        tasks a call is answered with its result. In a task `ctx.task` tells of it.
+        `immediate_message` is what the task says at first, and what a model may be told while it
+        runs.
 
         `ui` is the URI of the app that shows the results, offered with `ui_resource`; or a
         `McpUiToolMeta` that also says whether the model or apps may call the tool.
@@ -96,7 +97,7 @@ class ToolsApi(ToolTransformsApi):
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
         task: TaskSupport | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None: ...
@@ -117,7 +118,7 @@ class ToolsApi(ToolTransformsApi):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
         task: TaskSupport | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None: ...

@@ -152,7 +152,7 @@ class Context(Struct, eq=False):
         """Tell how far this request has come, if the client wants to know.
 
         What does not exceed the last report is left out, as is everything after the answer, and
-        what is more than `Server(max_reports_per_s=)`, unless it reaches `total`.
+        what is more than `Server(max_progress_per_s=)`, unless it reaches `total`.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress
         """

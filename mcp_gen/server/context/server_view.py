@@ -142,7 +142,7 @@ class SessionView(Protocol[C_co]):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
         task: Literal["optional", "required"] | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> Callable[[F], F]: ...
@@ -156,7 +156,7 @@ class SessionView(Protocol[C_co]):
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
         task: Literal["optional", "required"] | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None:
@@ -179,7 +179,7 @@ class SessionView(Protocol[C_co]):
         output_schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
         task: Literal["optional", "required"] | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None: ...

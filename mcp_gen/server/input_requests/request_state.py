@@ -71,11 +71,11 @@ class RequestStateSealer:
         encoded = [key.encode() if isinstance(key, str) else key for key in keys]
         if any(len(key) < MIN_KEY_BYTES for key in encoded):
             raise UsageError(
-                f"state_keys: a key has at least {MIN_KEY_BYTES} bytes; "
+                f"request_state_keys: a key has at least {MIN_KEY_BYTES} bytes; "
                 "`secrets.token_urlsafe(32)` makes a good one, once for all processes"
             )
         if ttl_s <= 0:
-            raise UsageError(f"state_ttl_s={ttl_s:g}: a state lives for more than 0 s")
+            raise UsageError(f"request_state_ttl_s={ttl_s:g}: a state lives for more than 0 s")
         self.ttl_s = ttl_s
         self._configured_keys = encoded
 

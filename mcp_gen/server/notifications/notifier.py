@@ -122,7 +122,8 @@ class Notifier:
     def extension_listeners(self, **of: Any) -> ExtensionListeners:
         """Those who listen to something of an extension, to be told what it has for them.
 
-            await ToClient(server.notify.hearing(parcel_ids="1")).notify_parcel_moved("1")
+            listeners = server.notify.extension_listeners(parcel_ids="1")
+            await ToClient(listeners).notify_parcel_moved("1")
 
         `of` is one field that the extension adds to what clients ask to hear of, by its Python
         name, and what must be under it, or among what is.

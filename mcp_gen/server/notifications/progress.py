@@ -59,7 +59,7 @@ async def _stand(ctx: Context, task: TaskHandle, message: str, *, whole: bool) -
 
 
 def _try_acquire(ctx: Context) -> bool:
-    per_s = ctx.server.runtime.kernel.limits.max_reports_per_s
+    per_s = ctx.server.runtime.kernel.limits.max_progress_per_s
     if per_s is None:
         return True
     if ctx.reports is None:

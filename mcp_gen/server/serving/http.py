@@ -43,7 +43,7 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
 
     stateless: bool = False
     json_only: bool = False
-    sse_path: str | None = None
+    legacy_sse_path: str | None = None
     event_store: EventStore | None = None
     session_store: SessionStore | None = None
     session_idle_s: float = 1800.0
@@ -52,7 +52,7 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     max_body_bytes: int | None = None
     allowed_hosts: Collection[str] | None = None
     allowed_origins: Collection[str] | None = None
-    cross_origin: bool = False
+    cors: bool = False
     sse_after_s: float = 10.0
     keep_alive_s: float = 15.0
     body_timeout_s: float = BODY_TIMEOUT_S
@@ -69,19 +69,20 @@ def asgi_app(
 ) -> AsgiApp:
     """The app of a server. With `servers` each session has one of its own.
 
-    `serve` is what serves those who open a stream at `sse_path`, if it is not the server itself.
+    `serve` is what serves those who open a stream at `legacy_sse_path`, if it is not the server
+    itself.
     """
-    for one in (path, options.sse_path):
+    for one in (path, options.legacy_sse_path):
         if one is not None and not one.startswith("/"):
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
     limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
     limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
     pair: LegacySseEndpoint | None = None
-    if options.sse_path is not None:
+    if options.legacy_sse_path is not None:
         if not server.kernel.handshakes:
-            raise UsageError("sse_path: no revision that is offered has a handshake")
+            raise UsageError("legacy_sse_path: no revision that is offered has a handshake")
         pair = LegacySseEndpoint(
-            options.sse_path,
+            options.legacy_sse_path,
             serve or server.serve,
             max_streams=limits.max_sessions,
             max_body_bytes=limit_bytes,
@@ -102,7 +103,7 @@ def asgi_app(
         max_body_bytes=limit_bytes,
         allowed_hosts=options.allowed_hosts,
         allowed_origins=options.allowed_origins,
-        cross_origin=options.cross_origin,
+        cors=options.cors,
         sse_after_s=options.sse_after_s,
         keep_alive_s=options.keep_alive_s,
         body_timeout_s=options.body_timeout_s,

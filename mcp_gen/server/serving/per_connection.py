@@ -111,7 +111,7 @@ class _SessionServers(Generic[S]):
         self._open[id(server.kernel)] = server
         return server.kernel
 
-    async def close(self, kernel: Kernel[Any]) -> None:
+    async def aclose(self, kernel: Kernel[Any]) -> None:
         """The session of that server has ended, or has not begun."""
         server = self._open.pop(id(kernel), None)
         if server is not None:

@@ -118,7 +118,7 @@ class Serves(ServesSockets):
             await self.need()
         except BaseException:
             # A client that cannot be served is not kept waiting.
-            await transport.close()
+            await transport.aclose()
             raise
         session = ServerConnection(self.kernel, transport)
         ended = self._served[session] = asyncio.Event()
@@ -211,7 +211,7 @@ class Serves(ServesSockets):
         *,
         stateless: bool = False,
         json_only: bool = False,
-        sse_path: str | None = None,
+        legacy_sse_path: str | None = None,
         event_store: EventStore | None = None,
         session_store: SessionStore | None = None,
         session_idle_s: float = 1800.0,
@@ -220,7 +220,7 @@ class Serves(ServesSockets):
         max_body_bytes: int | None = None,
         allowed_hosts: Collection[str] | None = None,
         allowed_origins: Collection[str] | None = None,
-        cross_origin: bool = False,
+        cors: bool = False,
         sse_after_s: float = 10.0,
         keep_alive_s: float = 15.0,
         body_timeout_s: float = 60.0,
@@ -248,12 +248,12 @@ class Serves(ServesSockets):
         A message may have at most `max_body_bytes` (413), and must have come `body_timeout_s` after
         its headers, or soon after that (408).
 
-        At `sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
+        At `legacy_sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
 
         What comes over loopback must name a loopback host, and an origin on one, or one of
         `allowed_hosts` and `allowed_origins` (both without wildcards; behind a proxy on the same
         machine, list the proxy's name). What comes otherwise must name an allowed host if any are
-        listed, and no origin but an allowed one. With `cross_origin` browsers are told that pages
+        listed, and no origin but an allowed one. With `cors` browsers are told that pages
         of these origins may ask.
 
         `principal` says who the client of an HTTP request is, from its scope; by default
@@ -270,7 +270,7 @@ class Serves(ServesSockets):
         options = HttpOptions(
             stateless=stateless,
             json_only=json_only,
-            sse_path=sse_path,
+            legacy_sse_path=legacy_sse_path,
             event_store=event_store,
             session_store=session_store,
             session_idle_s=session_idle_s,
@@ -279,7 +279,7 @@ class Serves(ServesSockets):
             max_body_bytes=max_body_bytes,
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
-            cross_origin=cross_origin,
+            cors=cors,
             sse_after_s=sse_after_s,
             keep_alive_s=keep_alive_s,
             body_timeout_s=body_timeout_s,
@@ -306,7 +306,7 @@ class Serves(ServesSockets):
         """
         served = list(self._served.values())
         for app in self._apps:
-            await app.close()
+            await app.aclose()
         self.end_sessions()
         for ended in served:
             await ended.wait()

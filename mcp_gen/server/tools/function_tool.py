@@ -45,7 +45,7 @@ class FunctionTool(ServerTool):
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
     ) -> None:
         self.signature = Signature(function)
         name = self.signature.name if name is None else name
@@ -54,7 +54,7 @@ class FunctionTool(ServerTool):
             timeout_s=timeout_s,
             run_in_thread=run_in_thread,
             task=task,
-            meanwhile=meanwhile,
+            immediate_message=immediate_message,
         )
         check_icons(f"tool {name}", icons)
         if run_in_thread and self.signature.is_async:

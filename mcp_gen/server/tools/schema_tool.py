@@ -38,7 +38,7 @@ class SchemaTool(ServerTool):
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
     ) -> None:
         task = task or _said_support(tool)
         tool = project(tool, mcp_wire.LATEST).value
@@ -47,7 +47,7 @@ class SchemaTool(ServerTool):
             timeout_s=timeout_s,
             run_in_thread=run_in_thread,
             task=task,
-            meanwhile=meanwhile,
+            immediate_message=immediate_message,
         )
         check_icons(f"tool {tool.name}", tool.icons)
         self._tool = tool

@@ -67,7 +67,7 @@ class ServerTool(AnyTool):
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
-        meanwhile: str | None = None,
+        immediate_message: str | None = None,
     ) -> None:
         if not is_tool_name(name):
             raise UsageError(
@@ -81,11 +81,11 @@ class ServerTool(AnyTool):
         self.name = name
         self.task: TaskSupport | None = task
         """Whether it may run, or only runs, as a task; None: it never does."""
-        if meanwhile is not None and task is None:
+        if immediate_message is not None and task is None:
             raise UsageError(
-                f"tool {name}: meanwhile= is for tools that run as tasks: give it task="
+                f"tool {name}: immediate_message= is for tools that run as tasks: give it task="
             )
-        self.immediate_message = meanwhile
+        self.immediate_message = immediate_message
         """What there is to be said when a task begins."""
         self.timeout_s = timeout_s
         self.run_in_thread = run_in_thread

@@ -173,7 +173,7 @@ class ClientConnection(DuplexConnection):
         self._release()
         await self.hooks.tell_opened(session)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the transport; whoever still waits gets SessionLost."""
         self._closed = True
         self._disconnect(SessionLost("the session was closed"))
@@ -182,7 +182,7 @@ class ClientConnection(DuplexConnection):
             await asyncio.wait([self._keeping_alive])
         await wait_or_cancel(self._tasks, 0, self._give_up)
         try:
-            await self._transport.close()
+            await self._transport.aclose()
         finally:
             self._session_closed()
             if self._telling:
@@ -240,7 +240,7 @@ class ClientConnection(DuplexConnection):
                 said = f"the server was silent for {timeout_s:g} s, so it was given up"
                 self._disconnect(SessionLost(said))
                 self._session_closed()
-                await self._transport.close()
+                await self._transport.aclose()
             except TransportError:
                 return
             except McpGenError as error:

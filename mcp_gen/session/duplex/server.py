@@ -122,7 +122,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             await self._dismiss()
             await wait_or_cancel(self._tasks, 0, self._give_up)
             try:
-                await self._transport.close()
+                await self._transport.aclose()
             finally:
                 self.kernel.sessions.discard(self)
                 if self._opened:

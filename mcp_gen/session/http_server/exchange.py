@@ -74,7 +74,7 @@ class SessionServers(Protocol):
         """A server for one more session."""
         ...
 
-    async def close(self, kernel: Kernel[Any]) -> None:
+    async def aclose(self, kernel: Kernel[Any]) -> None:
         """The session of that server has ended, or has not begun."""
         ...
 
@@ -211,7 +211,7 @@ class HttpExchange(Generic[C]):
             session.streams.end_listening()
         self._requests.end_open_streams()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End all sessions; what is being answered gets a moment."""
         await self.drain()
         sessions = self._sessions.all()
@@ -279,7 +279,7 @@ class HttpExchange(Generic[C]):
     async def _dispose(self, session: HttpSession) -> None:
         """Close the server that a session has for itself."""
         if self._servers is not None:
-            await self._servers.close(session.kernel)
+            await self._servers.aclose(session.kernel)
 
     def _session_opened(self, session: HttpSession) -> None:
         """A session has been agreed on."""

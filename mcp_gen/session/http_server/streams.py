@@ -246,6 +246,6 @@ class Streams:
     async def start(self, receiver: Receiver) -> None:
         """Nothing to start: what comes in comes with POSTs."""
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End what carries messages now."""
         self.end_listening()

@@ -31,7 +31,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How often a client is asked whether it is still there, where the revision has that."""
     keep_alive_timeout_s: float = 20.0
     """How long it may take to say so before its session is ended."""
-    max_reports_per_s: float | None = 100.0
+    max_progress_per_s: float | None = 100.0
     """How many reports of progress one request may send; what one second allows, at once."""
 
     def __post_init__(self) -> None:

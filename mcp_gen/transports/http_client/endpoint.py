@@ -46,7 +46,7 @@ class HttpEndpoint:
         url: str,
         *,
         headers: HeadersFrom | None = None,
-        bearer: str | None = None,
+        bearer_token: str | None = None,
         client: Any = None,
         connect_timeout_s: float = 30.0,
     ) -> None:
@@ -58,8 +58,8 @@ class HttpEndpoint:
         if parts.username is not None:
             who = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
             self._constant.append((b"authorization", b"Basic " + base64.b64encode(who)))
-        if bearer is not None:
-            self._constant += _lines({"authorization": f"Bearer {bearer}"})
+        if bearer_token is not None:
+            self._constant += _lines({"authorization": f"Bearer {bearer_token}"})
         self._ask_for: Callable[[], Any] | None = None
         self._asks_slowly = inspect.iscoroutinefunction(headers)
         if callable(headers):
@@ -92,7 +92,7 @@ class HttpEndpoint:
             if response.status not in ANY_REDIRECT:
                 return response
             location = response.header("location")
-            await response.close()
+            await response.aclose()
             at = self._followed(at, response.status, location, method)
             if url is None:
                 self.url = at
@@ -140,9 +140,9 @@ class HttpEndpoint:
             )
         return whole
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close all connections."""
-        await self._requests.close()
+        await self._requests.aclose()
 
     def _followed(self, at: str, status: int, location: str, method: str) -> str:
         if method != "GET" and status not in KEEPS_METHOD:

@@ -44,7 +44,7 @@ class LegacySseTransport(PostingTransport):
         url: str,
         *,
         headers: HeadersFrom | None = None,
-        bearer: str | None = None,
+        bearer_token: str | None = None,
         client: Any = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
@@ -53,7 +53,7 @@ class LegacySseTransport(PostingTransport):
         super().__init__(
             url,
             headers=headers,
-            bearer=bearer,
+            bearer_token=bearer_token,
             client=client,
             max_message_bytes=max_message_bytes,
             connect_timeout_s=connect_timeout_s,
@@ -99,7 +99,7 @@ class LegacySseTransport(PostingTransport):
             try:
                 await self._read(response, found)
             finally:
-                await response.close()
+                await response.aclose()
         except Exception as error:
             lost = error
         if not found.done():
@@ -139,4 +139,4 @@ class LegacySseTransport(PostingTransport):
             if response.status >= 300:
                 raise (await refusal(response, "the message was refused"))[0]
         finally:
-            await response.close()
+            await response.aclose()

@@ -96,7 +96,7 @@ class EventListener:
             if not asked.finished:
                 raise
         finally:
-            await response.close()
+            await response.aclose()
 
     async def _resumed(self, place: Place, lost: SessionLost, vain: int) -> Response:
         """The rest of a stream.
@@ -113,7 +113,7 @@ class EventListener:
                 continue
             if response.status == 200 and media_type(response) == EVENTS:
                 return response
-            await response.close()
+            await response.aclose()
             if response.status < 500:
                 break
             vain += 1
@@ -150,7 +150,7 @@ class EventListener:
                 async for event in events:
                     self._take(event)
         finally:
-            await response.close()
+            await response.aclose()
         return True
 
     async def _get(self, place: Place) -> Response:

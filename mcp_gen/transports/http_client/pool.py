@@ -34,7 +34,7 @@ class Response(Protocol):
         """The body, piece by piece."""
         ...
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Be done with it: the connection is closed if there is more to come."""
         ...
 
@@ -51,7 +51,7 @@ class Requests(Protocol):
         """
         ...
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close all connections."""
         ...
 
@@ -100,7 +100,7 @@ class Pool:
         except Exception as error:
             raise _named(error) from error
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close all connections."""
         pools, self._pools = self._pools, {}
         self._urls.clear()
@@ -183,7 +183,7 @@ class _Pooled:
         except Exception as error:
             raise _named(error) from error
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self._response.stream.aclose()
 
 
@@ -207,7 +207,7 @@ class GivenClient:
         except Exception as error:
             raise _named(error) from error
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Nothing: whoever made the client closes it."""
 
 
@@ -230,7 +230,7 @@ class _FromGiven:
         except Exception as error:
             raise _named(error) from error
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self._response.aclose()
 
 

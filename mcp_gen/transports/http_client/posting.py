@@ -35,13 +35,17 @@ class PostingTransport(ABC):
         url: str,
         *,
         headers: HeadersFrom | None = None,
-        bearer: str | None = None,
+        bearer_token: str | None = None,
         client: Any = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
     ) -> None:
         self._endpoint = HttpEndpoint(
-            url, headers=headers, bearer=bearer, client=client, connect_timeout_s=connect_timeout_s
+            url,
+            headers=headers,
+            bearer_token=bearer_token,
+            client=client,
+            connect_timeout_s=connect_timeout_s,
         )
         self._max = max_message_bytes
         self._receiver: Receiver | None = None
@@ -70,7 +74,7 @@ class PostingTransport(ABC):
         """Wait until all notifications have arrived."""
         await self._outbox.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Send what is queued, end the session if there is one, then disconnect."""
         if self._closed:
             return
@@ -98,7 +102,7 @@ class PostingTransport(ABC):
 
     async def _end(self) -> None:
         await self._outbox.end()
-        await self._endpoint.close()
+        await self._endpoint.aclose()
 
     def _disconnected(self, error: BaseException | None) -> None:
         receiver, self._receiver = self._receiver, None

@@ -49,8 +49,8 @@ class HttpTransport(PostingTransport):
     """A server behind one URL, at every revision that has this transport.
 
     `headers` go with every request: a mapping, or a function, sync or async, that is called before
-    each. `bearer` is a token that does not change. `client` is an AsyncClient of httpx2 or httpx to
-    send everything with. Nothing is sent to another origin, whatever the server says.
+    each. `bearer_token` is a token that does not change. `client` is an AsyncClient of httpx2 or
+    httpx to send everything with. Nothing is sent to another origin, whatever the server says.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class HttpTransport(PostingTransport):
         url: str,
         *,
         headers: HeadersFrom | None = None,
-        bearer: str | None = None,
+        bearer_token: str | None = None,
         client: Any = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
@@ -66,7 +66,7 @@ class HttpTransport(PostingTransport):
         super().__init__(
             url,
             headers=headers,
-            bearer=bearer,
+            bearer_token=bearer_token,
             client=client,
             max_message_bytes=max_message_bytes,
             connect_timeout_s=connect_timeout_s,
@@ -119,10 +119,10 @@ class HttpTransport(PostingTransport):
             async with asyncio.timeout(LISTEN_WAIT_S):
                 await opened.wait()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Send what is queued, end the session, then disconnect."""
         self._stop_listening()
-        await super().close()
+        await super().aclose()
 
     # --- requests ---
 
@@ -146,7 +146,7 @@ class HttpTransport(PostingTransport):
                 )
             body = await read_whole(response, self._max)
         finally:
-            await response.close()
+            await response.aclose()
         self._deliver(body)
         if not asked.finished:
             raise ProtocolError("the server's answer does not answer the request")
@@ -185,7 +185,7 @@ class HttpTransport(PostingTransport):
             if response.status >= 300:
                 raise (await refusal(response, "it was refused"))[0]
         finally:
-            await response.close()
+            await response.aclose()
 
     async def _end_session(self) -> None:
         if not self._session:
@@ -194,7 +194,7 @@ class HttpTransport(PostingTransport):
         with contextlib.suppress(Exception):
             # Some servers do not let clients end sessions, and none must.
             response = await self._endpoint.send("DELETE", headers)
-            await response.close()
+            await response.aclose()
 
     # --- the session ---
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mcp_gen.core.errors import McpGenError
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.transports.http_server import cors
 from mcp_gen.transports.http_server.asgi import (
     Line,
     Message,
@@ -30,6 +29,7 @@ from mcp_gen.transports.http_server.body import (
     refuse_late,
     unreadable,
 )
+from mcp_gen.transports.http_server.cors import answer_headers, preflight_headers
 from mcp_gen.transports.http_server.reply import HttpReply
 from mcp_gen.transports.http_server.request import HttpRequest, error_answer
 from mcp_gen.transports.http_server.security import REMEMBERED_BYTES, OriginGuard
@@ -72,7 +72,7 @@ class ExtraApp(Protocol):
         """End what would go on for ever."""
         ...
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End what is open."""
         ...
 
@@ -81,7 +81,7 @@ class AsgiApp:
     """Serves one exchange at one path.
 
     `principal` says who the client of a request is; without it, `scope["mcp_gen.principal"]` does.
-    With `cross_origin` browsers are told that pages of the origins that are served may ask.
+    With `cors` browsers are told that pages of the origins that are served may ask.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class AsgiApp:
         max_body_bytes: int = MAX_BODY_BYTES,
         allowed_hosts: Collection[str] | None = None,
         allowed_origins: Collection[str] | None = None,
-        cross_origin: bool = False,
+        cors: bool = False,
         sse_after_s: float = 10.0,
         keep_alive_s: float = 15.0,
         body_timeout_s: float = BODY_TIMEOUT_S,
@@ -107,7 +107,7 @@ class AsgiApp:
         self._json_only = json_only
         self._max_body_bytes = max_body_bytes
         self._guard = OriginGuard(allowed_hosts, allowed_origins)
-        self._cross_origin = cross_origin
+        self._cross_origin = cors
         self._sse_after_s = sse_after_s
         self._keep_alive_s = keep_alive_s
         self._body_timeout_s = body_timeout_s
@@ -139,7 +139,7 @@ class AsgiApp:
                 return
         more: Sequence[Line] = ()
         if origin is not None and self._cross_origin:
-            more = cors.answer_headers(origin)
+            more = answer_headers(origin)
         path: str = scope["path"]
         if path != self.path:
             path = _under(scope)
@@ -156,7 +156,7 @@ class AsgiApp:
 
     async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(receive, send, self.start, self.close)
+            await lifespan(receive, send, self.start, self.aclose)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close"})
@@ -185,12 +185,12 @@ class AsgiApp:
             for reply in list(self._watch.lasting):
                 self._watch.loop.call_later(LAST_WORDS_S, reply.interrupt)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End what is open, then what the server has started."""
         await self.drain()
         if self._extra_apps is not None:
-            await self._extra_apps.close()
-        await self._exchange.close()
+            await self._extra_apps.aclose()
+        await self._exchange.aclose()
         if self._stop is not None:
             await self._stop()
         self._watch = None
@@ -215,7 +215,7 @@ class AsgiApp:
     async def _answer(self, call: HttpRequest) -> None:
         method, exchange = call.scope["method"], self._exchange
         if method == "OPTIONS" and call.more:
-            more = cors.preflight_headers(call.headers, exchange.http_methods)
+            more = preflight_headers(call.headers, exchange.http_methods)
             await send_answer(call.send, Answer(204), [*call.more, *more])
         elif method not in exchange.http_methods:
             allowed = ", ".join(exchange.http_methods).encode()

@@ -86,7 +86,7 @@ class _SseStream:
         """Wait until the client has read enough for more to be sent."""
         await self._reply.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the stream."""
         self._reply.end()
 
@@ -129,7 +129,7 @@ class LegacySseEndpoint:
         for stream in list(self._open.values()):
             stream.finish()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End all streams, and wait until what was served on them has ended."""
         await self.drain()
         if self._serving:

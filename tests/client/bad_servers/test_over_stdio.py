@@ -215,7 +215,7 @@ sys.stdin.readline()
 )
 async def test_a_command_that(script: str, says: str) -> None:
     command = [sys.executable, "-S", "-c", BEGINS + script]
-    async with using(Client("c"), command, PER_REQUEST, restart=False) as session:
+    async with using(Client("c"), command, PER_REQUEST, reconnect=False) as session:
         calls = [asyncio.create_task(session.call_tool("t")) for _ in range(3)]
         async with asyncio.timeout(BOUND_S):
             outcomes = await asyncio.gather(*calls, return_exceptions=True)

@@ -40,7 +40,7 @@ class _InMemory:
             return
         for step in steps_of(self._name, self._revision, frame):
             if isinstance(step, HangUp):
-                closing = self._theirs.close()
+                closing = self._theirs.aclose()
                 self._ending.append(asyncio.get_running_loop().create_task(closing))
             else:
                 self._theirs.send(step)
@@ -52,7 +52,7 @@ class _InMemory:
         """The client hung up."""
 
     async def end(self) -> None:
-        await self._theirs.close()
+        await self._theirs.aclose()
         await asyncio.gather(*self._ending)
 
 

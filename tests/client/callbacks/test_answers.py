@@ -166,7 +166,7 @@ async def test_the_user_is_sent_to_a_page(revision: str, action: Any) -> None:
         pages.append(page)
         return action
 
-    assert await asked(Client("c", elicitation_url=go), a_page, revision) == action
+    assert await asked(Client("c", url_elicitation=go), a_page, revision) == action
     (page,) = pages
     assert (page.message, page.url) == ("Sign first", PAGE)
     assert (page.elicitation_id is None) == (revision in IN_RESULTS)
@@ -197,7 +197,7 @@ async def test_a_request_that_needs_a_page_first_is_made_again_after_it(revision
         done.append(page.url)
         return "accept"
 
-    async with using(Client("c", elicitation_url=go), signing(done), revision) as session:
+    async with using(Client("c", url_elicitation=go), signing(done), revision) as session:
         result = await session.call_tool("sign")
     assert result.content[0].text == "signed"
     assert done == [PAGE]
@@ -208,7 +208,7 @@ async def test_a_request_that_needs_a_page_first_is_made_again_after_it(revision
 async def test_a_page_that_was_not_gone_to_is_an_error_that_names_it(
     revision: str, action: Any
 ) -> None:
-    client = Client("c", elicitation_url=lambda session, page: action)
+    client = Client("c", url_elicitation=lambda session, page: action)
     async with using(client, signing([]), revision) as session:
         with pytest.raises(UrlElicitationRequired) as caught:
             await session.call_tool("sign")
@@ -218,20 +218,20 @@ async def test_a_page_that_was_not_gone_to_is_an_error_that_names_it(
 
 @pytest.mark.parametrize("revision", [one for one in URLS if one not in IN_RESULTS])
 async def test_the_server_tells_when_a_page_is_done_with(revision: str) -> None:
-    client = Client("c", elicitation_url=lambda session, page: "decline")
+    client = Client("c", url_elicitation=lambda session, page: "decline")
     async with using(client, signing([]), revision) as session:
         with pytest.raises(UrlElicitationRequired) as caught:
             await session.call_tool("sign")
         (page,) = caught.value.elicitations
-        assert not await session.wait_visited(page, 0.01)
+        assert not await session.wait_elicitation_complete(page, 0.01)
         await session.call_tool("finish")
-        assert await session.wait_visited(page, 5)
-        assert not await session.wait_visited("another", 0.01)
+        assert await session.wait_elicitation_complete(page, 5)
+        assert not await session.wait_elicitation_complete("another", 0.01)
 
 
 @urls
 async def test_a_user_who_comes_back_too_often_is_sent_no_more(revision: str) -> None:
-    client = Client("c", elicitation_url=lambda session, page: "accept", max_rounds=3)
+    client = Client("c", url_elicitation=lambda session, page: "accept", max_rounds=3)
     async with using(client, signing([]), revision) as session:
         with pytest.raises(ProtocolError, match="3 times"):
             await session.call_tool("sign")
@@ -399,7 +399,7 @@ def offering_everything() -> Client:
     client = Client(
         "c",
         elicitation=lambda session, params: {},
-        elicitation_url=lambda session, page: "accept",
+        url_elicitation=lambda session, page: "accept",
         roots=[],
         experimental={"x": {"a": 1}},
         extensions={"org.example/y": {}},
@@ -453,7 +453,7 @@ async def test_what_is_not_offered_is_not_declared(revision: str) -> None:
 
 @every_revision
 async def test_pages_alone_are_not_declared_as_forms(revision: str) -> None:
-    client = Client("c", elicitation_url=lambda session, page: "accept")
+    client = Client("c", url_elicitation=lambda session, page: "accept")
     expected = {"elicitation": {"url": {}}} if revision in URLS else {}
     assert await declared(client, revision) == expected
 

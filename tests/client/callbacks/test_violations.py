@@ -39,7 +39,7 @@ async def test_a_lenient_client_passes_it_over(revision: str, caplog: Any) -> No
     server = odd(revision)
     client = Client("c")
     reports: list[Violation] = []
-    client.on_report(reports.append)
+    client.on_violation(reports.append)
     async with using(client, await server.start(), revision) as session:
         server.say(UNKNOWN)
         assert (await session.list_tools()).tools[0].name == "t"
@@ -48,13 +48,13 @@ async def test_a_lenient_client_passes_it_over(revision: str, caplog: Any) -> No
 
 
 @every_revision
-@pytest.mark.parametrize("checks", ["report", "strict"])
-async def test_a_field_that_the_revision_lacks_is_reported(revision: str, checks: Any) -> None:
-    client = Client("c", checks=checks)
+@pytest.mark.parametrize("validation", ["report", "strict"])
+async def test_a_field_that_the_revision_lacks_is_reported(revision: str, validation: Any) -> None:
+    client = Client("c", validation=validation)
     reports: list[tuple[str, str, str]] = []
-    client.on_report(lambda report: reports.append(report[1:]))
+    client.on_violation(lambda report: reports.append(report[1:]))
     async with using(client, await odd(revision).start(), revision) as session:
-        if checks == "report":
+        if validation == "report":
             assert (await session.list_tools()).tools[0].name == "t"
         else:
             with pytest.raises(ProtocolError, match=r"^tools/list: \$\.result\.tools\[0\]\.colour"):
@@ -65,21 +65,21 @@ async def test_a_field_that_the_revision_lacks_is_reported(revision: str, checks
 @every_revision
 async def test_a_strict_client_goes_on_after_an_error(revision: str) -> None:
     server = odd(revision)
-    async with using(Client("c", checks="strict"), await server.start(), revision) as session:
+    async with using(Client("c", validation="strict"), await server.start(), revision) as session:
         for _ in range(2):
             with pytest.raises(ProtocolError):
                 await session.list_tools()
 
 
 @every_revision
-@pytest.mark.parametrize("checks", ["report", "strict"])
-async def test_what_belongs_to_the_revision_is_not_reported(revision: str, checks: Any) -> None:
+@pytest.mark.parametrize("validation", ["report", "strict"])
+async def test_what_belongs_to_the_revision_is_not_reported(revision: str, validation: Any) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object", "x-own": 1}}
     answer = result(revision, tools=[tool], _meta={"a": 1})
     server = Scripted({**opening(revision), "tools/list": lambda params: answer})
-    client = Client("c", checks=checks)
+    client = Client("c", validation=validation)
     reports: list[Violation] = []
-    client.on_report(reports.append)
+    client.on_violation(reports.append)
     async with using(client, await server.start(), revision) as session:
         server.say(ODD_LOG.replace(b',"colour":"red"', b""))
         await session.list_tools()
@@ -101,9 +101,9 @@ async def test_a_message_that_has_no_place_is_reported(
     revision: str, message: bytes, method: str, path: str
 ) -> None:
     server = Scripted(opening(revision))
-    client = Client("c", checks="report")
+    client = Client("c", validation="report")
     reports: list[Violation] = []
-    client.on_report(reports.append)
+    client.on_violation(reports.append)
     async with using(client, await server.start(), revision) as session:
         server.say(message)
         await _turns()
@@ -114,10 +114,10 @@ async def test_a_message_that_has_no_place_is_reported(
 @with_handshake
 async def test_a_request_with_a_field_too_many_is_reported_and_answered(revision: str) -> None:
     server = Scripted(opening(revision))
-    client = Client("c", checks="report")
+    client = Client("c", validation="report")
     reports: list[Violation] = []
 
-    @client.on_report
+    @client.on_violation
     async def hear(report: Violation) -> None:
         await asyncio.sleep(0)
         reports.append(report)
@@ -132,7 +132,7 @@ async def test_a_request_with_a_field_too_many_is_reported_and_answered(revision
 @every_revision
 async def test_what_nobody_hears_is_logged(revision: str, caplog: Any) -> None:
     server = odd(revision)
-    async with using(Client("c", checks="report"), await server.start(), revision) as session:
+    async with using(Client("c", validation="report"), await server.start(), revision) as session:
         await session.list_tools()
     assert "tools/list: $.result.tools[0].colour: not a key" in caplog.text
 

@@ -110,7 +110,7 @@ async def test_closing_one_session_leaves_the_others_open() -> None:
         server.on("tools/list", server.complete({"tools": []}))
     async with Client("test") as client:
         one, other = [await client.connect(server, revision=HANDSHAKE) for server in servers]
-        await one.close()
+        await one.aclose()
         assert (await other.list_tools()).tools == []
         with pytest.raises(SessionLost):
             await one.list_tools()
@@ -119,7 +119,7 @@ async def test_closing_one_session_leaves_the_others_open() -> None:
 async def test_closing_a_client_twice_does_nothing() -> None:
     async with Client("test") as client:
         await client.connect(Server("server"))
-        await client.close()
+        await client.aclose()
 
 
 @every_revision
@@ -129,7 +129,7 @@ async def test_sessions_that_were_closed_are_not_kept(revision: str) -> None:
         for _ in range(3):
             session = await client.connect(Server("one"), revision=revision)
             left.append(weakref.ref(session))
-            await session.close()
+            await session.aclose()
             del session
         await client.connect(Server("last"), revision=revision)
         await asyncio.sleep(0)

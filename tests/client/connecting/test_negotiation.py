@@ -435,4 +435,4 @@ async def test_a_url_that_is_none_of_http_is_refused(url: str) -> None:
 async def test_headers_for_what_has_none_are_refused() -> None:
     async with Client("test") as client:
         with pytest.raises(UsageError, match="are for URLs"):
-            await client.connect(server_of(*ALL), bearer="token")
+            await client.connect(server_of(*ALL), bearer_token="token")

@@ -27,7 +27,7 @@ class Counting:
     """A server whose lists may be kept, and how often it was asked."""
 
     def __init__(self, **hints: Any) -> None:
-        self.server = Server("counting", cache=CacheHints(**hints))
+        self.server = Server("counting", cache_hints=CacheHints(**hints))
         self.asked: list[str] = []
         self.server.hooks.before_any(lambda ctx, method, params: self.asked.append(method))
         self.server.add_tool(lambda: None, name="t")
@@ -76,7 +76,7 @@ async def test_where_servers_have_no_word_for_it_nothing_is_kept(revision: str) 
 @with_hints
 async def test_a_client_may_keep_nothing(revision: str) -> None:
     counting = Counting(ttl_ms=60_000)
-    async with using(Client("c", max_cached=0), counting.server, revision) as session:
+    async with using(Client("c", max_cached_results=0), counting.server, revision) as session:
         await session.list_tools()
         await session.list_tools()
     assert counting.count("tools/list") == 2

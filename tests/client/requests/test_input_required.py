@@ -250,6 +250,6 @@ async def test_a_page_in_a_result_is_gone_to(revision: str) -> None:
         return "accept"
 
     rounds = Rounds(asks(it=GO), DONE)
-    await outcome(rounds, Client("c", elicitation_url=go))
+    await outcome(rounds, Client("c", url_elicitation=go))
     assert pages == [UrlElicitation("Go", "https://example.org")]
     assert rounds.sent(1)["inputResponses"] == {"it": {"action": "accept"}}

@@ -58,16 +58,18 @@ async def test_a_session_may_say_so_later(revision: str) -> None:
     client = Client("c")
     told = Told(client)
     async with using(client, logging_server(), revision) as session:
-        await session.set_log_level("error")
+        await session.set_level("error")
         await session.call_tool("work")
-        await session.set_log_level("info")
+        await session.set_level("info")
         await session.call_tool("work")
     assert told.levels == ["error", "info", "error"]
 
 
 @every_revision
 async def test_a_server_without_messages_is_not_told_how_severe(revision: str) -> None:
-    async with using(Client("c", log_level="info"), Server("mute", offers=[]), revision) as session:
+    async with using(
+        Client("c", log_level="info"), Server("mute", declare=[]), revision
+    ) as session:
         assert session.revision == revision
 
 
@@ -136,7 +138,7 @@ def described() -> Server:
 @every_revision
 @pytest.mark.parametrize("results", ALL)
 async def test_results_come_at_the_revision_that_was_asked_for(revision: str, results: str) -> None:
-    async with using(Client("c"), described(), revision, results=results) as session:
+    async with using(Client("c"), described(), revision, result_revision=results) as session:
         types = mcp_wire.types(results)
         listed = await session.list_tools()
         assert (type(listed), type(listed.tools[0])) == (types.ListToolsResult, types.Tool)
@@ -147,20 +149,20 @@ async def test_results_come_at_the_revision_that_was_asked_for(revision: str, re
 
 @every_revision
 async def test_the_revision_may_be_given_as_its_module(revision: str) -> None:
-    async with using(Client("c"), described(), revision, results=v2025_06_18) as session:
+    async with using(Client("c"), described(), revision, result_revision=v2025_06_18) as session:
         assert type((await session.list_tools()).tools[0]) is v2025_06_18.Tool
 
 
 @every_revision
 async def test_data_does_not_depend_on_the_revision_of_results(revision: str) -> None:
-    async with using(Client("c"), described(), revision, results=ALL[0]) as session:
+    async with using(Client("c"), described(), revision, result_revision=ALL[0]) as session:
         assert await session.call_tool("t", returns=dict[str, int]) == {"x": 1}
 
 
 async def test_there_must_be_such_a_revision() -> None:
     async with Client("c") as client:
         with pytest.raises(UsageError, match="no revision 'yesterday'"):
-            await client.connect(described(), results="yesterday")
+            await client.connect(described(), result_revision="yesterday")
 
 
 # --- errors ---

@@ -136,7 +136,7 @@ async def test_all_pending_calls_end_at_once_and_one_new_server_is_started(revis
 async def test_a_session_that_was_closed_stays_closed(revision: str) -> None:
     server = Lives(revision, {"tools/list": tools()})
     async with using(Client("c"), server, revision) as session:
-        await session.close()
+        await session.aclose()
         with pytest.raises(SessionLost, match="closed"):
             await session.list_tools()
     assert server.begun == 1
@@ -145,7 +145,7 @@ async def test_a_session_that_was_closed_stays_closed(revision: str) -> None:
 @every_revision
 async def test_a_client_may_leave_a_server_that_went_away_alone(revision: str) -> None:
     server = Lives(revision, {"tools/list": DIES}, {"tools/list": tools()})
-    async with using(Client("c"), server, revision, restart=False) as session:
+    async with using(Client("c"), server, revision, reconnect=False) as session:
         for _ in range(2):
             with pytest.raises(SessionLost):
                 await session.list_tools()

@@ -299,7 +299,7 @@ async def test_closing_a_session_ends_the_calls_that_wait(revision: str) -> None
     async with connected(server, revision) as session:
         waiting = asyncio.create_task(session.call_tool("t"))
         await server.heard("tools/call")
-        await session.close()
+        await session.aclose()
         with pytest.raises(SessionLost, match="closed"):
             await waiting
 

@@ -173,7 +173,7 @@ async def test_a_server_that_answers_is_asked_again(revision: str) -> None:
         return found(params)
 
     answers[method] = answer
-    client = Client("c", keep_alive_s=0.001, keep_alive_timeout_s=WAIT_S, max_cached=0)
+    client = Client("c", keep_alive_s=0.001, keep_alive_timeout_s=WAIT_S, max_cached_results=0)
     async with using(client, await Scripted(answers).start(), revision) as session:
         async with asyncio.timeout(WAIT_S):
             await asked.wait()

@@ -47,7 +47,7 @@ def able(**handlers: Any) -> Client:
     """A client that can answer everything."""
     given: dict[str, Any] = {
         "elicitation": lambda session, params: {"name": "Ada"},
-        "elicitation_url": lambda session, page: "accept",
+        "url_elicitation": lambda session, page: "accept",
         "sampling": lambda session, params: says(),
         "roots": ["file:///a"],
         **handlers,
@@ -61,7 +61,7 @@ def able(**handlers: Any) -> Client:
 @requirement("elicitation:client:declared")
 async def test_a_client_that_asks_its_user_says_so(reach: Reach) -> None:
     server = far(reach)
-    for client, expected in ((able(), True), (able(elicitation=None, elicitation_url=None), False)):
+    for client, expected in ((able(), True), (able(elicitation=None, url_elicitation=None), False)):
         async with reach(server, client) as reached:
             await put(reach, reached, server, "roots/list")
             assert ("elicitation" in declared(reach, reached)) == expected
@@ -74,7 +74,7 @@ async def test_a_client_that_asks_its_user_says_so(reach: Reach) -> None:
     [
         ({}, {"form", "url"}),
         ({"elicitation": None}, {"url"}),
-        ({"elicitation_url": None}, {"form"}),
+        ({"url_elicitation": None}, {"form"}),
     ],
 )
 async def test_it_says_in_which_ways(reach: Reach, handlers: Any, modes: set[str]) -> None:
@@ -139,7 +139,7 @@ async def test_a_form_that_is_filled_wrongly_is_not_sent(reach: Reach, content: 
 async def test_a_way_that_was_not_declared_is_refused(reach: Reach, client: str) -> None:
     server = far(reach)
     forms = client == "forms"
-    using = able(elicitation_url=None) if forms else able(elicitation=None)
+    using = able(url_elicitation=None) if forms else able(elicitation=None)
     async with reach(server, using) as reached:
         params = page(reach) if forms else FORM
         answer = await put(reach, reached, server, "elicitation/create", params)
@@ -153,7 +153,7 @@ async def test_that_an_unknown_page_is_done_with_is_ignored(reach: Reach) -> Non
         told = {"method": "notifications/elicitation/complete", "params": {"elicitationId": "x"}}
         answer = await told_then_asked(reach, reached, server, told)
         assert answer["action"] == "accept"
-        assert not await reached.session.wait_visited("7", 0.001)
+        assert not await reached.session.wait_elicitation_complete("7", 0.001)
 
 
 async def told_then_asked(reach: Reach, reached: Any, server: Any, told: Any) -> Any:
@@ -174,7 +174,7 @@ async def test_the_id_of_a_page_is_taken_as_it_is(reach: Reach, id: str) -> None
         return "accept"
 
     server = far(reach)
-    async with reach(server, able(elicitation_url=go)) as reached:
+    async with reach(server, able(url_elicitation=go)) as reached:
         await answered(reach, reached, server, "elicitation/create", page(reach, id=id))
     assert [one.elicitation_id for one in pages] == [id]
 

@@ -102,7 +102,7 @@ async def test_what_changed_twice_before_it_was_looked_at_is_told_once(revision:
 @every_revision
 async def test_the_watch_says_what_the_server_will_tell_of(revision: str) -> None:
     async with (
-        using(Client("c"), Server("t", offers=["tools"]), revision) as session,
+        using(Client("c"), Server("t", declare=["tools"]), revision) as session,
         session.watch("a://1", tools=True, prompts=True) as changes,
     ):
         honoured = msgspec.to_builtins(changes.honoured)

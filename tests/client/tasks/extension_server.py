@@ -97,6 +97,6 @@ async def session_with(
     """A session of a client that takes tasks; what it sends is checked."""
     recorded = Recorded(server)
     async with make("c", **{"tasks": True, **options}) as client:
-        yield await client.connect(recorded, revision=REVISION, restart=False)
+        yield await client.connect(recorded, revision=REVISION, reconnect=False)
     found = [one for one in violations(recorded.frames) if one.startswith("client")]
     assert found == []

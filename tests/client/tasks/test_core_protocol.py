@@ -154,7 +154,7 @@ async def test_a_task_that_nobody_asked_for_is_a_protocol_error() -> None:
 
 async def test_the_result_comes_with_the_types_that_were_asked_for() -> None:
     server = CoreServer()
-    async with connected(server, revision=REVISION, results="2025-06-18") as (session, _):
+    async with connected(server, revision=REVISION, result_revision="2025-06-18") as (session, _):
         result: Any = await session.call_tool("work", {})
     assert type(result) is v2025_06_18.CallToolResult
 
@@ -205,7 +205,7 @@ async def test_a_task_that_needs_the_user_on_a_page_first_is_begun_again_after_t
         return "accept"
 
     recorded = Recorded(server)
-    async with Client("c", elicitation_url=visit) as client:
+    async with Client("c", url_elicitation=visit) as client:
         session = await client.connect(recorded, revision=REVISION)
         result = await session.call_tool("work", {}, task=True)
     assert (text_of(result), visited) == ("done", ["https://e.org/"])
@@ -340,7 +340,7 @@ async def test_a_task_is_called_off_though_the_session_ends_in_the_same_moment()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await session.call_tool("work", {}, task=True)
-        await session.close()
+        await session.aclose()
     await server.left()
     assert server.sent("tasks/cancel") == [{"taskId": "t1"}]
 
@@ -385,7 +385,7 @@ async def test_a_task_may_take_longer_than_each_request_but_not_longer_than_the_
 
 async def test_who_waits_for_a_task_is_told_that_the_server_went_away() -> None:
     server = CoreServer(poll_ms=60_000)
-    async with connected(server, revision=REVISION, restart=False) as (session, _):
+    async with connected(server, revision=REVISION, reconnect=False) as (session, _):
         calling = asyncio.create_task(session.call_tool("work", {}, task=True))
         await server.next("tools/call")
         await session.ping()

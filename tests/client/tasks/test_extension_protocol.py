@@ -101,7 +101,7 @@ async def test_a_task_as_the_answer_to_anything_else_is_invalid() -> None:
 async def test_the_result_comes_with_the_types_that_were_asked_for() -> None:
     server = ExtensionServer("working")
     async with Client("c", tasks=True) as client:
-        session = await client.connect(server, revision=REVISION, results="2025-06-18")
+        session = await client.connect(server, revision=REVISION, result_revision="2025-06-18")
         result: Any = await session.call_tool("work", {})
     assert type(result) is v2025_06_18.CallToolResult
 
@@ -174,13 +174,13 @@ async def test_what_a_server_tells_of_a_task_by_itself_is_heard() -> None:
 @pytest.mark.parametrize("tag", [{}, {"resultType": "complete"}])
 async def test_a_good_result_is_good_for_strict_clients_too(tag: dict[str, Any]) -> None:
     done = {"status": "completed", "result": {**text("done"), **tag}}
-    async with session_with(ExtensionServer(done), checks="strict") as session:
+    async with session_with(ExtensionServer(done), validation="strict") as session:
         assert text_of(await session.call_tool("work", {})) == "done"
 
 
 async def test_what_a_result_may_not_have_is_an_error_for_strict_clients() -> None:
     done = {"status": "completed", "result": text("done", mood="fine")}
-    async with session_with(ExtensionServer(done), checks="strict") as session:
+    async with session_with(ExtensionServer(done), validation="strict") as session:
         with pytest.raises(ProtocolError, match="mood"):
             await session.call_tool("work", {})
 

@@ -17,7 +17,7 @@ PROMPTS = "notifications/prompts/list_changed"
 
 def unlocking(*features: Any, **options: Any) -> Server:
     """A server whose tools `unlock` and `lock` give the caller's session items of its own."""
-    server = Server("own", offers=features or ("tools", "prompts"), **options)
+    server = Server("own", declare=features or ("tools", "prompts"), **options)
 
     @server.tool
     async def unlock(name: str, ctx: Context) -> str:
@@ -184,7 +184,7 @@ async def test_what_the_session_was_not_told_of_cannot_be_added(revision: str) -
         text = await call(client, "unlock", name="secret")
         assert text == (
             "this session was told at its beginning that there are no prompts: "
-            'declare them with Server(offers=["prompts"])'
+            'declare them with Server(declare=["prompts"])'
         )
 
 

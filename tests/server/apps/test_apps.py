@@ -398,7 +398,7 @@ async def test_an_app_may_be_added_after_its_tool() -> None:
 
 
 async def test_a_session_that_gets_a_tool_of_its_own_keeps_nobody_out() -> None:
-    server = Server("clock", offers=["tools"])
+    server = Server("clock", declare=["tools"])
 
     @server.tool
     async def add(ctx: Context) -> str:

@@ -149,7 +149,7 @@ def test_where_nothing_can_encrypt_a_state_is_signed(monkeypatch: pytest.MonkeyP
 
 def test_a_server_that_asks_nothing_loads_nothing_that_encrypts() -> None:
     code = (
-        "import sys; from mcp_gen import Server; Server('a', state_keys=['k' * 32]);"
+        "import sys; from mcp_gen import Server; Server('a', request_state_keys=['k' * 32]);"
         "sys.exit('cryptography' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -157,12 +157,12 @@ def test_a_server_that_asks_nothing_loads_nothing_that_encrypts() -> None:
 
 def test_a_key_that_is_too_short_is_refused_when_the_server_is_made() -> None:
     with pytest.raises(UsageError, match="a key has at least 16 bytes"):
-        Server("short", state_keys=["k" * 15])
+        Server("short", request_state_keys=["k" * 15])
 
 
 def test_a_state_that_never_lives_is_refused_when_the_server_is_made() -> None:
     with pytest.raises(UsageError, match="lives for more than 0 s"):
-        Server("short", state_ttl_s=0)
+        Server("short", request_state_ttl_s=0)
 
 
 def test_a_request_without_any_round_is_refused_when_the_server_is_made() -> None:
@@ -275,9 +275,9 @@ async def test_servers_of_one_name_and_key_go_on_for_each_other(
     def give(asked: Any) -> Any:
         return accept(name="Ada")
 
-    async with answering(asking(state_keys=[KEY]), revision, give) as client:
+    async with answering(asking(request_state_keys=[KEY]), revision, give) as client:
         more = await answered(client, {"name": "one"})
-    async with answering(asking(name, state_keys=[KEY]), revision, give) as client:
+    async with answering(asking(name, request_state_keys=[KEY]), revision, give) as client:
         answer = await client.once("tools/call", {"name": "one", **more})
     assert ("content" in answer) == good
 

@@ -38,7 +38,7 @@ def remove(server: Server, kind: str, name: str) -> None:
 
 
 def offering(kind: str, *names: str, **options: Any) -> Server:
-    server = Server("lists", offers=["tools", "prompts"], **options)
+    server = Server("lists", declare=["tools", "prompts"], **options)
     for name in names:
         add(server, kind, name)
     return server
@@ -307,7 +307,7 @@ def test_the_capability_is_declared_from_the_first_item_on(kind: str) -> None:
 
 @each_list
 def test_the_capability_may_be_declared_before(kind: str) -> None:
-    server = Server("lists", offers=["tools", "prompts"])
+    server = Server("lists", declare=["tools", "prompts"])
     assert getattr(server.capabilities(), kind).list_changed is True
 
 
@@ -502,13 +502,13 @@ async def test_without_hints_a_result_is_stale_and_private(revision: str, method
 @pytest.mark.parametrize("revision", HINTED)
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "server/discover"])
 async def test_the_servers_hints_are_in_every_result(revision: str, method: str) -> None:
-    server = offering("tools", cache=DAY)
+    server = offering("tools", cache_hints=DAY)
     assert await hints(server, revision, method) == (86_400_000, "public")
 
 
 @pytest.mark.parametrize("revision", HINTED)
 async def test_a_method_may_have_hints_of_its_own(revision: str) -> None:
-    server = offering("tools", "a", cache=DAY)
+    server = offering("tools", "a", cache_hints=DAY)
     assert await hints(server, revision, "tools/list") == (86_400_000, "public")
     server.cache_hints(list_tools=HOUR, discover=CacheHints(ttl_ms=5))
     assert await hints(server, revision, "tools/list") == (3_600_000, "private")
@@ -519,13 +519,13 @@ async def test_a_method_may_have_hints_of_its_own(revision: str) -> None:
 @pytest.mark.parametrize("revision", UNHINTED)
 @each_list
 async def test_there_are_no_hints_where_the_revision_has_none(revision: str, kind: str) -> None:
-    assert await hints(offering(kind, cache=DAY), revision, f"{kind}/list") == (None, None)
+    assert await hints(offering(kind, cache_hints=DAY), revision, f"{kind}/list") == (None, None)
 
 
 @pytest.mark.parametrize("revision", HINTED)
 @each_list
 async def test_what_is_filtered_is_private(revision: str, kind: str) -> None:
-    server = offering(kind, "a", cache=DAY)
+    server = offering(kind, "a", cache_hints=DAY)
     getattr(server, f"filter_{kind}")(by_capability)
     assert await hints(server, revision, f"{kind}/list") == (86_400_000, "private")
 

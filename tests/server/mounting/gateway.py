@@ -97,7 +97,7 @@ async def gateway(
     revision: str,
     *,
     prefix: str | None = "far",
-    relays: bool = True,
+    forward_requests: bool = True,
     **options: Any,
 ) -> AsyncIterator[Server]:
     """A server in which another one is mounted by a session of a revision."""
@@ -108,7 +108,7 @@ async def gateway(
         """What the gateway has itself."""
         return "mine"
 
-    async with Client("gateway", relays=relays, **options) as client:
+    async with Client("gateway", forward_requests=forward_requests, **options) as client:
         session = await client.connect(inside, revision=revision)
         outer.mount(prefix, session)
         yield outer

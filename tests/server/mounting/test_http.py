@@ -43,7 +43,7 @@ async def test_a_remote_server_over_http_is_mounted_and_served_over_http(
     revision: str, inside: str
 ) -> None:
     inner, server = weather(), Server("outer")
-    async with serving(inner.asgi()) as web, Client("gateway", relays=True) as between:
+    async with serving(inner.asgi()) as web, Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(web.url, revision=inside))
         async with talk(lambda: server, revision, over="http", answers=ANSWERS) as client:
             assert await client.text("far_forecast", city="A") == "A: sun, says weather"
@@ -76,7 +76,7 @@ async def test_questions_of_many_clients_calls_are_told_apart(revision: str) -> 
         async with talk(lambda: server, revision, answers=answers) as client:
             return await client.text("far_who")
 
-    async with serving(inner.asgi()) as web, Client("gateway", relays=True) as between:
+    async with serving(inner.asgi()) as web, Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(web.url, revision=HANDSHAKE))
         said = await asyncio.gather(*(ask(number) for number in range(5)))
         server.unmount("far")
@@ -98,7 +98,7 @@ async def test_headers_that_a_mounted_tool_wants_are_looked_at() -> None:
     headers: Any = {**headers_of(speaker, message), "mcp-param-region": "north"}
     reply = await request(app, message, headers)
     assert reply.json["result"]["content"][0]["text"] == "sold in north"
-    await app.close()
+    await app.aclose()
 
 
 async def test_a_remote_tool_gets_the_headers_that_it_wants() -> None:
@@ -118,7 +118,7 @@ async def test_a_remote_tool_gets_the_headers_that_it_wants() -> None:
 @each_lifecycle
 async def test_a_session_that_the_remote_server_ends_begins_anew(revision: str) -> None:
     inner, server = weather(), Server("outer")
-    async with serving(inner.asgi()) as web, Client("gateway", relays=True) as between:
+    async with serving(inner.asgi()) as web, Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(web.url, revision=HANDSHAKE))
         async with talk(lambda: server, revision, answers=ANSWERS) as client:
             assert "far_ask" in await client.names("tools/list", "tools")
@@ -136,12 +136,12 @@ async def test_a_caller_that_nobody_can_reach_is_an_error_with_a_reason(
     """Without sessions no question goes to a client of a revision whose servers ask at once."""
     inner, server = weather(), Server("outer")
     speaker = Speaker(HANDSHAKE)
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(inner, revision=HANDSHAKE))
         app = server.asgi(stateless=True)
         message = speaker.call(1, "far_think")
         reply = await request(app, message, headers_of(speaker, message))
         assert "sampling" in reply.json["error"]["message"]
-        await app.close()
+        await app.aclose()
         server.unmount("far")
     assert "Traceback" not in caplog.text

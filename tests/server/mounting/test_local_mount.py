@@ -260,7 +260,7 @@ async def test_the_lifespan_of_what_is_mounted_late_is_entered_when_it_is_used(
         yield
         told.append("ends")
 
-    inner, server = Server("inner", lifespan=span), Server("outer", offers=["tools"])
+    inner, server = Server("inner", lifespan=span), Server("outer", declare=["tools"])
     inner.add_tool(lambda: "x", name="x")
     async with talk(lambda: server, revision) as client:
         server.mount("w", inner)
@@ -301,7 +301,7 @@ async def test_resources_that_come_and_go_are_listed_too(revision: str, tmp_path
 
 @with_handshake
 async def test_what_one_session_has_inside_is_its_own(revision: str) -> None:
-    inner = Server("inner", offers=["tools"])
+    inner = Server("inner", declare=["tools"])
 
     @inner.tool
     async def begin(ctx: Context) -> str:

@@ -138,7 +138,7 @@ async def test_a_caller_that_declares_nothing_is_not_asked(revision: str, inside
 async def test_a_client_with_handlers_of_its_own_answers_itself(revision: str, inside: str) -> None:
     answers = {"roots": ["file:///gateway"]}
     async with (
-        gateway(weather(), inside, relays=False, **answers) as server,
+        gateway(weather(), inside, forward_requests=False, **answers) as server,
         talk(lambda: server, revision, answers=ANSWERS) as client,
     ):
         assert await client.text("far_look") == "file:///gateway"
@@ -335,7 +335,7 @@ async def test_that_a_page_is_done_with_is_told_to_the_one_who_was_sent_there() 
 
 
 def test_handlers_that_are_given_later_go_before_the_caller() -> None:
-    client = Client("gateway", relays=True)
+    client = Client("gateway", forward_requests=True)
 
     @client.sampling
     async def think(session: Any, params: Any) -> Any: ...
@@ -368,7 +368,7 @@ async def test_a_question_whose_call_is_over_is_answered_with_an_error(
 ) -> None:
     far, server = Impatient(), Server("outer")
     never = {**ANSWERS, "sampling/createMessage": lambda asked: SILENCE}
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
         session = await between.connect(await far.start(), revision=HANDSHAKE)
         server.mount("far", session)
         async with talk(lambda: server, revision, answers=never) as client:

@@ -108,7 +108,7 @@ async def test_the_remote_server_is_subscribed_to_once_and_until_nobody_is_left(
 
 @each_lifecycle
 async def test_a_list_without_news_is_kept_for_as_long_as_the_server_says(revision: str) -> None:
-    inner = Server("inner", cache=CacheHints(ttl_ms=60_000))
+    inner = Server("inner", cache_hints=CacheHints(ttl_ms=60_000))
     inner.add_tool(lambda: "x", name="x")
     asked = counted(inner)
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
@@ -121,7 +121,7 @@ async def test_a_list_without_news_is_kept_for_as_long_as_the_server_says(revisi
 
 @each_lifecycle
 async def test_a_list_of_which_nothing_is_known_is_asked_for_each_time(revision: str) -> None:
-    inner = Server("inner", cache=CacheHints(ttl_ms=0))
+    inner = Server("inner", cache_hints=CacheHints(ttl_ms=0))
     inner.add_tool(lambda: "x", name="x")
     asked = counted(inner)
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
@@ -157,11 +157,11 @@ async def test_a_server_that_goes_keeps_the_others_as_they_are(
     inner, other = weather(), Server("other")
     other.add_tool(lambda: "x", name="x")
     async with gateway(inner, HANDSHAKE) as server, Client("second") as second:
-        session = await second.connect(other, restart=False)
+        session = await second.connect(other, reconnect=False)
         server.mount("gone", session)
         async with talk(lambda: server, revision) as client:
             before = await client.names("tools/list", "tools")
-            await session.close()
+            await session.aclose()
             assert await client.names("tools/list", "tools") == before
             refused = await client.refusal("tools/call", {"name": "gone_x"})
             assert "mount 'gone': its server cannot be reached" in str(refused)
@@ -294,12 +294,12 @@ async def test_what_is_not_listed_is_asked_of_the_others_too(revision: str, firs
     else:
         before.add_tool(lambda: "x", name="x")
     async with Client("gateway") as between:
-        session = await between.connect(before, restart=False)
+        session = await between.connect(before, reconnect=False)
         server.mount("before", session)
         server.mount("far", await between.connect(await hidden().start(), revision=HANDSHAKE))
         async with talk(lambda: server, revision) as client:
             if first == "down":
-                await session.close()
+                await session.aclose()
             read = await client.request("resources/read", {"uri": "secret:///x"})
             assert read["contents"][0]["text"] == "hidden"
 
@@ -311,11 +311,11 @@ async def test_of_a_server_that_is_down_it_is_not_said_that_it_has_no_such_resou
     before, server = Server("before"), Server("outer")
     before.add_resource("a:///b", lambda: "b")
     async with Client("gateway") as between:
-        session = await between.connect(before, restart=False)
+        session = await between.connect(before, reconnect=False)
         server.mount("before", session)
         server.mount("other", await between.connect(weather()))
         async with talk(lambda: server, revision) as client:
-            await session.close()
+            await session.aclose()
             refused = await client.refusal("resources/read", {"uri": "secret:///x"})
             assert "mount 'before': its server cannot be reached" in str(refused)
 
@@ -337,7 +337,7 @@ async def test_a_subscription_that_is_on_its_way_ends_when_its_server_is_unmount
 
 @each_lifecycle
 async def test_what_changed_while_nobody_listened_is_seen_and_told(revision: str) -> None:
-    inner = Server("inner", cache=CacheHints(ttl_ms=60_000))
+    inner = Server("inner", cache_hints=CacheHints(ttl_ms=60_000))
     inner.add_tool(lambda: "x", name="x")
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
         mount: Any = server.mounts[0]
@@ -372,11 +372,11 @@ async def test_of_what_is_gone_a_client_can_unsubscribe(inside: str) -> None:
 async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
     server = Server("outer")
     async with Client("gateway") as between:
-        session = await between.connect(weather(), restart=False)
+        session = await between.connect(weather(), reconnect=False)
         server.mount("far", session)
         async with talk(lambda: server, HANDSHAKE) as client:
             await client.names("resources/list", "resources")
-            await session.close()
+            await session.aclose()
             refused = await client.refusal("resources/subscribe", {"uri": "weather:///today"})
             assert "mount 'far': its server cannot be reached" in str(refused)
 

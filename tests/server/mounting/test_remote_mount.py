@@ -188,7 +188,7 @@ async def test_hooks_of_the_gateway_see_the_newest_types(revision: str) -> None:
 @every_revision
 async def test_hooks_of_the_client_see_what_passes(revision: str) -> None:
     inner, seen = weather(), []
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
 
         @between.hooks.outbound.after_call_tool
         async def look(session: Any, params: Any, result: Any) -> None:

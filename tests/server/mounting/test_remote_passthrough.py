@@ -52,7 +52,7 @@ def result_at(revision: str, *more: bytes) -> bytes:
 async def test_arguments_and_content_are_not_read(revision: str) -> None:
     far = Bytes(revision, result_at(revision))
     server = Server("outer")
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(await far.start(), revision=revision))
         async with talking(server, revision) as client:
             answer = await called(server, client, revision)
@@ -68,7 +68,7 @@ async def test_meta_of_the_result_is_kept_and_names_the_gateway(revision: str) -
     far_info = b'"%b":{"name":"far","version":"1"},' % key.encode() if key else b""
     far = Bytes(revision, result_at(revision, b'"_meta":{' + far_info + b'"example.org/a":1.0}'))
     server = Server("outer", "3")
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(await far.start(), revision=revision))
         async with talking(server, revision) as client:
             answer = await called(server, client, revision)
@@ -85,7 +85,7 @@ async def test_meta_of_the_result_is_kept_and_names_the_gateway(revision: str) -
 async def test_a_result_that_is_no_object_is_an_error(revision: str, result: bytes) -> None:
     far = Bytes(revision, result)
     server = Server("outer")
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(await far.start(), revision=revision))
         async with talking(server, revision) as client:
             answer = msgspec.json.decode(await called(server, client, revision))
@@ -96,7 +96,7 @@ async def test_a_result_that_is_no_object_is_an_error(revision: str, result: byt
 async def test_what_may_not_be_is_refused_where_the_client_is_strict() -> None:
     far = Bytes(PER_REQUEST, result_at(PER_REQUEST, b'"odd":1'))
     server = Server("outer")
-    async with Client("gateway", checks="strict") as between:
+    async with Client("gateway", validation="strict") as between:
         server.mount("far", await between.connect(await far.start(), revision=PER_REQUEST))
         async with talking(server, PER_REQUEST) as client:
             answer = msgspec.json.decode(await called(server, client, PER_REQUEST))
@@ -107,7 +107,7 @@ async def test_what_may_not_be_is_refused_where_the_client_is_strict() -> None:
 async def test_a_result_without_its_type_gets_one() -> None:
     far = Bytes(PER_REQUEST, b'{"content":' + CONTENT + b"}")
     server = Server("outer")
-    async with Client("gateway", relays=True) as between:
+    async with Client("gateway", forward_requests=True) as between:
         server.mount("far", await between.connect(await far.start(), revision=PER_REQUEST))
         async with talking(server, PER_REQUEST) as client:
             answer = msgspec.json.decode(await called(server, client, PER_REQUEST))

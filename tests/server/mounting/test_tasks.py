@@ -84,7 +84,7 @@ async def test_tasks_of_several_mounted_servers_are_kept_together() -> None:
 
 
 async def test_a_tool_that_comes_later_may_run_as_a_task_too() -> None:
-    inner, server = Server("inner"), Server("outer", offers=["tools"])
+    inner, server = Server("inner"), Server("outer", declare=["tools"])
     server.mount("w", inner)
 
     @inner.tool(task="optional")

@@ -31,7 +31,7 @@ each_kind = pytest.mark.parametrize(("call", "method"), KINDS.items(), ids=KINDS
 
 
 def declaring(*features: Any) -> Server:
-    return Server("news", offers=features or ("tools", "prompts", "resources"))
+    return Server("news", declare=features or ("tools", "prompts", "resources"))
 
 
 def nothing() -> None:
@@ -202,9 +202,9 @@ async def test_a_client_is_ready_over_http_too(revision: str) -> None:
     app = server.asgi()
     headers = await begin(app, speaker)
     await asyncio.wait_for(opened.wait(), WAIT_S)
-    assert not sessions[0].begun
+    assert not sessions[0].initialized
     await request(app, speaker.initialized, headers)
-    assert sessions[0].begun
+    assert sessions[0].initialized
 
 
 @with_handshake

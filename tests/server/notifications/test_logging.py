@@ -225,14 +225,14 @@ async def test_what_is_no_json_is_an_error_of_whoever_logs(revision: str) -> Non
 
 @every_revision
 async def test_a_server_that_does_not_declare_logging_sends_nothing(revision: str) -> None:
-    async with talking(a_server(offers=()), revision) as client:
+    async with talking(a_server(declare=()), revision) as client:
         await client.ask(calls(client, 1, "say_all"))
         assert logged(client) == []
 
 
 @with_handshake
 async def test_a_server_that_does_not_declare_logging_takes_no_level(revision: str) -> None:
-    async with talking(a_server(offers=()), revision) as client:
+    async with talking(a_server(declare=()), revision) as client:
         assert (await set_level(client, "info"))["error"]["code"] == -32601
 
 
@@ -269,7 +269,7 @@ async def test_a_session_cannot_log_before_the_handshake() -> None:
     async with a_server().connect(theirs) as session:
         with pytest.raises(UsageError, match=r"use Context\.log"):
             await session.log("info", "heard by nobody")
-    await ours.close()
+    await ours.aclose()
 
 
 # --- the standard library's logging ---

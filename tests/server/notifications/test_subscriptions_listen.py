@@ -31,7 +31,7 @@ ALL = {
 
 
 def declaring(*features: Any) -> Server:
-    return Server("listen", offers=features or ("tools", "prompts", "resources"))
+    return Server("listen", declare=features or ("tools", "prompts", "resources"))
 
 
 def nothing() -> None:

@@ -220,13 +220,13 @@ async def hints(server: Server, revision: str) -> tuple[Any, Any]:
 async def test_what_a_resource_says_of_keeping_it_stands_before_what_the_server_says(
     described: dict[str, Any], expected: tuple[int, str]
 ) -> None:
-    server = Server("resources", cache=SERVER)
+    server = Server("resources", cache_hints=SERVER)
     server.add_resource(URI, "text", **described)
     assert await hints(server, PER_REQUEST) == expected
 
 
 async def test_a_template_says_it_for_its_resources() -> None:
-    server = Server("resources", cache=SERVER)
+    server = Server("resources", cache_hints=SERVER)
     server.add_resource_template("a://{b}", lambda_b, ttl_ms=7)
     assert await hints(server, PER_REQUEST) == (7, "public")
 
@@ -252,14 +252,14 @@ async def test_a_result_that_cannot_say_it_has_what_the_resource_says() -> None:
 async def test_what_a_filter_guards_is_private_unless_it_says_otherwise(
     described: dict[str, Any], expected: tuple[int, str]
 ) -> None:
-    server = Server("resources", cache=SERVER)
+    server = Server("resources", cache_hints=SERVER)
     server.add_resource(URI, "text", **described)
     server.filter_resources(lambda ctx, one: True)
     assert await hints(server, PER_REQUEST) == expected
 
 
 async def test_a_method_says_it_for_all_that_is_read() -> None:
-    server = Server("resources", cache=SERVER)
+    server = Server("resources", cache_hints=SERVER)
     server.add_resource(URI, "text")
     server.cache_hints(read_resource=CacheHints(ttl_ms=3))
     assert await hints(server, PER_REQUEST) == (3, "private")

@@ -176,7 +176,7 @@ async def test_a_filter_hides_single_files(root: Path) -> None:
 
 @with_handshake
 async def test_one_session_may_have_files_of_its_own(root: Path, revision: str) -> None:
-    server = Server("files", offers=["resources"])
+    server = Server("files", declare=["resources"])
     async with talking(server, revision) as one, talking(server, revision) as other:
         mine = server.for_session(server.sessions()[0])
         mine.add_resources(FileResources(root / "guide", prefix="docs://"))

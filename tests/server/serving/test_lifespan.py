@@ -156,7 +156,7 @@ async def test_a_lifespan_that_fails_at_its_end_is_an_error_of_the_last() -> Non
     life.fails_at_the_end = OSError("cannot flush")
     ours, theirs = memory_pair()
     serving = asyncio.create_task(life.server.serve(theirs))
-    await ours.close()
+    await ours.aclose()
     with pytest.raises(LifespanError, match="its lifespan failed: OSError: cannot flush"):
         await serving
 
@@ -196,7 +196,7 @@ async def test_one_who_gives_up_does_not_stop_it_for_the_others() -> None:
     with pytest.raises(asyncio.CancelledError):
         await first
     goes_on.set()
-    await pairs[1][0].close()
+    await pairs[1][0].aclose()
     await asyncio.wait_for(second, WAIT_S)
 
 
@@ -225,7 +225,7 @@ async def test_a_lifespan_that_breaks_while_it_is_needed_ends_the_sessions(
     with pytest.raises(LifespanError, match="ExceptionGroup: the database is gone"):
         serving.result()
     assert "its lifespan has ended while it serves" in caplog.text
-    await ours.close()
+    await ours.aclose()
 
 
 # --- over HTTP ---

@@ -62,7 +62,7 @@ async def raw_client(revision: str) -> AsyncIterator[tuple[RawClient, Any]]:
     client = RawClient(RecordingTransport(ours), Speaker(revision))
     await client.transport.start(client)
     yield client, theirs
-    await client.transport.close()
+    await client.transport.aclose()
 
 
 def number(answer: Any) -> int:
@@ -126,7 +126,7 @@ async def test_a_session_can_be_waited_for_until_its_client_hangs_up(revision: s
     async with raw_client(revision) as (client, transport), server.connect(transport) as session:
         client.send(*client.speaker.opening)
         await client.ask(client.speaker.call(1, "count"))
-        await client.transport.close()
+        await client.transport.aclose()
         await asyncio.wait_for(session.wait_ended(), WAIT_S)
         # Its end does not wait for that of the block.
         await soon(closed)

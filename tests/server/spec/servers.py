@@ -19,7 +19,7 @@ TEXT = "Grüße, 你好, 🎉\nand a second line\u2028or a third"
 
 def bare() -> Server:
     """One that offers nothing."""
-    return Server("bare", "1.0.0", offers=())
+    return Server("bare", "1.0.0", declare=())
 
 
 def only(*revisions: str) -> Server:

@@ -66,7 +66,7 @@ async def surfers(server: Server, *users: str) -> AsyncIterator[list[Surfer]]:
             yield clients
     finally:
         for client in clients:
-            await client.close()
+            await client.aclose()
         await server.aclose()
     for client in clients:
         assert server_violations(CORE, client.frames()) == []
@@ -206,7 +206,7 @@ async def test_the_end_of_an_app_ends_its_tasks() -> None:
     async with surfers(server, "") as (client,):
         id = await client.make("forever")
         await client.result("tasks/get", taskId=id)
-        await client.app.close()
+        await client.app.aclose()
         assert ended.is_set()
 
 
@@ -222,5 +222,5 @@ async def test_without_sessions_tasks_are_made_and_read() -> None:
     assert text((await waiting.whole()).json) == "done"
     asked = (await client.ask(client.speaker.initialize(3))).json
     assert "list" not in asked["result"]["capabilities"]["tasks"]
-    await client.close()
+    await client.aclose()
     await server.aclose()

@@ -65,7 +65,7 @@ async def test_nothing_is_declared_without_task_tools(revision: str) -> None:
 
 
 async def test_tasks_can_be_declared_before_there_is_a_tool() -> None:
-    async with talking(Server("soon", offers=["tasks"]), CORE, opened=False) as client:
+    async with talking(Server("soon", declare=["tasks"]), CORE, opened=False) as client:
         answer = await client.ask(client.speaker.initialize(1))
         assert "tasks" in answer["result"]["capabilities"]
 
@@ -205,7 +205,7 @@ async def test_a_server_without_tasks_ignores_the_wish() -> None:
 
 
 async def test_a_session_that_was_told_of_no_tasks_gets_none() -> None:
-    server = Server("later", offers=["tools"])
+    server = Server("later", declare=["tools"])
     async with conversing(server) as client:
 
         @server.tool(task="required")
@@ -361,7 +361,7 @@ async def test_a_handler_tells_how_far_it_is() -> None:
 async def test_a_model_may_be_told_something_meanwhile() -> None:
     server = Server("tasks")
 
-    @server.tool(task="required", meanwhile="it is being set")
+    @server.tool(task="required", immediate_message="it is being set")
     async def work() -> str:
         return "done"
 
@@ -449,8 +449,8 @@ async def test_hooks_see_the_task_as_the_result_of_the_call() -> None:
 
 
 def test_a_tool_that_is_no_task_says_nothing_meanwhile() -> None:
-    with pytest.raises(UsageError, match="meanwhile= is for tools that run as tasks"):
-        Server("tasks").add_tool(lambda: "", name="x", meanwhile="wait")
+    with pytest.raises(UsageError, match="immediate_message= is for tools that run as tasks"):
+        Server("tasks").add_tool(lambda: "", name="x", immediate_message="wait")
 
 
 def test_a_tool_cannot_run_in_another_way() -> None:

@@ -66,7 +66,7 @@ async def surfers(server: Server, *users: str) -> AsyncIterator[list[Surfer]]:
             yield clients
     finally:
         for client in clients:
-            await client.close()
+            await client.aclose()
         await server.aclose()
     extensions = server.kernel.extensions
     for client in clients:
@@ -177,6 +177,6 @@ async def test_the_end_of_an_app_ends_its_tasks() -> None:
     server, _, _ = a_server()
     async with surfers(server, "") as (client,):
         await client.begin("work")
-        await client.app.close()
+        await client.app.aclose()
         assert server.tasks is not None
         assert server.tasks.running == {}

@@ -56,7 +56,7 @@ async def test_a_server_with_task_tools_declares_the_extension() -> None:
 
 
 async def test_a_server_without_does_not() -> None:
-    server = Server("plain", offers=["tools"])
+    server = Server("plain", declare=["tools"])
     async with directed(server) as client:
         declared = (await client.ask("server/discover"))["capabilities"]
         assert "extensions" not in declared

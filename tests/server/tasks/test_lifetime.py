@@ -52,7 +52,7 @@ async def test_a_task_is_read_on_another_connection_after_the_first_was_killed()
         )
     serving.cancel()
     await asyncio.wait([serving])
-    await ours.close()
+    await ours.aclose()
     async with conversing(server) as second:
         id = made["result"]["task"]["taskId"]
         assert await second.status(id) == "working"

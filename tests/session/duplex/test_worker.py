@@ -243,7 +243,7 @@ async def test_what_came_behind_a_slow_handshake_is_begun_though_the_client_has_
     async with talking(tools.server, HANDSHAKE, opened=False) as client:
         client.send(*client.speaker.opening, call(client, 1, "quick", name="a"))
         await asyncio.sleep(0)
-        await client.transport.close()
+        await client.transport.aclose()
         asyncio.get_running_loop().call_soon(goes_on.set)
     assert list(tools.tasks) == ["a"]
 

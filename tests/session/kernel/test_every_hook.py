@@ -147,7 +147,7 @@ async def open_client(revision: str, server: Everything | None = None) -> AsyncI
     try:
         yield client
     finally:
-        await link.close()
+        await link.aclose()
         if serving:
             await asyncio.wait_for(serving, WAIT_S)
 

@@ -428,7 +428,7 @@ class Scripted:
         await self._transport.start(self)
 
     async def __aexit__(self, *error: object) -> None:
-        await self._transport.close()
+        await self._transport.aclose()
 
     def receive(self, message: bytes) -> None:
         frame = msgspec.json.decode(message)

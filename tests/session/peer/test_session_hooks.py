@@ -47,8 +47,8 @@ class Sessions:
 class Breaks(MemoryTransport):
     """Breaks instead of ending."""
 
-    async def close(self) -> None:
-        await super().close()
+    async def aclose(self) -> None:
+        await super().aclose()
         raise TransportError("broken")
 
 
@@ -72,8 +72,8 @@ async def test_both_sides_hear_of_one_session(revision: str) -> None:
             await session.call_tool("echo", {"text": "a"})
         assert ours.heard == [("opened", session)]
         assert [kind for kind, _ in theirs.heard] == ["opened"]
-        await session.close()
-        await session.close()
+        await session.aclose()
+        await session.aclose()
     assert ours.was_one()
     assert theirs.was_one()
 

@@ -76,7 +76,7 @@ class Lone(Web):
 
     async def end(self, *, politely: bool) -> None:
         """Go."""
-        await self.close()
+        await self.aclose()
 
 
 class InSession(Web):
@@ -111,7 +111,7 @@ class InSession(Web):
             async with self.posted(self.speaker.request(1, "ping")) as answer:
                 await answer.body()
                 expect(answer.status == 404, f"the session has ended, and yet {answer.status}")
-        await self.close()
+        await self.aclose()
 
     def without_body(self, method: str, **headers: str) -> bytes:
         """A GET or a DELETE in the session."""
@@ -167,7 +167,7 @@ class Paired(Peer):
             await asyncio.wait([self._reading])
         if self._stream is not None:
             await self._stream.hang_up("close" if politely else self.rng.choice(WAYS_TO_HANG_UP))
-        await self.close()
+        await self.aclose()
         if self._reading is not None and not self._reading.cancelled():
             self._reading.result()
 

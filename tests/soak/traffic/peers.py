@@ -283,7 +283,7 @@ class Peer(ABC):
         if data:
             self.watch.saw("server", data)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close every connection."""
         idle, self._idle = self._idle, []
         for connection in idle:

@@ -280,8 +280,8 @@ class Watched:
     async def drain(self) -> None:
         await self._inner.drain()
 
-    async def close(self) -> None:
-        await self._inner.close()
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
     def receive(self, message: bytes) -> None:
         self._seen.saw("server" if self._side == "client" else "client", message)

@@ -343,7 +343,7 @@ class WebClient:
         self._opened.append((message, opened))
         return opened
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         for _, opened in self._opened:
             opened.hang_up()
             if not opened.task.done():
@@ -379,7 +379,7 @@ async def surfing(app: AsgiApp, revision: str) -> AsyncIterator[WebClient]:
             assert (await client.ask(client.speaker.initialized)).status == 202
         yield client
     finally:
-        await client.close()
+        await client.aclose()
         if client.session:
             await end(app, client.session)
         await asyncio.sleep(0)

@@ -136,7 +136,7 @@ class _Posts:
     async def drain(self) -> None:
         """What has been sent has been taken."""
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the session, and hang up on everything."""
         if self._gone:
             return
@@ -190,7 +190,7 @@ class _Pair:
             receiver.receive(event.data)
         receiver.closed(None)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Hang up. The server would notice after a while; its own end does not wait for that."""
         self._posts.put_nowait(None)
         async with asyncio.timeout(WAIT_S):
@@ -233,8 +233,8 @@ def _encoded(value: str) -> str:
 async def http(make: Callable[[], Server], log: list[str], revision: str) -> AsyncIterator[Duplex]:
     """A connection to the server that `make` makes, as a client of the revision has it."""
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
-    app = make().asgi(sse_path="/sse" if paired else None)
-    async with posting(app, revision, end=app.close) as transport:
+    app = make().asgi(legacy_sse_path="/sse" if paired else None)
+    async with posting(app, revision, end=app.aclose) as transport:
         yield transport
 
 
@@ -248,7 +248,7 @@ async def posting(
     try:
         yield Watched(transport, watch(), side="client")
     finally:
-        await transport.close()
+        await transport.aclose()
         if end is not None:
             async with asyncio.timeout(WAIT_S):
                 await end()

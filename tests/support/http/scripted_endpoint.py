@@ -63,7 +63,7 @@ class _Posted:
     async def drain(self) -> None:
         """All of it is taken."""
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         if self._receiver is not None:
             self._receiver.closed(None)
 
@@ -122,5 +122,5 @@ async def posted(server: Serves, revision: str) -> AsyncIterator[Web]:
         async with scripted_web(far.got) as web:
             yield web
     finally:
-        await far.close()
+        await far.aclose()
         await serving

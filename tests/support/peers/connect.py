@@ -106,7 +106,7 @@ async def _memory(make: Make, log: list[str], revision: str) -> AsyncIterator[Du
     try:
         yield ours
     finally:
-        await ours.close()
+        await ours.aclose()
         async with asyncio.timeout(WAIT_S):
             await serving
             # What its tools left running is for other connections, of which there are none.

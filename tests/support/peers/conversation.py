@@ -300,4 +300,4 @@ class Conversation:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._transport.close()
+        await self._transport.aclose()

@@ -95,7 +95,7 @@ async def talking(
             await client.answer(0)
         yield client
     finally:
-        await client.transport.close()
+        await client.transport.aclose()
         async with asyncio.timeout(WAIT_S):
             await serving
     kernel: Any = getattr(server, "kernel", None)

@@ -154,7 +154,7 @@ async def _stdio(server: Serves, revision: str) -> AsyncIterator[Reached]:
 async def _http(server: Serves, revision: str) -> AsyncIterator[Reached]:
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     far: AbstractAsyncContextManager[Any] = (
-        serving(server.asgi(sse_path="/sse" if paired else None))
+        serving(server.asgi(legacy_sse_path="/sse" if paired else None))
         if isinstance(server, Server)
         else posted(server, revision)
     )

@@ -48,7 +48,7 @@ class Scripted:
         self.say(msgspec.json.encode(told))
 
     async def hang_up(self) -> None:
-        await self._theirs.close()
+        await self._theirs.aclose()
 
     async def heard(self, method: str) -> Any:
         """Wait for a message, and return it."""
@@ -145,6 +145,6 @@ async def served(
             yield session
         assert violations(session.revision, transport.frames) == []
     finally:
-        await transport.close()
+        await transport.aclose()
         async with asyncio.timeout(10):
             await serving

@@ -64,7 +64,7 @@ class _Pipes(asyncio.Protocol):
     async def drain(self) -> None:
         await self._writer.drain()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Hang up, and wait until the server has."""
         self._writer.flush()
         self._writing.close()

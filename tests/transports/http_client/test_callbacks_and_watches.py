@@ -39,7 +39,7 @@ class City:
 @asynccontextmanager
 async def over_http(client: Client, server: Server, revision: str) -> AsyncIterator[ClientSession]:
     older = mcp_wire.profile(revision).http_transport == "sse_pair"
-    async with serving(server.asgi(sse_path="/sse")) as web, client:
+    async with serving(server.asgi(legacy_sse_path="/sse")) as web, client:
         url = f"{web.origin}/sse" if older else web.url
         yield await client.connect(url, revision=revision)
 
@@ -95,7 +95,7 @@ async def test_a_user_goes_to_a_page_first(revision: str) -> None:
 
     client = Client("c")
 
-    @client.elicitation_url
+    @client.url_elicitation
     async def go(session: ClientSession, page: UrlElicitation) -> Any:
         gone.append(page.url)
         return "accept"

@@ -62,7 +62,7 @@ class Tools:
 
     def app(self, **options: Any) -> Any:
         paired = any(mcp_wire.profile(one).handshake for one in self.revisions)
-        return self.server.asgi(sse_path="/sse" if paired else None, **options)
+        return self.server.asgi(legacy_sse_path="/sse" if paired else None, **options)
 
 
 def url_of(web: Web, revision: str) -> str:
@@ -150,7 +150,7 @@ async def test_leaving_the_client_ends_calls_that_wait(revision: str) -> None:
     async with connected(revision, tools) as (session, _):
         call = asyncio.get_running_loop().create_task(session.call_tool("wait"))
         await soon(tools.begun)
-        await session.close()
+        await session.aclose()
         with pytest.raises(SessionLost, match="closed"):
             await call
         tools.go_on.set()
@@ -197,7 +197,7 @@ async def test_the_server_is_ready_before_it_is_asked_anything(revision: str) ->
 async def test_a_session_is_ended_at_the_server(revision: str) -> None:
     async with connected(revision) as (session, web):
         id = web.asked("notifications/initialized")[0].headers["mcp-session-id"]
-        await session.close()
+        await session.aclose()
         (ended,) = web.by("DELETE")
         assert ended.headers["mcp-session-id"] == id
 
@@ -231,8 +231,11 @@ async def test_a_name_that_no_header_can_hold_is_encoded(name: str) -> None:
 
 
 async def test_headers_of_the_user_go_with_every_request() -> None:
-    async with connected(HANDSHAKE, headers={"X-Team": "blue"}, bearer="secret") as (session, web):
-        await session.close()
+    async with connected(HANDSHAKE, headers={"X-Team": "blue"}, bearer_token="secret") as (
+        session,
+        web,
+    ):
+        await session.aclose()
         assert {one.method for one in web.got} >= {"POST", "DELETE"}
         assert {one.headers["x-team"] for one in web.got} == {"blue"}
         assert {one.headers["authorization"] for one in web.got} == {"Bearer secret"}

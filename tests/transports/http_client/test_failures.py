@@ -591,7 +591,7 @@ async def test_a_server_that_does_not_let_a_session_end_does_not_keep_the_client
 
     async with session_with(stubborn, HANDSHAKE) as (session, web):
         async with asyncio.timeout(BOUND_S):
-            await session.close()
+            await session.aclose()
         assert len(web.by("DELETE")) == 1
 
 
@@ -645,7 +645,7 @@ async def test_notifications_arrive_in_their_order() -> None:
         await asyncio.sleep(0.05)
         assert web.asked("notifications/progress") == []
         slow.go_on.set()
-        await session.close()
+        await session.aclose()
         assert len(web.asked("notifications/progress")) == 1
 
 

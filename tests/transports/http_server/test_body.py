@@ -34,7 +34,7 @@ async def test_a_message_that_does_not_come_is_not_waited_for(pieces: tuple[byte
 
 
 async def test_a_message_for_an_older_client_is_not_waited_for_either() -> None:
-    app = Talker().server.asgi(sse_path="/sse", body_timeout_s=SOON_S)
+    app = Talker().server.asgi(legacy_sse_path="/sse", body_timeout_s=SOON_S)
     stream = open_request(app, method="GET", path="/sse")
     path, _, query = (await stream.event()).data.partition(b"?")
     late = begun(app, path=path.decode(), query_string=query)

@@ -55,7 +55,7 @@ class Paired:
         assert (await self.post(message)).status == 202
         return await self.frame()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         self.stream.hang_up()
         await asyncio.wait([self.stream.task], timeout=5)
         # The session ends in a task of its own.
@@ -66,13 +66,13 @@ class Paired:
 @asynccontextmanager
 async def paired(server: Server, revision: str, **named: Any) -> AsyncIterator[Paired]:
     """A client after its handshake; what the server sends is checked."""
-    client = Paired(server.asgi(sse_path="/sse"), Speaker(revision), **named)
+    client = Paired(server.asgi(legacy_sse_path="/sse"), Speaker(revision), **named)
     await client.open()
     answer = await client.ask(client.speaker.initialize(0))
     assert answer["result"]["protocolVersion"] == revision
     await client.post(client.speaker.initialized)
     yield client
-    await client.close()
+    await client.aclose()
     assert server_violations(revision, client.frames) == []
 
 
@@ -131,7 +131,7 @@ async def test_a_message_that_waits_for_the_handshake_keeps_its_headers(refused:
             raise McpError(-1, "not yet")
 
     server.hooks.before_initialize(wait)
-    client = Paired(server.asgi(sse_path="/sse"), OLD)
+    client = Paired(server.asgi(legacy_sse_path="/sse"), OLD)
     await client.open()
     for number in range(refused + 1):
         await client.post(OLD.initialize(10 + number))
@@ -142,7 +142,7 @@ async def test_a_message_that_waits_for_the_handshake_keeps_its_headers(refused:
     answers = [await client.frame() for _ in range(refused + 1)]
     assert ["result" in answer for answer in answers] == [False] * refused + [True]
     assert await colours(client, 0, 1) == ["red for None", "blue for None"]
-    await client.close()
+    await client.aclose()
 
 
 async def test_a_hook_sees_the_headers_that_a_notification_came_with() -> None:
@@ -154,14 +154,14 @@ async def test_a_hook_sees_the_headers_that_a_notification_came_with() -> None:
 
 
 async def test_a_handler_sees_who_the_client_is() -> None:
-    app = telling().asgi(sse_path="/sse", principal=lambda scope: "alice")
+    app = telling().asgi(legacy_sse_path="/sse", principal=lambda scope: "alice")
     client = Paired(app, OLD)
     await client.open()
     await client.ask(OLD.initialize(0))
     await client.post(OLD.initialized)
     await client.post(OLD.call(1, "colour"))
     assert await colours(client, 1) == ["None for alice"]
-    await client.close()
+    await client.aclose()
 
 
 async def test_the_client_is_asked() -> None:
@@ -200,7 +200,7 @@ async def test_the_address_begins_where_the_app_is_mounted() -> None:
 
 
 async def test_streams_are_named_so_that_nobody_can_guess() -> None:
-    app = Talker().server.asgi(sse_path="/sse")
+    app = Talker().server.asgi(legacy_sse_path="/sse")
     clients = [Paired(app, OLD) for _ in range(10)]
     for client in clients:
         await client.open()
@@ -208,11 +208,11 @@ async def test_streams_are_named_so_that_nobody_can_guess() -> None:
     assert len(names) == 10
     assert all(len(name) >= 20 for name in names)
     for client in clients:
-        await client.close()
+        await client.aclose()
 
 
 async def test_a_message_for_no_stream_is_not_found() -> None:
-    app = Talker().server.asgi(sse_path="/sse")
+    app = Talker().server.asgi(legacy_sse_path="/sse")
     for query in (b"", b"session_id=", b"session_id=guess"):
         reply = await request(app, OLD.request(1, "ping"), path="/sse/messages", query_string=query)
         assert reply.status == 404
@@ -225,12 +225,12 @@ async def test_a_stream_of_somebody_else_is_not_found() -> None:
 
 
 async def test_so_many_streams_are_open_at_most() -> None:
-    app = Talker().server.asgi(sse_path="/sse", max_sessions=1)
+    app = Talker().server.asgi(legacy_sse_path="/sse", max_sessions=1)
     client = Paired(app, OLD)
     await client.open()
     reply = await request(app, method="GET", path="/sse")
     assert (reply.status, "retry-after" in reply.headers) == (503, True)
-    await client.close()
+    await client.aclose()
     assert app._extra_apps is not None
     assert not app._extra_apps._open
 
@@ -240,7 +240,7 @@ async def test_so_many_streams_are_open_at_most() -> None:
     [("POST", "/sse", "GET"), ("GET", "/sse/messages", "POST"), ("DELETE", "/sse", "GET")],
 )
 async def test_each_endpoint_has_its_method(method: str, path: str, allow: str) -> None:
-    app = Talker().server.asgi(sse_path="/sse")
+    app = Talker().server.asgi(legacy_sse_path="/sse")
     reply = await request(app, method=method, path=path)
     assert (reply.status, reply.headers["allow"]) == (405, allow)
 
@@ -253,42 +253,42 @@ async def test_without_a_path_there_is_no_such_stream() -> None:
 async def test_a_server_of_such_revisions_alone_sends_clients_away_from_the_other_endpoint(
     offered: list[str],
 ) -> None:
-    app = Server("old", revisions=offered).asgi(sse_path="/sse")
+    app = Server("old", revisions=offered).asgi(legacy_sse_path="/sse")
     reply = await request(app, OLD.initialize(0))
     assert (reply.status, reply.json["id"]) == (404, 0)
     assert reply.json["error"]["message"] == f"{PAIRED[-1]} is not spoken at this address"
 
 
 async def test_a_message_over_the_limit_is_too_large() -> None:
-    app = Talker().server.asgi(sse_path="/sse", max_body_bytes=10)
+    app = Talker().server.asgi(legacy_sse_path="/sse", max_body_bytes=10)
     client = Paired(app, OLD)
     await client.open()
     assert (await client.post(OLD.request(1, "ping"))).status == 413
-    await client.close()
+    await client.aclose()
 
 
 async def test_what_is_no_message_is_answered_on_the_stream() -> None:
-    app = Talker().server.asgi(sse_path="/sse")
+    app = Talker().server.asgi(legacy_sse_path="/sse")
     client = Paired(app, OLD)
     await client.open()
     assert (await client.ask(b"nonsense"))["error"]["code"] == -32700
-    await client.close()
+    await client.aclose()
 
 
 async def test_streams_end_with_the_app() -> None:
-    app = Talker().server.asgi(sse_path="/sse")
+    app = Talker().server.asgi(legacy_sse_path="/sse")
     client = Paired(app, OLD)
     await client.open()
-    await app.close()
+    await app.aclose()
     await client.stream.whole()
 
 
 def test_there_is_no_such_stream_without_a_handshake() -> None:
-    with pytest.raises(UsageError, match="sse_path"):
-        Server("new", revisions=[PER_REQUEST]).asgi(sse_path="/sse")
+    with pytest.raises(UsageError, match="legacy_sse_path"):
+        Server("new", revisions=[PER_REQUEST]).asgi(legacy_sse_path="/sse")
 
 
-@pytest.mark.parametrize("paths", [{"path": "mcp"}, {"sse_path": "sse"}])
+@pytest.mark.parametrize("paths", [{"path": "mcp"}, {"legacy_sse_path": "sse"}])
 def test_paths_begin_with_a_slash(paths: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="slash"):
         Server("paths").asgi(**paths)

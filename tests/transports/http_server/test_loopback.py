@@ -183,7 +183,7 @@ def mounted(server: Server) -> Starlette:
     return Starlette(
         routes=[
             Route("/", home),
-            Mount("/sub", server.asgi(sse_path="/sse")),
+            Mount("/sub", server.asgi(legacy_sse_path="/sse")),
             Route("/exact", server.asgi("/exact")),
             Mount("/root", server.asgi("/")),
         ]
@@ -283,7 +283,7 @@ def test_a_server_listens_on_loopback_unless_it_is_told_to(
 ) -> None:
     listens: list[str] = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self: listens.append(self.config.host))
-    paths = {"sse_path": "/sse"} if Speaker(revision).profile.handshake else {}
+    paths = {"legacy_sse_path": "/sse"} if Speaker(revision).profile.handshake else {}
     server = Server("local", revisions=[revision])
     server.run("http", **paths)
     server.run("http", host="192.0.2.7", **paths)

@@ -120,7 +120,7 @@ async def test_over_loopback_what_is_listed_is_served_as_well() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "POST"])
 async def test_every_method_is_refused_to_a_foreign_page(method: str) -> None:
-    app = Talker().server.asgi(cross_origin=True)
+    app = Talker().server.asgi(cors=True)
     headers = {"host": "localhost", "origin": "http://evil.example.com"}
     reply = await request(app, headers=headers, method=method, server=LOCAL)
     assert reply.status == 403
@@ -134,7 +134,7 @@ async def reached(revision: str, origin: str) -> dict[tuple[str, str], Reply]:
     endpoints = [("GET", "/sse"), ("POST", "/sse/messages")] if paired else [("POST", "/mcp")]
     if profile.session_header:
         endpoints += [("GET", "/mcp"), ("DELETE", "/mcp")]
-    app = Talker().server.asgi(sse_path="/sse")
+    app = Talker().server.asgi(legacy_sse_path="/sse")
     headers = {"host": "localhost", "origin": origin}
     found: dict[tuple[str, str], Reply] = {}
     for method, path in endpoints:
@@ -142,7 +142,7 @@ async def reached(revision: str, origin: str) -> dict[tuple[str, str], Reply]:
         found[method, path] = await opened.head()
         opened.hang_up()
         await opened.ended()
-    await app.close()
+    await app.aclose()
     return found
 
 
@@ -232,14 +232,14 @@ PAGE = {"host": "localhost", "origin": "http://localhost:6274"}
 
 
 async def test_a_page_may_read_answers_if_the_server_wants_it() -> None:
-    reply = await ask(PAGE, cross_origin=True)
+    reply = await ask(PAGE, cors=True)
     assert reply.headers["access-control-allow-origin"] == PAGE["origin"]
     assert "mcp-session-id" in reply.headers["access-control-expose-headers"]
     assert reply.headers["vary"] == "origin"
 
 
 async def test_a_page_may_read_refusals_and_streams() -> None:
-    app = Talker().server.asgi(cross_origin=True)
+    app = Talker().server.asgi(cors=True)
     session = await begin_on(app)
     for reply in (
         await request(app, headers=PAGE, method="PUT", server=LOCAL),
@@ -262,7 +262,7 @@ async def test_a_page_is_told_nothing_unless_the_server_wants_it() -> None:
 
 
 async def test_a_browser_that_asks_beforehand_is_told_what_a_page_may_send() -> None:
-    app = Talker().server.asgi(cross_origin=True)
+    app = Talker().server.asgi(cors=True)
     asked = "content-type, MCP-Session-Id, mcp-method, mcp-param-region, x-secret"
     headers = {
         **PAGE,
@@ -279,7 +279,7 @@ async def test_a_browser_that_asks_beforehand_is_told_what_a_page_may_send() -> 
 
 @pytest.mark.parametrize("end", ["\x01", "\xff", "a b", ":"])
 async def test_what_cannot_be_a_header_does_not_come_back_in_one(end: str) -> None:
-    app = Talker().server.asgi(cross_origin=True)
+    app = Talker().server.asgi(cors=True)
     headers = {**PAGE, "access-control-request-headers": f"mcp-param-{end}, content-type"}
     reply = await request(app, headers=headers, method="OPTIONS", server=LOCAL)
     assert reply.headers["access-control-allow-headers"] == "content-type"

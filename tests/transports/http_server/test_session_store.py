@@ -73,7 +73,7 @@ async def moved(revision: str, **options: Any) -> AsyncGenerator[tuple[WebClient
     async with surfing(app, revision) as client:
         await client.ask(client.speaker.request("s", "resources/subscribe", {"uri": "a://b"}))
         await client.ask(client.speaker.request("l", "logging/setLevel", {"level": "error"}))
-        await app.close()
+        await app.aclose()
         client.app = second.asgi(**options)
         yield client, second
         # Whoever ends it finds it there.
@@ -217,7 +217,7 @@ async def test_a_store_that_fails_costs_no_answer(caplog: pytest.LogCaptureFixtu
 async def test_without_a_store_sessions_end_with_their_process() -> None:
     app = a_server().asgi()
     async with surfing(app, HANDSHAKE) as client:
-        await app.close()
+        await app.aclose()
         assert (await client.ask(client.speaker.call(1, "who"))).status == 404
 
 

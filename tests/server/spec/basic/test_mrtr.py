@@ -301,7 +301,7 @@ async def test_a_state_is_good_for_its_own_request_alone(connect: Connect) -> No
 @requirement("mrtr:state:expires")
 async def test_a_state_that_is_too_old_is_refused(connect: Connect) -> None:
     # The time that a state is good for is over when it is made.
-    async with connect(partial(asking, state_ttl_s=1e-9), answers=ANSWERS) as client:
+    async with connect(partial(asking, request_state_ttl_s=1e-9), answers=ANSWERS) as client:
         given = await client.answers_to(await begun(client, CHOOSE))
         await state_refused(client, given.pop("requestState"), given)
 

@@ -105,7 +105,7 @@ async def test_a_tool_that_reports_without_end_does_not_flood_its_client(connect
 
 def limited() -> Server:
     """One that may report once, and again after a while that no test lasts."""
-    server = Server("limited", max_reports_per_s=0.01)
+    server = Server("limited", max_progress_per_s=0.01)
 
     @server.tool
     async def step(steps: list[float], ctx: Context, total: float | None = None) -> None:

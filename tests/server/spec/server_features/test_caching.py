@@ -20,7 +20,7 @@ LISTS = ["tools/list", "prompts/list", "resources/list", "resources/templates/li
 
 def offering(cache: CacheHints | None = None) -> Server:
     """One with two of everything, one of a page."""
-    server = Server("offering", page_size=1, cache=cache or CacheHints())
+    server = Server("offering", page_size=1, cache_hints=cache or CacheHints())
 
     async def of(id: str) -> str:
         return id

@@ -49,7 +49,7 @@ def logs() -> Server:
 
 def mute() -> Server:
     """One that declares no log messages, though its tool has something to say."""
-    server = Server("mute", offers=())
+    server = Server("mute", declare=())
 
     @server.tool
     async def say(ctx: Context) -> str:

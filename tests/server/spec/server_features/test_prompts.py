@@ -162,7 +162,7 @@ async def test_prompts_are_the_same_on_each_connection_whatever_was_asked_before
 
 def growing() -> Server:
     """One whose tools add a prompt, and take it away."""
-    server = Server("growing", offers=["prompts"])
+    server = Server("growing", declare=["prompts"])
 
     @server.tool
     async def grow() -> str:

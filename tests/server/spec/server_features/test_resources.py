@@ -142,7 +142,7 @@ async def lists(client: Conversation) -> Any:
 
 def growing() -> Server:
     """One whose tools add a resource, and take it away."""
-    server = Server("growing", offers=["resources"])
+    server = Server("growing", declare=["resources"])
 
     @server.tool
     async def grow() -> str:

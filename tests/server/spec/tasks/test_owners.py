@@ -29,7 +29,7 @@ async def visited(revision: str) -> AsyncIterator[Visit]:
     try:
         yield partial(talk_to, app, revision, capabilities=TASK_CLIENT)
     finally:
-        await app.close()
+        await app.aclose()
 
 
 def about_tasks(revision: str) -> dict[str, dict[str, Any]]:
@@ -87,7 +87,7 @@ async def test_where_nobody_is_told_apart_there_are_no_lists(revision: str) -> N
     speaker = Speaker(revision)
     opening = (await request(app, speaker.initialize(0))).json["result"]["capabilities"]
     refused = (await request(app, speaker.request(1, "tasks/list"))).json["error"]
-    await app.close()
+    await app.aclose()
     assert opening["tasks"].keys() == {"cancel", "requests"}
     assert refused["code"] == NOT_FOUND
 
@@ -108,7 +108,7 @@ async def test_who_hangs_up_on_a_result_may_come_back_for_it(revision: str) -> N
         assert (await web.ask(web.speaker.call(3, "release"))).status == 200
         again = await web.ask(web.speaker.request(4, "tasks/result", {"taskId": id}))
         assert again.json["result"]["content"][0]["text"] == "held"
-    await app.close()
+    await app.aclose()
 
 
 @requirement("tasks:http:polling")
@@ -121,7 +121,7 @@ async def test_the_state_of_a_task_that_asks_comes_as_json(revision: str) -> Non
             reply = await web.ask(web.speaker.request(1, "tasks/get", {"taskId": id}))
     assert reply.headers["content-type"] == "application/json"
     assert reply.json["result"]["status"] == "input_required"
-    await app.close()
+    await app.aclose()
 
 
 def task_call(web: WebClient, id: int, tool: str) -> bytes:
