@@ -1,4 +1,4 @@
-"""Elicitation, sampling, roots: live or by replay.
+"""Elicitation, sampling and roots requests: as server requests or as `input_required` results.
 
 Imported by: tools, resources, prompts, tasks, mounting, request_services.
 """

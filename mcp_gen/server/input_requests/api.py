@@ -1,4 +1,4 @@
-"""Questions to the client, in one form for every revision: to the user, to the model, for roots."""
+"""Elicitation, sampling and roots requests with one call for every revision."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ async def elicit(
     timeout_s: float | None,
     task: bool = False,
 ) -> Answer[T]:
-    """See `Context.elicit`."""
+    """Send `elicitation/create` in form mode; see `Context.elicit`."""
     fields = elicitation_form(form)
     params = latest.ElicitRequestFormParams(message=message, requested_schema=fields.schema)
 
     def read(result: latest.ElicitResult) -> Answer[T]:
-        return _answer(result, fields.read)
+        return _to_answer(result, fields.read)
 
-    question = InputRequest(InputKind.ELICIT, params, as_task=task)
-    return await _ask(ctx, question, key, read, timeout_s)
+    request = InputRequest(InputKind.ELICIT, params, as_task=task)
+    return await _ask(ctx, request, key, read, timeout_s)
 
 
 async def elicit_url(
@@ -59,14 +59,14 @@ async def elicit_url(
     key: str | None,
     timeout_s: float | None,
 ) -> Answer[None]:
-    """See `Context.elicit_url`."""
+    """Send `elicitation/create` in URL mode; see `Context.elicit_url`."""
     params = latest.ElicitRequestURLParams(message=message, url=url)
 
     def read(result: latest.ElicitResult) -> Answer[None]:
-        return _answer(result, lambda content: None)
+        return _to_answer(result, lambda content: None)
 
-    question = InputRequest(InputKind.ELICIT, params, elicitation_id)
-    return await _ask(ctx, question, key, read, timeout_s)
+    request = InputRequest(InputKind.ELICIT, params, elicitation_id)
+    return await _ask(ctx, request, key, read, timeout_s)
 
 
 async def sample(
@@ -79,40 +79,48 @@ async def sample(
     task: bool = False,
     **params: Any,
 ) -> latest.CreateMessageResult:
-    """See `Context.sample`."""
-    turns = [messages] if isinstance(messages, str) else messages
-    asked = latest.CreateMessageRequestParams(
-        messages=[_turn(turn) for turn in turns], max_tokens=max_tokens, **params
+    """Send `sampling/createMessage`; see `Context.sample`."""
+    conversation = [messages] if isinstance(messages, str) else messages
+    request_params = latest.CreateMessageRequestParams(
+        messages=[_sampling_message(message) for message in conversation],
+        max_tokens=max_tokens,
+        **params,
     )
 
     def read(result: latest.CreateMessageResult) -> latest.CreateMessageResult:
         return result
 
-    question = InputRequest(InputKind.CREATE_MESSAGE, asked, as_task=task)
-    return await _ask(ctx, question, key, read, timeout_s)
+    request = InputRequest(InputKind.CREATE_MESSAGE, request_params, as_task=task)
+    return await _ask(ctx, request, key, read, timeout_s)
 
 
 async def list_roots(
     ctx: Context, *, key: str | None, timeout_s: float | None
 ) -> Sequence[latest.Root]:
-    """See `Context.list_roots`."""
-    question = InputRequest(InputKind.LIST_ROOTS)
+    """Send `roots/list`, or return the roots cached in the session; see `Context.list_roots`.
+
+    The session caches roots only if the client declared `roots.listChanged`.
+    """
+    request = InputRequest(InputKind.LIST_ROOTS)
     current_rounds(ctx)
-    require_capability(ctx, question)
+    require_capability(ctx, request)
     session = ctx.session
     if session is None:
-        return await _ask(ctx, question, key, _roots, timeout_s)
+        return await _ask(ctx, request, key, _read_roots, timeout_s)
     if session.roots is None:
         changes = session.roots_changes
-        roots = await _ask(ctx, question, key, _roots, timeout_s)
-        if not _tells_of_changes(ctx) or session.roots_changes != changes:
+        roots = await _ask(ctx, request, key, _read_roots, timeout_s)
+        if not _sends_roots_changed(ctx) or session.roots_changes != changes:
             return roots
         session.roots = roots
     return session.roots
 
 
 async def elicitation_complete(ctx: Context, elicitation_id: str) -> None:
-    """See `Context.elicitation_complete`."""
+    """Send `notifications/elicitation/complete`; see `Context.elicitation_complete`.
+
+    Does nothing at revisions without that notification.
+    """
     if ctx.profile.elicitation_complete is not None:
         await ctx.client.notify_elicitation_complete(elicitation_id)
         if ctx.session is not None:
@@ -121,17 +129,17 @@ async def elicitation_complete(ctx: Context, elicitation_id: str) -> None:
 
 async def _ask(
     ctx: Context,
-    question: InputRequest,
+    request: InputRequest,
     key: str | None,
     read: Callable[[Any], T],
     timeout_s: float | None,
 ) -> T:
     rounds = current_rounds(ctx)
-    require_capability(ctx, question)
-    return await rounds.ask(question, key, read, timeout_s)
+    require_capability(ctx, request)
+    return await rounds.ask(request, key, read, timeout_s)
 
 
-def _answer(result: latest.ElicitResult, read: Callable[[Any], T]) -> Answer[T]:
+def _to_answer(result: latest.ElicitResult, read: Callable[[Any], T]) -> Answer[T]:
     if result.action == "accept":
         try:
             return Accepted(read(result.content or {}))
@@ -140,17 +148,17 @@ def _answer(result: latest.ElicitResult, read: Callable[[Any], T]) -> Answer[T]:
     return Declined() if result.action == "decline" else Cancelled()
 
 
-def _turn(turn: str | latest.SamplingMessage) -> latest.SamplingMessage:
-    if isinstance(turn, str):
-        return latest.SamplingMessage(role="user", content=latest.TextContent(text=turn))
-    return turn
+def _sampling_message(message: str | latest.SamplingMessage) -> latest.SamplingMessage:
+    if isinstance(message, str):
+        return latest.SamplingMessage(role="user", content=latest.TextContent(text=message))
+    return message
 
 
-def _roots(result: latest.ListRootsResult) -> tuple[latest.Root, ...]:
+def _read_roots(result: latest.ListRootsResult) -> tuple[latest.Root, ...]:
     return tuple(result.roots)
 
 
-def _tells_of_changes(ctx: Context) -> bool:
-    """Whether the client says when its roots are others: then they need not be asked for again."""
+def _sends_roots_changed(ctx: Context) -> bool:
+    """Return True if the client sends roots/list_changed, so that its roots can be cached."""
     roots: Any = getattr(ctx.caller.capabilities, "roots", None)
     return ctx.profile.roots_changed is not None and bool(getattr(roots, "list_changed", False))

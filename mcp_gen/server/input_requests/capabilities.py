@@ -1,4 +1,4 @@
-"""What a client must have declared, and a question must be, before it is asked anything."""
+"""Capability checks for elicitation, sampling and roots requests."""
 
 from __future__ import annotations
 
@@ -19,28 +19,33 @@ if TYPE_CHECKING:
 __all__ = ["declared", "require_capability", "require_url_elicitation"]
 
 
-def require_capability(ctx: Context, question: InputRequest) -> None:
-    """Let a question pass that is one, and that the client has declared to be able to answer.
+def require_capability(ctx: Context, request: InputRequest) -> None:
+    """Check that the client declared the capability for an input request, and check its params.
 
     Raises:
-        MissingCapability: it has not; or its revision has no such question.
-        UsageError: no client could answer it.
+        MissingCapability: The client did not declare the capability, or its revision has no such
+            request.
+        UsageError: The params are invalid for every client; see `check_input_request`.
     """
-    _CHECKS[question.kind](ctx, question.params)
-    check_input_request(question.params)
+    _CHECKS[request.kind](ctx, request.params)
+    check_input_request(request.params)
 
 
 def require_url_elicitation(ctx: Context) -> None:
-    """The same for a page that the user is to go to."""
+    """Check that the client declared `elicitation.url`.
+
+    Raises:
+        MissingCapability: It did not, or its revision has no URL elicitation.
+    """
     if ctx.profile.url_elicitation == "none" or not declared(ctx, "elicitation", "url"):
         raise _missing(ctx, "elicitation.url")
 
 
 def declared(ctx: Context, *path: str) -> bool:
-    """Whether the client has declared a capability, such as `"sampling", "tools"`."""
+    """Return True if the client declared a capability, such as `"sampling", "tools"`."""
     found: Any = ctx.caller.capabilities
     for name in path:
-        # The handshake's is a wire type, in which what a later revision added is plain JSON.
+        # Capabilities of a handshake are a wire type; members of later revisions are plain JSON.
         if isinstance(found, dict):
             found = cast("dict[str, Any]", found).get(name)
         else:
@@ -48,19 +53,19 @@ def declared(ctx: Context, *path: str) -> bool:
     return isinstance(found, dict | Struct)
 
 
-def _elicitation(ctx: Context, params: Any) -> None:
+def _check_elicitation(ctx: Context, params: Any) -> None:
     if isinstance(params, ElicitRequestURLParams):
         require_url_elicitation(ctx)
         return
     if ctx.profile.elicit is None or not declared(ctx, "elicitation"):
         raise _missing(ctx, "elicitation")
-    # An empty object means forms; so does any, where there is nothing but forms.
+    # An empty object declares form mode; so does any object at revisions without URL mode.
     only_urls = declared(ctx, "elicitation", "url") and not declared(ctx, "elicitation", "form")
     if only_urls and ctx.profile.url_elicitation != "none":
         raise _missing(ctx, "elicitation.form")
 
 
-def _sampling(ctx: Context, params: Any) -> None:
+def _check_sampling(ctx: Context, params: Any) -> None:
     if ctx.profile.create_message is None or not declared(ctx, "sampling"):
         raise _missing(ctx, "sampling")
     parts = ctx.profile.declares_sampling_parts
@@ -72,15 +77,15 @@ def _sampling(ctx: Context, params: Any) -> None:
         raise _missing(ctx, "sampling.context")
 
 
-def _roots(ctx: Context, params: Any) -> None:
+def _check_roots(ctx: Context, params: Any) -> None:
     if ctx.profile.list_roots is None or not declared(ctx, "roots"):
         raise _missing(ctx, "roots")
 
 
 _CHECKS: Mapping[InputKind, Callable[[Any, Any], None]] = {
-    InputKind.ELICIT: _elicitation,
-    InputKind.CREATE_MESSAGE: _sampling,
-    InputKind.LIST_ROOTS: _roots,
+    InputKind.ELICIT: _check_elicitation,
+    InputKind.CREATE_MESSAGE: _check_sampling,
+    InputKind.LIST_ROOTS: _check_roots,
 }
 
 

@@ -1,4 +1,4 @@
-"""Forms: the flat schema that a user fills in, made from a type, and the type made from answers."""
+"""Elicitation forms: schema from a type, value from an answer."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ _FORM_TYPES = (inspect.DataclassType, inspect.StructType, inspect.TypedDictType)
 
 
 class _Field:
-    """One field of a form: its schema, and what must be seen to in its answers."""
+    """One field of a form: its schema, and the checks of its answer that msgspec does not make."""
 
     def __init__(self, owner: str, field: inspect.Field, hint: Any) -> None:
         self.name = field.encode_name
         self.where = f"{owner}.{field.name}"
-        kind, extra, self.nullable = _unwrapped(field.type)
+        kind, extra, self.nullable = _unwrap(field.type)
         self.required = field.required and not self.nullable
-        self.fill = field.required and self.nullable
-        self.whole = isinstance(kind, inspect.IntType)
+        self.fill_null = field.required and self.nullable
+        self.is_integer = isinstance(kind, inspect.IntType)
         self.format: str | None = extra.pop("format", None)
-        said = {key: extra.pop(key) for key in _TEXTS & extra.keys()}
+        common = {key: extra.pop(key) for key in _TEXTS & extra.keys()}
         if extra:
-            raise self._wrong(f"forms have no `{min(extra)}`")
+            raise self._error(f"forms have no `{min(extra)}`")
         default = self._default(field)
         if default is not None and default != []:
-            said["default"] = default
-        self.schema = self._made(kind, hint, said)
+            common["default"] = default
+        self.schema = self._build_schema(kind, hint, common)
 
-    def _wrong(self, what: str) -> UsageError:
+    def _error(self, what: str) -> UsageError:
         return UsageError(f"{self.where}: {what}")
 
     def _default(self, field: inspect.Field) -> Any:
@@ -66,92 +66,106 @@ class _Field:
             default = field.default_factory()
         return None if default is NODEFAULT else msgspec.to_builtins(default)
 
-    def _made(self, kind: inspect.Type, hint: Any, said: dict[str, Any]) -> Any:
+    def _build_schema(self, kind: inspect.Type, hint: Any, common: dict[str, Any]) -> Any:
         if isinstance(kind, inspect.StrType):
-            return self._text(kind, said)
+            return self._string_schema(kind, common)
         if self.format is not None:
-            raise self._wrong(f"the format {self.format!r} is for texts")
+            raise self._error(f"the format {self.format!r} is for texts")
         if isinstance(kind, inspect.DateTimeType):
-            return latest.StringSchema(format="date-time", **said)
+            return latest.StringSchema(format="date-time", **common)
         if isinstance(kind, inspect.DateType):
-            return latest.StringSchema(format="date", **said)
+            return latest.StringSchema(format="date", **common)
         if isinstance(kind, inspect.BoolType):
-            return latest.BooleanSchema(**said)
+            return latest.BooleanSchema(**common)
         if isinstance(kind, inspect.IntType | inspect.FloatType):
-            return self._number(kind, said)
+            return self._number_schema(kind, common)
         if isinstance(kind, _LISTS):
-            return self._several(kind, hint, said)
-        return self._one(kind, hint, said)
+            return self._multi_select(kind, hint, common)
+        return self._single_select(kind, hint, common)
 
-    def _text(self, kind: inspect.StrType, said: dict[str, Any]) -> latest.StringSchema:
+    def _string_schema(self, kind: inspect.StrType, common: dict[str, Any]) -> latest.StringSchema:
         if kind.pattern is not None:
-            raise self._wrong("forms have no patterns; say in `description` what is wanted")
+            raise self._error("forms have no patterns; say in `description` what is wanted")
         if self.format is not None and self.format not in _FORMATS:
-            raise self._wrong(f"format {self.format!r}: expected one of {', '.join(_FORMATS)}")
+            raise self._error(f"format {self.format!r}: expected one of {', '.join(_FORMATS)}")
         form: Any = self.format
         return latest.StringSchema(
-            min_length=kind.min_length, max_length=kind.max_length, format=form, **said
+            min_length=kind.min_length, max_length=kind.max_length, format=form, **common
         )
 
-    def _number(
-        self, kind: inspect.IntType | inspect.FloatType, said: dict[str, Any]
+    def _number_schema(
+        self, kind: inspect.IntType | inspect.FloatType, common: dict[str, Any]
     ) -> latest.NumberSchema:
         if kind.multiple_of is not None:
-            raise self._wrong("forms have no `multiple_of`; say in `description` what is wanted")
-        low, high = kind.ge, kind.le
+            raise self._error("forms have no `multiple_of`; say in `description` what is wanted")
+        minimum, maximum = kind.ge, kind.le
         if isinstance(kind, inspect.IntType):
-            low = kind.gt + 1 if kind.gt is not None else low
-            high = kind.lt - 1 if kind.lt is not None else high
+            minimum = kind.gt + 1 if kind.gt is not None else minimum
+            maximum = kind.lt - 1 if kind.lt is not None else maximum
         elif kind.gt is not None or kind.lt is not None:
-            raise self._wrong("forms have no open bounds; use `ge` and `le`")
+            raise self._error("forms have no open bounds; use `ge` and `le`")
         return latest.NumberSchema(
-            type="integer" if self.whole else "number", minimum=low, maximum=high, **said
+            type="integer" if self.is_integer else "number",
+            minimum=minimum,
+            maximum=maximum,
+            **common,
         )
 
-    def _one(self, kind: inspect.Type, hint: Any, said: dict[str, Any]) -> Any:
+    def _single_select(self, kind: inspect.Type, hint: Any, common: dict[str, Any]) -> Any:
         texts, titles = self._choices(kind, hint)
         if titles is None:
-            return latest.UntitledSingleSelectEnumSchema(enum=texts, **said)
-        return latest.TitledSingleSelectEnumSchema(one_of=_options(texts, titles), **said)
+            return latest.UntitledSingleSelectEnumSchema(enum=texts, **common)
+        return latest.TitledSingleSelectEnumSchema(one_of=_options(texts, titles), **common)
 
-    def _several(self, kind: Any, hint: Any, said: dict[str, Any]) -> Any:
-        texts, titles = self._choices(_unwrapped(kind.item_type)[0], hint)
-        said |= {"min_items": kind.min_length, "max_items": kind.max_length}
+    def _multi_select(self, kind: Any, hint: Any, common: dict[str, Any]) -> Any:
+        texts, titles = self._choices(_unwrap(kind.item_type)[0], hint)
+        common |= {"min_items": kind.min_length, "max_items": kind.max_length}
         if titles is None:
             items = latest.UntitledEnumItems(enum=texts)
-            return latest.UntitledMultiSelectEnumSchema(items=items, **said)
+            return latest.UntitledMultiSelectEnumSchema(items=items, **common)
         options = latest.TitledEnumItems(any_of=_options(texts, titles))
-        return latest.TitledMultiSelectEnumSchema(items=options, **said)
+        return latest.TitledMultiSelectEnumSchema(items=options, **common)
 
     def _choices(self, kind: inspect.Type, hint: Any) -> tuple[list[str], list[str] | None]:
-        """The values to choose from, and what they are called where they have names."""
+        """Return the values to choose from, and their titles; None if they have no titles."""
         if isinstance(kind, inspect.EnumType):
             members = list(kind.cls)
             values = [member.value for member in members]
             titles = [_title(member) for member in members]
         elif isinstance(kind, inspect.LiteralType):
-            # As they were written: msgspec gives them sorted.
+            # From the hint, because msgspec sorts the values of a Literal.
             values, titles = [one for one in _literals(hint) if one is not None], None
         else:
-            raise self._wrong(f"a field of a form is {_ALLOWED}")
+            raise self._error(f"a field of a form is {_ALLOWED}")
         if not all(isinstance(value, str) for value in values):
-            raise self._wrong("what a form lets choose from are texts")
+            raise self._error("what a form lets choose from are texts")
         return values, titles
 
     def check(self, value: Any) -> str | None:
-        """What is wrong with an answer beyond its type."""
-        good = _FORMATS.get(self.format or "")
-        if good is None or not isinstance(value, str):
+        """Return an error text if an answer does not match the format of the field, else None."""
+        matches = _FORMATS.get(self.format or "")
+        if matches is None or not isinstance(value, str):
             return None
         try:
-            ok = good(value)
+            ok = matches(value)
         except ValueError:
             ok = False
         return None if ok else f"expected {self.format} - at `$.{self.name}`"
 
 
 class Form(Generic[T]):
-    """A type as a form. `schema` is what clients get."""
+    """Elicitation form made from a dataclass, Struct or TypedDict.
+
+    Attributes:
+        schema: The `requestedSchema` that is sent to clients.
+
+    Args:
+        kind: The type. Each field is a str, int, float, bool, datetime, date, a Literal or an Enum
+            of texts, or a list of one of these two.
+
+    Raises:
+        UsageError: No form can be made of the type; the message names the field and the reason.
+    """
 
     def __init__(self, kind: type[T]) -> None:
         name = getattr(kind, "__name__", repr(kind))
@@ -172,54 +186,54 @@ class Form(Generic[T]):
         )
 
     def read(self, content: Mapping[str, Any]) -> T:
-        """The filled-in form; what it has no field for is left out.
+        """Return the answers as a value of the type; members without a field are ignored.
 
         Raises:
-            InvalidParams: an answer that the form does not allow; the message ends in the path.
+            InvalidParams: The form does not allow an answer; the message ends in its path.
         """
         answers: dict[str, Any] = {}
         for field in self._fields:
             if field.name in content:
                 value = answers[field.name] = content[field.name]
-                if field.whole and isinstance(value, float) and value.is_integer():
+                if field.is_integer and isinstance(value, float) and value.is_integer():
                     answers[field.name] = int(value)
-            elif field.fill:
+            elif field.fill_null:
                 answers[field.name] = None
         try:
             made = msgspec.convert(answers, self._kind)
         except msgspec.ValidationError as error:
             raise InvalidParams(str(error)) from None
         for field in self._fields:
-            wrong = field.check(answers.get(field.name))
-            if wrong:
-                raise InvalidParams(wrong)
+            problem = field.check(answers.get(field.name))
+            if problem:
+                raise InvalidParams(problem)
         return made
 
 
 def elicitation_form(kind: type[T]) -> Form[T]:
-    """The form of a type, made once.
+    """Return the form of a type, from a cache of the 256 types used last.
 
     Raises:
-        UsageError: a type that no form can be made of; the message says which field, and why.
+        UsageError: No form can be made of the type; the message names the field and the reason.
     """
     wanted: Any = kind
     made: Form[T] = _form_of(wanted)
     return made
 
 
-# Bounded: a handler may define its form anew in every call.
+# Bounded, because a handler may define its form type in every call.
 @lru_cache(maxsize=256)
 def _form_of(kind: Any) -> Any:
     return Form(kind)
 
 
-def _unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], bool]:
-    """A type without its notes and without None, the notes, and whether None was there."""
+def _unwrap(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], bool]:
+    """Return a type without metadata and None, its extra JSON schema, and if None was allowed."""
     notes: dict[str, Any] = {}
     nullable = False
     while True:
         if isinstance(kind, inspect.Metadata):
-            # What stands outside says more than what stands inside.
+            # The outer metadata overrides the inner one.
             inner: dict[str, Any] | None = getattr(kind, "extra_json_schema", None)
             notes = {**(inner or {}), **notes}
             kind = kind.type
@@ -236,7 +250,7 @@ def _unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], bool]:
 
 
 def _literals(hint: Any) -> list[Any]:
-    """The values of the Literals in a hint, in the order in which they were written."""
+    """Return the values of the Literals in a hint, in source order."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return list(inner)

@@ -1,4 +1,4 @@
-"""Questions that are requests of their own, sent while the client's request is open."""
+"""Input requests as server requests, sent while the client's request is open (until 2025-11-25)."""
 
 from __future__ import annotations
 
@@ -30,80 +30,80 @@ __all__ = ["ServerRequestRounds"]
 T = TypeVar("T")
 
 ANSWER_TIMEOUT_S = 600.0
-"""How long an answer may take: there is a person at the other end, or a model and a person."""
+"""Default timeout of elicitation and sampling requests, in seconds; a person has to answer."""
 MAX_ELICITATIONS = 1000
-"""How many pages of one session may be open before the oldest is forgotten."""
+"""Limit of open URL elicitations per session; beyond it the oldest is forgotten."""
 
 
 class ServerRequestRounds(Rounds):
-    """Asks over the outlet of the request.
+    """Sends input requests over the channel of the request.
 
-    A handler that returns its questions is run again once they are answered, here and now.
+    If the handler returns an `InputRequiredResult`, its input requests are sent and the handler is
+    run again with the responses.
     """
 
     def __init__(self, ctx: Context, params: Any) -> None:
         super().__init__(ctx, params)
         self._answers: dict[str, Any] = {}
-        self._sent: set[asyncio.Future[Any]] = set()
-        """What the client has not answered yet."""
+        self._unanswered: set[asyncio.Future[Any]] = set()
 
     async def ask(
         self,
-        question: InputRequest,
+        request: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
     ) -> T:
-        """Send the question, unless it has been answered under this key.
+        """Send the request, unless this key has a response already.
 
         Raises:
-            InvalidParams: the client's answer is none to this question.
-            RequestTimeout, SessionLost, McpError: there is no answer.
+            InvalidParams: The response does not fit the request.
+            RequestTimeout, SessionLost, McpError: No response, or an error response.
         """
-        # Roots may have changed since: the session knows for how long they are good.
-        fresh = key is None and question.kind is InputKind.LIST_ROOTS
-        key = self.key_for(question, key)
+        # Roots may have changed. The session caches them for as long as they are valid.
+        fresh = key is None and request.kind is InputKind.LIST_ROOTS
+        key = self.key_for(request, key)
         if fresh or key not in self._answers:
-            self._answers[key] = await self._send(question, timeout_s)
+            self._answers[key] = await self._send(request, timeout_s)
         try:
             return read(self._answers[key])
         except InvalidParams:
             del self._answers[key]
             raise
 
-    async def _send(self, question: InputRequest, timeout_s: float | None) -> Any:
-        ctx, params = self.ctx, question.params
+    async def _send(self, request: InputRequest, timeout_s: float | None) -> Any:
+        ctx, params = self.ctx, request.params
         newest = mcp_wire.profile(mcp_wire.LATEST)
-        asking = RequestSender(
+        sender = RequestSender(
             ctx.caller.channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
         )
         if isinstance(params, ElicitRequestURLParams):
-            page = UrlElicitation(params.message, params.url, question.elicitation_id)
-            fields: dict[str, Any] = {"params": self._elicit_url(page)}
-        elif question.kind is InputKind.ELICIT:
+            elicitation = UrlElicitation(params.message, params.url, request.elicitation_id)
+            fields: dict[str, Any] = {"params": self._elicit_url(elicitation)}
+        elif request.kind is InputKind.ELICIT:
             fields = {"params": params}
         else:
             names: tuple[str, ...] = params.__struct_fields__ if params is not None else ()
             fields = {name: getattr(params, name) for name in names}
-        if timeout_s is None and question.kind is not InputKind.LIST_ROOTS:
+        if timeout_s is None and request.kind is not InputKind.LIST_ROOTS:
             timeout_s = ANSWER_TIMEOUT_S
-        if question.as_task:
-            sent = self._as_task(question, fields, timeout_s)
+        if request.as_task:
+            sent = self._as_task(request, fields, timeout_s)
         else:
-            client = SessionClient(ctx.profile, asking, ctx.server.runtime.kernel.extensions)
-            call = getattr(client, question.kind)
+            client = SessionClient(ctx.profile, sender, ctx.server.runtime.kernel.extensions)
+            call = getattr(client, request.kind)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
-        self._sent.add(sent)
+        self._unanswered.add(sent)
         try:
             return await sent
         finally:
-            self._sent.discard(sent)
+            self._unanswered.discard(sent)
 
     def _as_task(
-        self, question: InputRequest, fields: dict[str, Any], timeout_s: float | None
+        self, request: InputRequest, fields: dict[str, Any], timeout_s: float | None
     ) -> asyncio.Task[Any]:
-        """Send a question that may be answered as a task, if the client does that."""
-        # Imported here: few servers ask so.
+        """Send a task-augmented request if the client supports it, else a plain one."""
+        # Imported here, because few servers send task-augmented requests.
         from mcp_gen.server.input_requests.task_requests import ask_as_task, takes_tasks
 
         async def ask(client: SessionClient, more: dict[str, Any], timeout_s: float | None) -> Any:
@@ -111,29 +111,35 @@ class ServerRequestRounds(Rounds):
             if "params" in fields:
                 params = project(fields["params"], self.ctx.revision).value
                 given = {"params": replace(params, **more)}
-            return await getattr(client, question.kind)(**given, timeout_s=timeout_s)
+            return await getattr(client, request.kind)(**given, timeout_s=timeout_s)
 
-        if not takes_tasks(self.ctx, question):
-            plain = question._replace(as_task=False)
+        if not takes_tasks(self.ctx, request):
+            plain = request._replace(as_task=False)
             return asyncio.create_task(self._send(plain, timeout_s))
         limit_s = ANSWER_TIMEOUT_S if timeout_s is None else timeout_s
-        return asyncio.create_task(ask_as_task(self.ctx, question, ask, limit_s))
+        return asyncio.create_task(ask_as_task(self.ctx, request, ask, limit_s))
 
-    def _elicit_url(self, page: UrlElicitation) -> Any:
-        """A page in the type of the request's revision, under an id that the session knows."""
-        id = page.elicitation_id or secrets.token_urlsafe(16)
+    def _elicit_url(self, elicitation: UrlElicitation) -> Any:
+        """Return URL elicitation params at the revision; the session remembers their id."""
+        id = elicitation.elicitation_id or secrets.token_urlsafe(16)
         session = self.ctx.session
         if session is not None:
             session.elicitations[id] = None
             if len(session.elicitations) > MAX_ELICITATIONS:
                 del session.elicitations[next(iter(session.elicitations))]
         kind: Any = mcp_wire.types(self.ctx.revision).ElicitRequestURLParams
-        return kind(message=page.message, url=page.url, elicitation_id=id)
+        return kind(message=elicitation.message, url=elicitation.url, elicitation_id=id)
 
     async def end(
         self, handler: Handler[Any, Any], result: Any, failure: BaseException | None
     ) -> Any:
-        """The handler's result; the questions it returned are asked, until it returns another."""
+        """Return the handler's result.
+
+        While it returns input requests, these are sent and the handler is run again.
+
+        Raises:
+            McpError: The error of the revision for a `UrlElicitationRequired` of the handler.
+        """
         while failure is None and type(result) is InputRequiredResult:
             self.next_round()
             self.responses = await self._ask_all(input_requests_in(result))
@@ -146,7 +152,7 @@ class ServerRequestRounds(Rounds):
                 failure = error
             finally:
                 self.ctx.asking = None
-        if self._sent:
+        if self._unanswered:
             await self._cancel_unanswered()
         if isinstance(failure, UrlElicitationRequired):
             raise self._url_elicitation_error(failure) from failure
@@ -155,24 +161,30 @@ class ServerRequestRounds(Rounds):
         return result
 
     async def _cancel_unanswered(self) -> None:
-        """Nobody waits for what is still open, and the client is about to hear the end of it."""
-        for sent in self._sent:
+        """Cancel the open requests: the handler has ended, and its response is about to be sent."""
+        for sent in self._unanswered:
             sent.cancel()
-        await asyncio.wait(list(self._sent))
+        await asyncio.wait(list(self._unanswered))
 
-    async def _ask_all(self, questions: dict[str, InputRequest]) -> dict[str, Any]:
-        for question in questions.values():
-            require_capability(self.ctx, question)
-        sent = (self._send(question, None) for question in questions.values())
-        return dict(zip(questions, await gather_all(*sent), strict=True))
+    async def _ask_all(self, requests: dict[str, InputRequest]) -> dict[str, Any]:
+        for request in requests.values():
+            require_capability(self.ctx, request)
+        sent = (self._send(request, None) for request in requests.values())
+        return dict(zip(requests, await gather_all(*sent), strict=True))
 
     def _url_elicitation_error(self, error: UrlElicitationRequired) -> McpError:
-        """The error of the revision for this; raises MissingCapability where it has none."""
+        """Return the error of the revision that carries the URL elicitations.
+
+        Raises:
+            MissingCapability: The client did not declare URL elicitation.
+        """
         require_url_elicitation(self.ctx)
-        for page in error.elicitations:
-            check_url_elicitation(page.url)
+        for elicitation in error.elicitations:
+            check_url_elicitation(elicitation.url)
         code = self.ctx.profile.errors.url_elicitation_required
-        pages = [msgspec.to_builtins(self._elicit_url(page)) for page in error.elicitations]
+        elicitations = [
+            msgspec.to_builtins(self._elicit_url(elicitation)) for elicitation in error.elicitations
+        ]
         return McpError(
-            error.code if code is None else code, error.message, {"elicitations": pages}
+            error.code if code is None else code, error.message, {"elicitations": elicitations}
         )

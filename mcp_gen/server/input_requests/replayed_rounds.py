@@ -1,7 +1,8 @@
-"""Questions that end their request: its result has them, and the next request has the answers.
+"""Multi round-trip requests (`input_required`, 2026-07-28): input requests in the result.
 
-The handler is then run again from its beginning, and finds the answers by the keys of its
-questions. While it has questions open, whatever it returns or raises is not its answer.
+The client sends the request again with the responses. The handler is then run again from its
+beginning and finds the responses by key. While input requests are open, the value it returns or
+raises is discarded.
 """
 
 from __future__ import annotations
@@ -36,44 +37,48 @@ __all__ = ["CLEANUP_S", "InputRequiredRounds", "result_of"]
 T = TypeVar("T")
 
 CLEANUP_S = 5.0
-"""How long a handler has for its `finally` blocks before it is cancelled once more."""
+"""Seconds that a cancelled handler has for cleanup before it is cancelled once more."""
 
 _TURNS = 8
-"""How many turns of the loop other tasks of the handler have to ask, or fail, in the same round."""
-_LATE = 8
-"""How often a handler that will not end is let off at once, before it has to wait."""
+"""Event loop turns that other tasks of the handler have to join the round, or to fail."""
+_MAX_LATE = 8
+"""Requests during the cleanup of a handler, from which on each waits `CLEANUP_S` first."""
 
 
 class InputRequiredRounds(Rounds):
-    """Asks in the result of the request.
+    """Collects input requests and returns them as the `InputRequiredResult` of the request.
 
-    A question without an answer cancels the handler's task: of all ways to end a handler it is the
-    one that its own code is least able to take for something else. What it makes of that does not
-    count, as long as a question is open. An outside cancellation still does.
+    An input request without a response cancels the task of the handler: handler code rarely
+    mistakes a cancellation for an error of its own. While input requests are open, the outcome of
+    the handler is discarded. A cancellation from outside still cancels the request.
     """
 
     def __init__(self, ctx: Context, params: Any) -> None:
-        """Raises InvalidParams for a state that this server has not given for this request."""
+        """Open the `requestState`, if there is one.
+
+        Raises:
+            InvalidParams: This server did not issue the state for this request, or it has expired.
+        """
         super().__init__(ctx, params)
         self._once_store_id: str | None = None
         self._answers: dict[str, Raw] = {}
         self._open: dict[str, InputRequest] = {}
-        self._waiting: list[asyncio.Future[Any]] = []
+        self._futures: list[asyncio.Future[Any]] = []
         self._askers: set[asyncio.Task[Any]] = set()
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.Handle | None = None
-        self._cancels = 0
-        self._late = 0
+        self._cancel_count = 0
+        self._late_requests = 0
         self._bound_to = _binding(ctx, params)
-        self._continue(params.request_state, params.input_responses)
+        self._restore(params.request_state, params.input_responses)
 
-    def _continue(self, sealed: str | None, responses: Mapping[str, Any] | None) -> None:
-        """Go on where the last round ended."""
-        came = {key: Raw(encode(response)) for key, response in (responses or {}).items()}
+    def _restore(self, sealed: str | None, responses: Mapping[str, Any] | None) -> None:
+        """Restore the state of the last round and merge the new responses."""
+        received = {key: Raw(encode(response)) for key, response in (responses or {}).items()}
         if sealed is None:
-            # What was asked is not known, but an answer speaks for itself.
+            # Without a state the open keys are unknown: take every response.
             self.number += responses is not None
-            self._answers = came
+            self._answers = received
             self.responses = responses
             return
         runtime = self.ctx.server.runtime
@@ -82,51 +87,51 @@ class InputRequiredRounds(Rounds):
         self.user_state = state.state
         self._once_store_id = state.once_store_id
         self.values = runtime.once_store.get(state.once_store_id)
-        came = {key: came[key] for key in state.asked if key in came}
+        received = {key: received[key] for key in state.asked if key in received}
         if state.returned:
             self._answers = state.answers
-            self.responses = _responses(came)
+            self.responses = _responses(received)
         else:
-            self._answers = {**state.answers, **came}
+            self._answers = {**state.answers, **received}
             self.responses = None if state.responses is None else _responses(state.responses)
 
     # --- while the handler runs ---
 
     async def ask(
         self,
-        question: InputRequest,
+        request: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
     ) -> T:
-        """The answer, if the client has sent one; otherwise this never returns."""
-        key = self.key_for(question, key)
+        """Return the response if the client has sent one; otherwise wait for cancellation."""
+        key = self.key_for(request, key)
         if key in self._answers:
             try:
-                return read(result_of(question.kind, self._answers[key]))
+                return read(result_of(request.kind, self._answers[key]))
             except (InvalidParams, msgspec.ValidationError):
-                # No answer to this question: it is asked again.
+                # The response does not fit the request: request it again.
                 del self._answers[key]
-        nothing: T = await self._no_answer(key, question)
+        nothing: T = await self._wait_unanswered(key, request)
         return nothing
 
-    async def _no_answer(self, key: str, question: InputRequest) -> Any:
+    async def _wait_unanswered(self, key: str, request: InputRequest) -> Any:
         loop = asyncio.get_running_loop()
         if self.closed:
-            # Asked by code that only runs because the round ends: nobody is to be bothered with it.
-            self._late += 1
-            await asyncio.sleep(0 if self._late < _LATE else CLEANUP_S)
+            # Cleanup code of a handler that is being cancelled: its requests are not sent.
+            self._late_requests += 1
+            await asyncio.sleep(0 if self._late_requests < _MAX_LATE else CLEANUP_S)
             raise asyncio.CancelledError
-        self._open[key] = question
+        self._open[key] = request
         asker = asyncio.current_task()
         if self._task is None:
             self._task = self.ctx.caller.channel.task(self.ctx.request_id) or asker
             self._timer = loop.call_soon(self._stop_in, _TURNS - 1)
         if asker is not None and asker is not self._task:
             self._askers.add(asker)
-        waiting: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append(waiting)
-        return await waiting
+        future: asyncio.Future[Any] = loop.create_future()
+        self._futures.append(future)
+        return await future
 
     def _stop_in(self, turns: int) -> None:
         if turns:
@@ -135,102 +140,104 @@ class InputRequiredRounds(Rounds):
             self._stop()
 
     def _stop(self) -> None:
-        """End the handler; again, if it has not ended after a while."""
+        """Cancel the handler, and again every `CLEANUP_S` seconds until it has ended."""
         assert self._task is not None
         self.closed = True
-        self._cancels += 1
+        self._cancel_count += 1
         self._task.cancel()
-        if self._cancels > 1:
+        if self._cancel_count > 1:
             self._release()
         self._timer = asyncio.get_running_loop().call_later(CLEANUP_S, self._stop)
 
     def _release(self) -> None:
-        for waiting in self._waiting:
-            waiting.cancel()
+        for future in self._futures:
+            future.cancel()
 
     # --- when it has ended ---
 
     async def end(
         self, handler: Handler[Any, Any], result: Any, failure: BaseException | None
     ) -> Any:
-        """The handler's result, or its questions.
+        """Return the handler's result, or an `InputRequiredResult` with its input requests.
 
         Raises:
-            CancelledError: the request was cancelled meanwhile, from outside.
+            CancelledError: The request was cancelled from outside.
         """
         if self._open:
-            await self._wind_up()
+            await self._clean_up()
         self.closed = True
-        # What the client cannot answer it cannot answer in the next round either.
+        # A capability that is missing now will be missing in the next round too.
         if self._open and not isinstance(failure, MissingCapability):
-            return self._required()
+            return self._input_required()
         if isinstance(failure, UrlElicitationRequired):
             self._require_url_elicitations(failure)
-            return self._required()
+            return self._input_required()
         if failure is not None:
             raise failure
         if type(result) is latest.InputRequiredResult:
-            return self._returned(result)
+            return self._seal_returned(result)
         return result
 
-    async def _wind_up(self) -> None:
-        """Take back what was done to end the handler, and end what it has left behind."""
+    async def _clean_up(self) -> None:
+        """Undo the cancellation of the handler's task, and wait for its subtasks to end."""
         self.closed = True
         task = self._task
         assert task is not None
         if self._timer:
             self._timer.cancel()
         if not self.ctx.caller.channel.answers(self.ctx.request_id):
-            # Cancelled from outside. The task's own count says less: a task group that failed on
-            # Python 3.11 leaves one too many.
+            # Cancelled from outside. `task.cancelling()` cannot tell: on Python 3.11 a failed task
+            # group leaves one cancellation too many.
             self._release()
             raise asyncio.CancelledError
         while task.cancelling():
             task.uncancel()
         self._release()
-        left = [asker for asker in self._askers if not asker.done()]
-        if left:
-            await asyncio.wait(left, timeout=CLEANUP_S)
+        unfinished = [asker for asker in self._askers if not asker.done()]
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=CLEANUP_S)
 
-    def _required(self) -> latest.InputRequiredResult:
-        asked = {
-            key: question.kind.request_type(params=question.params)
-            for key, question in self._open.items()
+    def _input_required(self) -> latest.InputRequiredResult:
+        requests = {
+            key: request.kind.request_type(params=request.params)
+            for key, request in self._open.items()
         }
         responses = None
         if self.responses is not None:
             responses = {key: Raw(encode(one)) for key, one in self.responses.items()}
         return latest.InputRequiredResult(
-            input_requests=asked,
-            request_state=self._sealed(list(asked), responses=responses, state=self.user_state),
+            input_requests=requests,
+            request_state=self._seal_state(
+                list(requests), responses=responses, state=self.user_state
+            ),
         )
 
-    def _returned(self, result: latest.InputRequiredResult) -> latest.InputRequiredResult:
-        """The handler's own questions, its state protected like ours."""
-        questions = input_requests_in(result)
-        for question in questions.values():
-            require_capability(self.ctx, question)
-        sealed = self._sealed(list(questions), returned=True, state=result.request_state)
+    def _seal_returned(self, result: latest.InputRequiredResult) -> latest.InputRequiredResult:
+        """Return the handler's own result with its state sealed."""
+        requests = input_requests_in(result)
+        for request in requests.values():
+            require_capability(self.ctx, request)
+        sealed = self._seal_state(list(requests), returned=True, state=result.request_state)
         return msgspec.structs.replace(result, request_state=sealed)
 
     def _require_url_elicitations(self, error: UrlElicitationRequired) -> None:
-        """Make the pages that the handler insists on questions.
+        """Turn the URL elicitations of an error into input requests.
 
         Raises:
-            McpError: the user has said no to one.
-            MissingCapability: the client cannot send its user there.
+            McpError: The user declined or cancelled one.
+            MissingCapability: The client did not declare URL elicitation.
         """
-        for page in error.elicitations:
-            params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
-            question = InputRequest(InputKind.ELICIT, params)
-            require_capability(self.ctx, question)
-            key = self.key_for(question, None)
-            given = self._answers.pop(key, None)
-            if given is not None and _refused(given):
+        for elicitation in error.elicitations:
+            params = latest.ElicitRequestURLParams(message=elicitation.message, url=elicitation.url)
+            request = InputRequest(InputKind.ELICIT, params)
+            require_capability(self.ctx, request)
+            key = self.key_for(request, None)
+            raw = self._answers.pop(key, None)
+            if raw is not None and _is_declined(raw):
                 raise McpError(InvalidRequest.code, f"{error.message}; the user has refused")
-            self._open[key] = question
+            self._open[key] = request
 
-    def _sealed(self, asked: list[str], **more: Any) -> str:
+    def _seal_state(self, keys: list[str], **fields: Any) -> str:
         self.next_round()
         runtime = self.ctx.server.runtime
         if self.values:
@@ -238,40 +245,40 @@ class InputRequiredRounds(Rounds):
         state = RequestState(
             round=self.number,
             expires=runtime.request_states.expiry(),
-            asked=asked,
+            asked=keys,
             answers=self._answers,
             once_store_id=self._once_store_id,
-            **more,
+            **fields,
         )
         return runtime.request_states.seal(state, self._bound_to)
 
 
 def _binding(ctx: Context, params: Any) -> bytes:
-    """What a state is good for: this request, by this client, at this server."""
+    """Return a digest of server, method, params and principal, which a state is bound to."""
     plain = msgspec.structs.replace(params, meta={}, input_responses=None, request_state=None)
-    asked: dict[str, Any] = msgspec.json.decode(encode(plain))
-    if not asked.get("arguments"):
-        # No arguments, none at all, and null: clients need not write the same twice.
-        asked.pop("arguments", None)
+    request: dict[str, Any] = msgspec.json.decode(encode(plain))
+    if not request.get("arguments"):
+        # Absent, null and empty arguments are the same: clients may send either.
+        request.pop("arguments", None)
     kind = type(params).__name__.removeprefix("Raw")
-    what = [ctx.server.name, kind, asked, ctx.caller.principal]
-    return hashlib.sha256(msgspec.json.encode(what, order="sorted")).digest()
+    parts = [ctx.server.name, kind, request, ctx.caller.principal]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).digest()
 
 
-def result_of(role: InputKind, given: Raw) -> Any:
-    """What the client sent as the answer to a question; ValidationError if it is none."""
-    method: Any = getattr(mcp_wire.profile(mcp_wire.LATEST), role)
-    return method.decode_result(given)
+def result_of(kind: InputKind, raw: Raw) -> Any:
+    """Decode a response as the result type of its kind; raise ValidationError if it is none."""
+    method: Any = getattr(mcp_wire.profile(mcp_wire.LATEST), kind)
+    return method.decode_result(raw)
 
 
-def _refused(given: Raw) -> bool:
+def _is_declined(raw: Raw) -> bool:
     try:
-        return bool(result_of(InputKind.ELICIT, given).action != "accept")
+        return bool(result_of(InputKind.ELICIT, raw).action != "accept")
     except msgspec.ValidationError:
         return False
 
 
-def _responses(given: Mapping[str, Raw]) -> dict[str, Any]:
+def _responses(raw: Mapping[str, Raw]) -> dict[str, Any]:
     kind: Any = latest.InputResponses
-    read: dict[str, Any] = mcp_wire.decode(kind, encode(given))
+    read: dict[str, Any] = mcp_wire.decode(kind, encode(raw))
     return read

@@ -1,4 +1,4 @@
-"""What travels through the client between rounds, which it can neither change nor use elsewhere."""
+"""Signs, encrypts and opens `requestState`; stores the values of `once`."""
 
 from __future__ import annotations
 
@@ -26,47 +26,50 @@ MAX_KEPT = 1000
 _SIGNED, _ENCRYPTED = "s", "e"
 _NONCE_BYTES = 12
 
-_ANEW = "make the request anew, without it - at `$.requestState`"
+_RETRY_HINT = "make the request anew, without it - at `$.requestState`"
 
 
 class RequestState(Struct, omit_defaults=True):
-    """Where a request stands, as JSON: a client can read it, unless it is encrypted."""
+    """State of a multi round-trip request, as JSON. Clients can read it unless it is encrypted."""
 
     round: int
-    """Which run of the handler comes next; the first was 1."""
+    """Number of the next run of the handler; the first was 1."""
     expires: int
-    """When it is too late to go on, in seconds since 1970."""
+    """Expiry time, in seconds since 1970."""
     asked: list[str] = []
-    """The keys of the questions that are open."""
+    """Keys of the open input requests."""
     returned: bool = False
-    """Whether the handler returned them, and wants to see the answers as they are."""
+    """True if the handler returned the input requests itself and reads `input_responses`."""
     answers: dict[str, Raw] = {}
-    """The answers to the questions of earlier rounds."""
+    """Responses of earlier rounds, by key."""
     responses: dict[str, Raw] | None = None
-    """What the handler was given as `input_responses`, and is to be given again."""
+    """The `input_responses` that the handler has seen and sees again in the next run."""
     state: str | None = None
-    """The handler's own state."""
+    """State of the handler itself."""
     once_store_id: str | None = None
-    """Under which name this server keeps the values of `once`."""
+    """Name of the values of `once` in the `OnceStore`."""
 
 
 _decode = msgspec.json.Decoder(RequestState).decode
 
 
 class RequestStateSealer:
-    """Seals and opens states. The first of `keys` seals, all of them open.
+    """Seals and opens `requestState`.
 
-    Each key has at least 16 bytes. Without keys there is a random one: then no other process, and
-    none that is started later, opens what this one has sealed. With keys, states are encrypted
-    where `cryptography` is installed.
+    With keys, states are signed, and also encrypted if `cryptography` is installed. Without keys
+    they are signed with a random key of this process: no other process can open them.
+
+    Args:
+        keys: Keys of at least 16 bytes each. The first one seals, all of them open.
+        ttl_s: Seconds for which a state is valid, more than 0.
 
     Raises:
-        UsageError: a key that is too short.
+        UsageError: A key is too short, or `ttl_s` is not above 0.
     """
 
     def __init__(self, keys: Sequence[str | bytes], ttl_s: float) -> None:
-        given = [key.encode() if isinstance(key, str) else key for key in keys]
-        if any(len(key) < MIN_KEY_BYTES for key in given):
+        encoded = [key.encode() if isinstance(key, str) else key for key in keys]
+        if any(len(key) < MIN_KEY_BYTES for key in encoded):
             raise UsageError(
                 f"request_state_keys: a key has at least {MIN_KEY_BYTES} bytes; "
                 "`secrets.token_urlsafe(32)` makes a good one, once for all processes"
@@ -74,71 +77,74 @@ class RequestStateSealer:
         if ttl_s <= 0:
             raise UsageError(f"request_state_ttl_s={ttl_s:g}: a state lives for more than 0 s")
         self.ttl_s = ttl_s
-        self._given = given
+        self._configured_keys = encoded
 
     @cached_property
     def _keys(self) -> list[bytes]:
-        return self._given or [secrets.token_bytes(32)]
+        return self._configured_keys or [secrets.token_bytes(32)]
 
     @cached_property
     def _ciphers(self) -> list[Any]:
-        """What encrypts, for each key; empty where nothing does."""
-        if not self._given:
+        """Cipher of each key; empty without keys or without `cryptography`."""
+        if not self._configured_keys:
             return []
         try:
-            # Imported here, as below: it need not be installed.
+            # Imported here, as below, because `cryptography` is optional.
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ImportError:
             return []
-        return [AESGCM(_derived(key, b"encrypt")) for key in self._keys]
+        return [AESGCM(_derive_key(key, b"encrypt")) for key in self._keys]
 
     def expiry(self) -> int:
-        """When a state that is sealed now expires."""
+        """Return the expiry time of a state that is sealed now, in seconds since 1970."""
         return int(time.time() + self.ttl_s)
 
     def seal(self, state: RequestState, bound_to: bytes) -> str:
-        """The state as text that only opens together with `bound_to`."""
+        """Return a state as text that only opens with the same `bound_to`."""
         plain = msgspec.json.encode(state)
         if self._ciphers:
             nonce = secrets.token_bytes(_NONCE_BYTES)
-            return _ENCRYPTED + _text(nonce + self._ciphers[0].encrypt(nonce, plain, bound_to))
-        return f"{_SIGNED}{_text(plain)}.{_text(_signature(self._keys[0], plain, bound_to))}"
+            return _ENCRYPTED + _encode_base64(
+                nonce + self._ciphers[0].encrypt(nonce, plain, bound_to)
+            )
+        signature = _sign(self._keys[0], plain, bound_to)
+        return f"{_SIGNED}{_encode_base64(plain)}.{_encode_base64(signature)}"
 
     def open(self, text: str, bound_to: bytes) -> RequestState:
-        """The state that was sealed.
+        """Return the state that was sealed as `text`.
 
         Raises:
-            InvalidParams: it was not sealed here, or for something else, or too long ago.
+            InvalidParams: It was sealed with another key or another `bound_to`, or it has expired.
         """
         state = None
         try:
-            plain = self._opened(text[:1], text[1:], bound_to)
+            plain = self._decode_sealed(text[:1], text[1:], bound_to)
             state = _decode(plain) if plain is not None else None
         except (binascii.Error, ValueError):
             pass
         if state is None:
-            raise InvalidParams(f"this server gave no such state for this request: {_ANEW}")
+            raise InvalidParams(f"this server gave no such state for this request: {_RETRY_HINT}")
         if state.expires < time.time():
-            raise InvalidParams(f"the state has expired: {_ANEW}")
+            raise InvalidParams(f"the state has expired: {_RETRY_HINT}")
         return state
 
-    def _opened(self, kind: str, text: str, bound_to: bytes) -> bytes | None:
+    def _decode_sealed(self, kind: str, text: str, bound_to: bytes) -> bytes | None:
         if kind == _SIGNED:
             return self._verified(text, bound_to)
         return self._decrypted(text, bound_to) if kind == _ENCRYPTED else None
 
     def _verified(self, text: str, bound_to: bytes) -> bytes | None:
         body, _, signature = text.partition(".")
-        plain, given = _bytes(body), _bytes(signature)
-        good = [hmac.compare_digest(_signature(key, plain, bound_to), given) for key in self._keys]
-        return plain if any(good) else None
+        plain, received = _decode_base64(body), _decode_base64(signature)
+        matches = [hmac.compare_digest(_sign(key, plain, bound_to), received) for key in self._keys]
+        return plain if any(matches) else None
 
     def _decrypted(self, text: str, bound_to: bytes) -> bytes | None:
         if not self._ciphers:
             return None
         from cryptography.exceptions import InvalidTag
 
-        sealed = _bytes(text)
+        sealed = _decode_base64(text)
         nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         for cipher in self._ciphers:
             try:
@@ -150,9 +156,13 @@ class RequestStateSealer:
 
 
 class OnceStore:
-    """What `once` has made, by the name that a state carries; bounded in time and in number.
+    """Values made by `Context.once`, by the name that a `requestState` carries.
 
-    What is gone is made again: whoever relies on more keeps it elsewhere.
+    An entry that has expired or was evicted is made again by the next `once`.
+
+    Args:
+        ttl_s: Seconds for which an entry is kept after it was last put.
+        limit: Maximum number of entries, 1000 by default; the one put longest ago is evicted.
     """
 
     def __init__(self, ttl_s: float, limit: int = MAX_KEPT) -> None:
@@ -164,7 +174,7 @@ class OnceStore:
         return len(self._values)
 
     def put(self, name: str | None, values: dict[str, Any]) -> str:
-        """Keep values for a while, under the name they had or a new one that nobody can guess."""
+        """Store values under their name, or under a new random one, and return the name."""
         name = name or secrets.token_urlsafe(16)
         now = time.monotonic()
         self._values[name] = (now + self._ttl_s, values)
@@ -177,28 +187,28 @@ class OnceStore:
         return name
 
     def get(self, name: str | None) -> dict[str, Any]:
-        """What is kept under a name; empty if there is nothing any more."""
+        """Return the values of a name; empty if there are none or they have expired."""
         end, values = self._values.get(name or "", (0.0, {}))
         return values if end > time.monotonic() else {}
 
 
-def _derived(key: bytes, purpose: bytes) -> bytes:
-    """A key for one purpose, so that none serves for two."""
+def _derive_key(key: bytes, purpose: bytes) -> bytes:
+    """Derive a key per purpose, so that no key serves two."""
     return hmac.digest(key, b"mcp_gen state: " + purpose, hashlib.sha256)
 
 
-def _signature(key: bytes, plain: bytes, bound_to: bytes) -> bytes:
-    # The digest first: it has one length, so that nothing can move from one part to the other.
-    return hmac.digest(_derived(key, b"sign"), bound_to + plain, hashlib.sha256)
+def _sign(key: bytes, plain: bytes, bound_to: bytes) -> bytes:
+    # `bound_to` comes first: its length is fixed, so the boundary cannot be shifted.
+    return hmac.digest(_derive_key(key, b"sign"), bound_to + plain, hashlib.sha256)
 
 
-def _text(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _bytes(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     padded = text.encode("ascii") + b"=" * (-len(text) % 4)
     data = base64.b64decode(padded, altchars=b"-_", validate=True)
-    if _text(data) != text:
+    if _encode_base64(data) != text:
         raise ValueError("another spelling of the same bytes")
     return data

@@ -1,7 +1,7 @@
-"""Questions to the client and the base class of the rounds in which they are asked.
+"""Input requests to the client and the base class of the rounds that carry them.
 
-The revision decides between server requests (`live_rounds.py`) and `input_required` results that
-the client answers by making the request again (`replayed_rounds.py`).
+The revision decides between server requests (`live_rounds.py`) and multi round-trip requests
+(`input_required`, `replayed_rounds.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Handler: TypeAlias = "Callable[[Context, P], Coroutine[Any, Any, R]]"
 
 
 class InputKind(StrEnum):
-    """Kind of a question to the client; the value is the name of its method on a Profile."""
+    """Kind of an input request; the value is the name of its method on a Profile."""
 
     ELICIT = "elicit"
     CREATE_MESSAGE = "create_message"
@@ -44,12 +44,12 @@ class InputKind(StrEnum):
 
     @property
     def request_type(self) -> Any:
-        """The newest wire type of a question that is sent in a result."""
+        """Wire type of the request in an `InputRequiredResult`, at the newest revision."""
         return _TYPES[self].request
 
     @property
     def result_type(self) -> type[Wire]:
-        """The newest wire type of an answer."""
+        """Wire type of the response, at the newest revision."""
         return _TYPES[self].result
 
 
@@ -63,83 +63,90 @@ _TYPES: Mapping[InputKind, _Types] = {
     InputKind.CREATE_MESSAGE: _Types(latest.CreateMessageRequest, latest.CreateMessageResult),
     InputKind.LIST_ROOTS: _Types(latest.ListRootsRequest, latest.ListRootsResult),
 }
-_ROLES: Mapping[type, InputKind] = {role.request_type: role for role in InputKind}
+_KIND_BY_TYPE: Mapping[type, InputKind] = {kind.request_type: kind for kind in InputKind}
 
 
 class InputRequest(NamedTuple):
-    """One question to the client; `params` are of the newest types, None where there are none."""
+    """Elicitation, sampling or roots request to the client.
+
+    `params` are of the newest revision's types; None for `roots/list`.
+    """
 
     kind: InputKind
     params: Any = None
     elicitation_id: str | None = None
-    """The id of a page, where the revision has ids for them."""
+    """Id of a URL elicitation, for revisions that have such ids."""
     as_task: bool = False
-    """Whether the client may answer it as a task of its own."""
+    """True if the client may answer it as a task of its own."""
 
 
 class Rounds(ABC):
-    """The questions and answers of one request."""
+    """Input requests and responses of one request, over all runs of its handler."""
 
     def __init__(self, ctx: Context, params: Any) -> None:
         self.ctx = ctx
         self.params = params
         self.number = 1
-        """How often the handler has been run, this time included."""
+        """Number of the current run of the handler; the first is 1."""
         self.closed = False
-        """Whether the handler has been run for the last time, or is to end for a new round."""
+        """True once the handler has run for the last time, or is being ended for another round."""
         self.responses: Mapping[str, Any] | None = None
         self.user_state: str | None = None
         self.values: dict[str, Any] = {}
-        """What `once` has made."""
+        """Values made by `once`, by key."""
         self._making: dict[str, asyncio.Lock] = {}
         self._digests: dict[str, str] = {}
-        self._times: dict[str, int] = {}
+        self._occurrences: dict[str, int] = {}
 
     @abstractmethod
     async def ask(
         self,
-        question: InputRequest,
+        request: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
     ) -> T:
-        """The client's answer, as `read` makes it from the result.
+        """Return the client's response, converted by `read`.
 
-        `read` raises InvalidParams for a result that is no answer to this question.
+        Args:
+            request: The input request.
+            key: Key of the request, unique in the handler; None derives one from its content.
+            read: Converts the result; raises InvalidParams if it does not fit the request.
+            timeout_s: Seconds to wait, where the request is sent at once; None for the default.
         """
 
     @abstractmethod
     async def end(
         self, handler: Handler[Any, Any], result: Any, failure: BaseException | None
     ) -> Any:
-        """What the request is answered with, now that the handler has returned or failed."""
+        """Return the result of the request, after the handler has returned or failed."""
 
-    def key_for(self, question: InputRequest, key: str | None) -> str:
-        """The key of a question: its own, or one that is the same in every run of the handler.
+    def key_for(self, request: InputRequest, key: str | None) -> str:
+        """Return the given key, or derive one that is the same in every run of the handler.
 
         Raises:
-            UsageError: the key is that of another question.
+            UsageError: Another input request has the key.
         """
-        digest = f"{question.kind}-{_digest(encode(question.params))}"
+        digest = f"{request.kind}-{_digest(encode(request.params))}"
         if key is not None:
             if self._digests.setdefault(key, digest) != digest:
                 raise UsageError(f"two questions have the key {key!r}; give each its own")
             return key
-        if question.params is None:
+        if request.params is None:
             return digest
-        self._times[digest] = times = self._times.get(digest, 0) + 1
-        return f"{digest}-{times}"
+        self._occurrences[digest] = occurrence = self._occurrences.get(digest, 0) + 1
+        return f"{digest}-{occurrence}"
 
     def restart(self) -> None:
-        """The handler is about to be run anew: it asks from its first question on."""
+        """Forget the keys used so far, before the handler is run again."""
         self._digests.clear()
-        self._times.clear()
+        self._occurrences.clear()
 
     def next_round(self) -> None:
-        """One more round is to come.
+        """Count one more round.
 
         Raises:
-            McpError: there have been too many; the client is not to be asked for ever.
+            McpError: The limit of the server, `max_rounds`, is reached.
         """
         if self.number >= self.ctx.server.runtime.max_rounds:
             raise McpError(
@@ -151,7 +158,7 @@ class Rounds(ABC):
 
     async def once(self, key: str, make: Callable[[], Any]) -> Any:
         """See `Context.once`."""
-        # Two tasks of one handler may come here together.
+        # Two tasks of one handler may use the same key concurrently.
         async with self._making.setdefault(key, asyncio.Lock()):
             if key not in self.values:
                 made = make()
@@ -160,9 +167,12 @@ class Rounds(ABC):
 
 
 def input_requests_in(result: latest.InputRequiredResult) -> dict[str, InputRequest]:
-    """The questions that a handler returned, by its keys."""
-    asked = result.input_requests or {}
-    return {key: InputRequest(_ROLES[type(one)], one.params) for key, one in asked.items()}
+    """Return the input requests that a handler returned, by key."""
+    requests = result.input_requests or {}
+    return {
+        key: InputRequest(_KIND_BY_TYPE[type(request)], request.params)
+        for key, request in requests.items()
+    }
 
 
 def _digest(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Runs a handler in rounds: with the answers of its client, until it asks nothing more."""
+"""Runs a handler in rounds, until it sends no more input requests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ R = TypeVar("R")
 
 
 def current_rounds(ctx: Context) -> Rounds:
-    """The rounds of a request whose handler is running.
+    """Return the rounds of a request whose handler is running; create them on first use.
 
     Raises:
-        UsageError: it is no tool, prompt or resource, or it has returned.
+        UsageError: The handler is no tool, prompt or resource, or it has returned.
     """
-    # Nothing but this module sets them.
+    # Only this module and tasks set them, always to a Rounds.
     rounds = cast("Rounds | None", ctx.rounds)
     if ctx.asking is None and not (rounds and rounds.closed):
         raise UsageError(
@@ -36,7 +36,7 @@ def current_rounds(ctx: Context) -> Rounds:
 
 
 def _rounds(ctx: Context, params: Any) -> Rounds:
-    # Imported here: a process that asks at one revision alone loads the rounds of that alone.
+    # Imported here, so that a process loads only the mechanism of the revisions it serves.
     if ctx.profile.asks_client == "input_required":
         from mcp_gen.server.input_requests.replayed_rounds import InputRequiredRounds
 
@@ -47,28 +47,31 @@ def _rounds(ctx: Context, params: Any) -> Rounds:
 
 
 def previous_rounds(ctx: Context) -> Rounds | None:
-    """The rounds of a request, if this is not its first or if it has asked something."""
+    """Return the rounds of a request; None in its first round before any input request."""
     if ctx.rounds is None and getattr(ctx.asking, "input_responses", None) is not None:
         return current_rounds(ctx)
     return cast("Rounds | None", ctx.rounds)
 
 
 async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
-    """Run a handler that may ask the client, and answer with its questions while it has any.
+    """Run a handler that may send input requests, and return the result of the request.
 
-    A request that asks nothing pays for a few looks at its fields.
+    A handler that sends none costs a few attribute checks.
+
+    Raises:
+        InvalidParams: The `requestState` of the request is not valid.
     """
     ctx.asking = params
     if getattr(params, "request_state", None) is not None:
-        # Before anything is done for a client that may not have it from here.
+        # Reject an invalid state before the handler has side effects.
         current_rounds(ctx)
     result: Any = None
     failure: BaseException | None = None
     try:
-        answer = await handler(ctx, params)
-        if ctx.rounds is None and type(answer) is not InputRequiredResult:
-            return answer
-        result = answer
+        returned = await handler(ctx, params)
+        if ctx.rounds is None and type(returned) is not InputRequiredResult:
+            return returned
+        result = returned
     except (GeneratorExit, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -78,5 +81,5 @@ async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     finally:
         ctx.asking = None
     rounds = ctx.rounds = cast("Rounds | None", ctx.rounds) or _rounds(ctx, params)
-    settled: R = await rounds.end(handler, result, failure)
-    return settled
+    response: R = await rounds.end(handler, result, failure)
+    return response

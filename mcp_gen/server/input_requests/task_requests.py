@@ -1,4 +1,4 @@
-"""Questions that a client answers as tasks of its own: asked, looked at, fetched, taken back.
+"""Task-augmented requests to the client: sent, polled, fetched and cancelled.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
 """
@@ -34,20 +34,20 @@ __all__ = ["ask_as_task", "takes_tasks"]
 R = TypeVar("R")
 
 POLL_S = 1.0
-"""How long to wait between two looks where the client does not say."""
+"""Default poll interval, in seconds, if the client does not give one."""
 CANCEL_S = 5.0
-"""How long a client has to say that it has heard that nobody waits any more."""
+"""Timeout of `tasks/cancel`, in seconds."""
 
 _PATHS: dict[InputKind, tuple[str, str]] = {
     InputKind.ELICIT: ("elicitation", "create"),
     InputKind.CREATE_MESSAGE: ("sampling", "create_message"),
 }
-_RUNS = frozenset({"working", "input_required"})
+_RUNNING = frozenset({"working", "input_required"})
 
 
-def takes_tasks(ctx: Context, question: InputRequest) -> bool:
-    """Whether the client has declared that it answers this as a task, where that is said."""
-    path = _PATHS.get(question.kind)
+def takes_tasks(ctx: Context, request: InputRequest) -> bool:
+    """Return True if the client declared that it answers such requests as tasks."""
+    path = _PATHS.get(request.kind)
     if ctx.profile.tasks != "core" or path is None:
         return False
     return declared(ctx, "tasks", "requests", *path)
@@ -55,64 +55,71 @@ def takes_tasks(ctx: Context, question: InputRequest) -> bool:
 
 async def ask_as_task(
     ctx: Context,
-    question: InputRequest,
+    request: InputRequest,
     ask: Callable[[SessionClient, dict[str, Any], float | None], Awaitable[Any]],
     timeout_s: float,
 ) -> Any:
-    """The answer to a question, which the client may take its time for.
+    """Send a task-augmented request and wait for its result.
 
-    `ask(client, more, timeout_s)` sends it with more fields. Raises RequestTimeout, and what the
-    client answers.
+    Args:
+        ctx: The request that is being answered.
+        request: The input request.
+        ask: `ask(client, more, timeout_s)` sends the request with the fields `more` added.
+        timeout_s: Seconds for all of it, also sent as the `ttl` of the task; may be infinite.
+
+    Raises:
+        RequestTimeout: No result in time; the task is cancelled.
+        McpError: The client answered with an error.
     """
     extensions = ctx.server.runtime.kernel.extensions
-    client = SessionClient(ctx.profile, _Asking(ctx), extensions)
-    limited = not math.isinf(timeout_s)
+    client = SessionClient(ctx.profile, _TaskAwareSender(ctx), extensions)
+    is_limited = not math.isinf(timeout_s)
     types: Any = mcp_wire.types(ctx.revision)
-    wish = types.TaskMetadata(ttl=math.ceil(timeout_s * 1000) if limited else None)
-    limit = asyncio.timeout(timeout_s if limited else None)
+    metadata = types.TaskMetadata(ttl=math.ceil(timeout_s * 1000) if is_limited else None)
+    limit = asyncio.timeout(timeout_s if is_limited else None)
     try:
         async with limit:
-            made = await ask(client, {"task": wish}, math.inf)
-            if not isinstance(made, types.CreateTaskResult):
-                return made
-            return await _fetched(client, question, made.task)
+            answer = await ask(client, {"task": metadata}, math.inf)
+            if not isinstance(answer, types.CreateTaskResult):
+                return answer
+            return await _poll_result(client, request, answer.task)
     except TimeoutError:
         if not limit.expired():
             raise
-        raise RequestTimeout(f"{question.kind}: no answer within {timeout_s:g} s") from None
+        raise RequestTimeout(f"{request.kind}: no answer within {timeout_s:g} s") from None
 
 
-async def _fetched(client: SessionClient, question: InputRequest, task: Any) -> Any:
-    """What a task of the client's ends with."""
+async def _poll_result(client: SessionClient, request: InputRequest, task: Any) -> Any:
+    """Poll a task of the client and return its result; cancel it on timeout or cancellation."""
     id: str = task.task_id
-    over = False
+    ended = False
     try:
-        while task.status in _RUNS:
+        while task.status in _RUNNING:
             every_ms = task.poll_interval
             await asyncio.sleep(POLL_S if every_ms is None else every_ms / 1000)
             task = await client.get_task(id)
-        over = True
+        ended = True
         payload = await client.get_task_payload(id)
     finally:
-        if not over:
-            # Nobody waits: the user need not be bothered any longer.
+        if not ended:
+            # Cancel, so that the client stops asking its user.
             with contextlib.suppress(McpGenError, TimeoutError):
                 await asyncio.wait_for(client.cancel_task(id), CANCEL_S)
-    method: Method[Any, Any] = getattr(mcp_wire.profile(mcp_wire.LATEST), question.kind)
+    method: Method[Any, Any] = getattr(mcp_wire.profile(mcp_wire.LATEST), request.kind)
     return method.decode_result(encode(payload))
 
 
-class _Asking(RequestSender):
-    """Sends to the client, and lets it answer with a task."""
+class _TaskAwareSender(RequestSender):
+    """Sender that also accepts a CreateTaskResult as the response."""
 
     def __init__(self, ctx: Context) -> None:
         hooks = ctx.server.hooks.outbound
         super().__init__(ctx.caller.channel, ctx.profile, hooks, ctx, peer="client")
-        self._made: Any = mcp_wire.types(ctx.revision).CreateTaskResult
+        self._create_task_type: Any = mcp_wire.types(ctx.revision).CreateTaskResult
 
     def _read(self, method: Method[Any, R], raw: Raw) -> R:
-        if self._made in method.results:
+        if self._create_task_type in method.results:
             with contextlib.suppress(msgspec.ValidationError):
-                made: R = mcp_wire.decode(self._made, raw)
-                return made
+                answer: R = mcp_wire.decode(self._create_task_type, raw)
+                return answer
         return super()._read(method, raw)

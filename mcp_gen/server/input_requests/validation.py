@@ -1,4 +1,4 @@
-"""What no question may be, whatever the client has declared: no URL, or half of a tool's use."""
+"""Validates URL elicitation and sampling requests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _URI = re.compile(
 
 
 def check_input_request(params: Any) -> None:
-    """Refuse a question that its specification rules out.
+    """Check the params of an input request against the specification.
 
     Raises:
-        UsageError: a URL that is none; a conversation in which the use of a tool has no result.
+        UsageError: The URL is invalid, or a tool use in a conversation has no result.
     """
     if isinstance(params, ElicitRequestURLParams):
         check_url_elicitation(params.url)
@@ -34,7 +34,10 @@ def check_input_request(params: Any) -> None:
 
 
 def check_url_elicitation(url: str) -> None:
-    """Refuse what no user can be sent to. The text is not shown: it may hold secrets.
+    """Check the URL of an elicitation. The error does not show the URL: it may hold secrets.
+
+    Raises:
+        UsageError: It is not an absolute URL, or it is http(s) without a host.
 
     Source:
     https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests
@@ -47,15 +50,19 @@ def check_url_elicitation(url: str) -> None:
 
 
 def check_conversation(turns: Sequence[SamplingMessage]) -> None:
-    """Refuse a conversation in which uses of tools and their results do not go in pairs."""
-    wrong = find_unpaired_tool_use(turns)
-    if wrong:
-        raise UsageError(f"sample: {wrong}")
+    """Check that each tool_use of a sampling conversation is paired with a tool_result.
+
+    Raises:
+        UsageError: One is not.
+    """
+    problem = find_unpaired_tool_use(turns)
+    if problem:
+        raise UsageError(f"sample: {problem}")
 
 
 def _has_host(url: str) -> bool:
-    """Whether what is to be found at a host names one."""
-    # Imported here: few servers send their users to a URL.
+    """Return True if the URL has a host, or a scheme that needs none."""
+    # Imported here, because few servers use URL elicitation.
     from urllib.parse import urlsplit
 
     try:

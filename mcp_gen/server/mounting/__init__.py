@@ -1,1 +1,4 @@
-"""Servers inside of servers: what is mounted, in this process or at the end of a session."""
+"""Servers mounted in servers: local ones, and remote ones behind a client session.
+
+Imported by: serving, server.py.
+"""

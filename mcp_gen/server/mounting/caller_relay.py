@@ -1,4 +1,4 @@
-"""The caller of a request that is passed on: told what its server tells, asked what it asks."""
+"""Relays a remote server's requests and notifications to the caller of a forwarded request."""
 
 from __future__ import annotations
 
@@ -31,85 +31,91 @@ if TYPE_CHECKING:
 
 __all__ = ["CallerRelay", "can_be_asked"]
 
-_ASKED = ("elicitation", "roots", "sampling")
-"""The capabilities that say what a client can be asked."""
+_INPUT_CAPABILITIES = ("elicitation", "roots", "sampling")
+"""Client capabilities of input requests."""
 
-_declared: WeakKeyDictionary[Session, dict[str, dict[str, Any]]] = WeakKeyDictionary()
-"""What the clients of sessions can be asked, by revision."""
+_capability_cache: WeakKeyDictionary[Session, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+"""Input request capabilities of the clients of sessions, by revision."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 def can_be_asked(ctx: Context) -> bool:
-    """Whether the client of a request has declared that it can be asked anything."""
-    return any(declared(ctx, name) for name in _ASKED)
+    """Return True if the client of a request declared elicitation, roots or sampling."""
+    return any(declared(ctx, name) for name in _INPUT_CAPABILITIES)
 
 
 class CallerRelay:
-    """One request of a client of the outer server, while it is being passed on."""
+    """Caller of a forwarded request: a client of the outer server.
+
+    Implements `RelayRequestHandler`.
+
+    Args:
+        ctx: The request at the outer server.
+    """
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.held: SuspendedCall | None = None
-        """Where questions go that end a round of the request, where they are not sent at once."""
+        """Collects input requests for the result, where they are not sent as server requests."""
         self._queued: list[Coroutine[Any, Any, None]] = []
         self._notifying: asyncio.Task[None] | None = None
 
     @property
     def client(self) -> Hashable:
-        """Who this is: a session, a principal without one, or whoever the answer goes to."""
-        caller = self.ctx.caller
-        if caller.session is None and caller.principal is not None:
-            return caller.principal
-        return id(caller.session or caller.channel)
+        """Identity of the client: its session, or its principal, or the channel of the request."""
+        origin = self.ctx.caller
+        if origin.session is None and origin.principal is not None:
+            return origin.principal
+        return id(origin.session or origin.channel)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the request is one in which the client can be asked at all."""
+        """True if the request allows input requests to the client."""
         return self.held is not None or self.ctx.asking is not None
 
     def capabilities(self, revision: str) -> dict[str, Any]:
-        """What the client can be asked, as ClientCapabilities of a revision in plain JSON."""
+        """Return the input request capabilities of the client at a revision, as plain JSON."""
         session = self.ctx.session
         if session is None:
             return _declared_requests(self.ctx.caller.capabilities, revision)
-        # They were declared once, for all requests.
-        known = _declared.setdefault(session, {})
+        # Cached: the client of a session declares its capabilities once.
+        known = _capability_cache.setdefault(session, {})
         found = known.get(revision)
         if found is None:
             found = known[revision] = _declared_requests(self.ctx.caller.capabilities, revision)
         return found
 
     def log_level(self) -> str | None:
-        """How severe log messages must be for the client to hear of them; None: of none."""
+        """Return the log level that the client has set; None if it wants no log messages."""
         ctx = self.ctx
         if ctx.session is not None:
             return ctx.session.log_level
         level: str | None = (ctx.meta or {}).get(ctx.profile.log_level_key or "")
         return level
 
-    # --- what the server tells ---
+    # --- notifications of the remote server ---
 
     @property
     def wants_progress(self) -> bool:
-        """Whether the client wants to know how far the request has come."""
+        """True if the request has a progress token."""
         return self.ctx.profile.progress_token_key in (self.ctx.meta or {})
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Pass on how far the request has come."""
+        """Forward a progress notification."""
         self._notify(self.ctx.report_progress(progress, total, message))
 
     def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
-        """Pass on a log message."""
+        """Forward a log message."""
         self._notify(self.ctx.log(level, data, logger=logger))
 
-    def _notify(self, what: Coroutine[Any, Any, None]) -> None:
-        self._queued.append(what)
+    def _notify(self, call: Coroutine[Any, Any, None]) -> None:
+        self._queued.append(call)
         if self._notifying is None:
             self._notifying = asyncio.get_running_loop().create_task(self._notify_all())
 
     async def _notify_all(self) -> None:
-        # One after the other: they arrive in the order in which they came.
+        # One after the other, to keep their order.
         try:
             while self._queued:
                 try:
@@ -120,55 +126,62 @@ class CallerRelay:
             self._notifying = None
 
     async def flush(self) -> None:
-        """Wait until everything has been passed on: nothing may follow the answer."""
+        """Wait until all notifications are sent: none may follow the response."""
         while self._notifying is not None:
             await asyncio.wait([self._notifying])
 
     def stop_notifying(self) -> None:
-        """Pass on nothing more."""
+        """Drop the notifications that are not sent yet."""
         if self._notifying is not None:
             self._notifying.cancel()
-        for left in self._queued:
-            left.close()
+        for unsent in self._queued:
+            unsent.close()
         self._queued.clear()
 
-    # --- what the server asks ---
+    # --- input requests of the remote server ---
 
     async def request(self, role: Any, params: Any, elicitation_id: str | None = None) -> Any:
-        """The client's answer to a question.
+        """Send an input request of the remote server to the client, and return its result.
+
+        Args:
+            role: The value of an `InputKind`.
+            params: Params of the newest revision's types; None if there are none.
+            elicitation_id: Id of a URL elicitation, if the remote server gave one.
 
         Raises:
-            McpError: the client said no, did not answer, or has not declared that it can be asked.
+            McpError: The client answered with an error, gave no response, or did not declare the
+                capability.
+            InvalidRequest: This request allows no input requests.
         """
-        question = InputRequest(InputKind(role), params, elicitation_id)
+        request = InputRequest(InputKind(role), params, elicitation_id)
         ctx = self.ctx
-        require_capability(ctx, question)
+        require_capability(ctx, request)
         if not self.is_ready:
             raise InvalidRequest("the client cannot be asked anything in this request")
         if self.held is not None:
-            return await self.held.ask(question)
+            return await self.held.ask(request)
         try:
-            return await current_rounds(ctx).ask(question, None, _as_it_is, None)
+            return await current_rounds(ctx).ask(request, None, _unchanged, None)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
-                raise  # the server has taken it back
+                raise  # cancelled by the remote server
             raise over() from None
         except (McpError, ProtocolError):
             raise
         except McpGenError as error:
-            # Such as a client that has gone, or is silent.
+            # Such as a disconnect or a timeout.
             raise McpError(ProtocolError.code, str(error)) from error
 
 
 def _declared_requests(declared: Any, revision: str) -> dict[str, Any]:
     if isinstance(declared, Wire):
         declared = msgspec.to_builtins(project(declared, revision).value)
-    found = {key: declared[key] for key in _ASKED if declared and key in declared}
+    found = {key: declared[key] for key in _INPUT_CAPABILITIES if declared and key in declared}
     if found.get("roots"):
-        found["roots"] = {}  # nobody tells the server when they are others
+        found["roots"] = {}  # roots/list_changed is not forwarded
     return found
 
 
-def _as_it_is(result: Any) -> Any:
+def _unchanged(result: Any) -> Any:
     return result

@@ -1,4 +1,4 @@
-"""What a server answers in which others are mounted: what it has itself, or what they answer."""
+"""Handlers that route requests to the mounts of a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["MountHandlers"]
 
 
 def _page(kind: FeatureKind) -> Any:
-    """The handler of a list, whose pages show what is mounted too."""
+    """Return the handler of a list method, which merges the lists of the mounts."""
 
     async def page(self: MountHandlers, ctx: Context, params: common.PaginatedRequestParams) -> Any:
         as_bytes = not self.is_watched(kind.lists)
@@ -39,7 +39,7 @@ def _page(kind: FeatureKind) -> Any:
 
 
 class MountHandlers(Handlers):
-    """Everything a client may ask for, of the server and of what is mounted in it."""
+    """Handlers of a server with mounts: items of its own first, then those of its mounts."""
 
     def __init__(self, parts: HandlerParts, server: Mounting) -> None:
         super().__init__(parts, server.tasks)
@@ -53,24 +53,24 @@ class MountHandlers(Handlers):
     list_resources: Any = _page(RESOURCES)
     list_resource_templates: Any = _page(TEMPLATES)
 
-    # --- one of what is listed ---
+    # --- items ---
 
     def call_tool(
         self, ctx: Context, params: CallParams
     ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
-        """tools/call"""
+        """Answer `tools/call`."""
         found = self.server.tools.listing.find(ctx, params.name)
         if found is None:
             return self._call_tool(ctx, params)
         if found.is_remote:
-            return self._call_through(ctx, params)
+            return self._call_remote_tool(ctx, params)
         return super().call_tool(ctx, params)
 
-    async def _call_through(self, ctx: Context, params: CallParams) -> Any:
-        """Call a tool that is mounted, and offered in another way."""
+    async def _call_remote_tool(self, ctx: Context, params: CallParams) -> Any:
+        """Call a transformed tool of a mount."""
         token = CALLED.set(params)
         try:
-            # Rounds are those of whoever has the tool.
+            # No rounds here: the server that owns the tool runs them.
             result: Any = await self.server.tools.call(ctx, params)
         finally:
             CALLED.reset(token)
@@ -81,52 +81,55 @@ class MountHandlers(Handlers):
         if found is None:
             return await super().call_tool(ctx, params)
         mount, name = found
-        return await self._pass(mount, ctx, "call_tool", replace(params, name=name))
+        return await self._forward(mount, ctx, "call_tool", replace(params, name=name))
 
     async def get_prompt(
         self, ctx: Context, params: common.GetPromptRequestParams
     ) -> common.GetPromptResult | common.InputRequiredResult:
-        """prompts/get"""
+        """Answer `prompts/get`."""
         found = None
         if self.server.prompts.listing.find(ctx, params.name) is None:
             found = await find(self.server, ctx, PROMPTS, params.name)
         if found is None:
             return await super().get_prompt(ctx, params)
         mount, name = found
-        passed: common.GetPromptResult = await self._pass(
+        result: common.GetPromptResult = await self._forward(
             mount, ctx, "get_prompt", replace(params, name=name)
         )
-        return passed
+        return result
 
     async def read_resource(
         self, ctx: Context, params: common.ReadResourceRequestParams
     ) -> common.ReadResourceResult | common.InputRequiredResult:
-        """resources/read"""
-        passed: common.ReadResourceResult
+        """Answer `resources/read`.
+
+        A URI that no mount lists is tried at each remote mount before it is reported as not found.
+        """
+        result: common.ReadResourceResult
         mount = await reader_of(self.server, ctx, params.uri)
         if mount is not None:
-            passed = await self._pass(mount, ctx, "read_resource", params)
-            return passed
+            result = await self._forward(mount, ctx, "read_resource", params)
+            return result
         if self.server.resources.find(ctx, params.uri) is None:
-            # Who is far away may have more than it lists.
-            refused: McpError | None = None
+            # A remote server may have resources that it does not list.
+            first_error: McpError | None = None
             for mount in readers_of(self.server):
                 try:
-                    passed = await self._pass(mount, ctx, "read_resource", params)
+                    result = await self._forward(mount, ctx, "read_resource", params)
                 except McpError as error:
-                    # Of one that is down nobody knows; the others may have it all the same.
-                    if refused is None and error.code != ctx.profile.resource_not_found_code:
-                        refused = error
+                    # Try the other mounts, even if this one cannot be reached.
+                    if first_error is None and error.code != ctx.profile.resource_not_found_code:
+                        first_error = error
                 else:
-                    return passed
-            if refused is not None:
-                raise refused
+                    return result
+            if first_error is not None:
+                raise first_error
         return await super().read_resource(ctx, params)
 
     async def complete(
         self, ctx: Context, params: common.CompleteRequestParams
     ) -> common.CompleteResult:
-        """completion/complete"""
+        """Answer `completion/complete`."""
         ref: Any = params.ref
         kind = PROMPTS if hasattr(ref, "name") else TEMPLATES
         key = ref.name if kind is PROMPTS else ref.uri
@@ -136,39 +139,39 @@ class MountHandlers(Handlers):
         if found is None:
             return await super().complete(ctx, params)
         mount, name = found
-        inside = replace(params, ref=replace(ref, name=name) if kind is PROMPTS else ref)
-        passed: common.CompleteResult = await self._pass(mount, ctx, "complete", inside)
-        return passed
+        inner_params = replace(params, ref=replace(ref, name=name) if kind is PROMPTS else ref)
+        result: common.CompleteResult = await self._forward(mount, ctx, "complete", inner_params)
+        return result
 
     # --- subscriptions ---
 
     async def subscribe(
         self, ctx: Context, params: common.SubscribeRequestParams
     ) -> common.EmptyResult:
-        """resources/subscribe"""
+        """Answer `resources/subscribe`."""
         mount = await reader_of(self.server, ctx, params.uri)
         if mount is None:
             return await super().subscribe(ctx, params)
-        passed: common.EmptyResult = await self._pass(mount, ctx, "subscribe", params)
-        return passed
+        result: common.EmptyResult = await self._forward(mount, ctx, "subscribe", params)
+        return result
 
     async def unsubscribe(
         self, ctx: Context, params: common.UnsubscribeRequestParams
     ) -> common.EmptyResult:
-        """resources/unsubscribe"""
+        """Answer `resources/unsubscribe`."""
         mount = await reader_of(self.server, ctx, params.uri)
         if mount is None:
-            # What nobody lists any more may still be watched for this session.
-            for one in self.server.mounts:
-                one.unsubscribe(params.uri, ctx.session)
+            # The session may still have a subscription to a resource that is no longer listed.
+            for mount in self.server.mounts:
+                mount.unsubscribe(params.uri, ctx.session)
             return await super().unsubscribe(ctx, params)
-        passed: common.EmptyResult = await self._pass(mount, ctx, "unsubscribe", params)
-        return passed
+        result: common.EmptyResult = await self._forward(mount, ctx, "unsubscribe", params)
+        return result
 
     def subscriptions_listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> Awaitable[common.SubscriptionsListenResult]:
-        """subscriptions/listen"""
+        """Answer `subscriptions/listen`; subscribes to the named resources at every mount."""
         if params.notifications.resource_subscriptions:
             return self._listen(ctx, params, params.notifications.resource_subscriptions)
         return super().subscriptions_listen(ctx, params)
@@ -192,10 +195,10 @@ class MountHandlers(Handlers):
 
     # --- results ---
 
-    async def _pass(self, mount: Mount, ctx: Context, what: What, params: Any) -> Any:
+    async def _forward(self, mount: Mount, ctx: Context, what: What, params: Any) -> Any:
         result = await mount.call(ctx, what, params)
         return newest(result, row(what, mcp_wire.LATEST)) if self.is_watched(what) else result
 
     def is_watched(self, what: What) -> bool:
-        """Whether hooks or middleware see the results: these are of the newest types."""
+        """Return True if hooks or middleware see the result, which is then of the newest types."""
         return bool(self.server.kernel.middleware or getattr(self.server.kernel.hooks, what))

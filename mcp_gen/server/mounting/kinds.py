@@ -1,4 +1,4 @@
-"""The requests that pass through a mount, as each revision has them."""
+"""Requests that pass through a mount, and the four kinds of lists, per revision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ What: TypeAlias = Literal[
     "subscribe",
     "unsubscribe",
 ]
-"""A request, by the Python name of its handler."""
+"""Request, as the Python name of its handler."""
 
 _CONSTANTS: dict[What, str] = {
     "call_tool": "TOOLS_CALL",
@@ -58,19 +58,19 @@ _CONSTANTS: dict[What, str] = {
 
 @cache
 def row(what: What, revision: str) -> Method[Any, Any] | None:
-    """The row of a request; None where the revision has none."""
+    """Return the method row of a request at a revision; None if the revision has none."""
     methods = import_module(f"{mcp_wire.profile(revision).module}.methods")
     return cast("Method[Any, Any] | None", getattr(methods, _CONSTANTS[what], None))
 
 
 @cache
 def raw_call(revision: str) -> Any:
-    """The params of a tool's call whose arguments are not read."""
+    """Return the params type of `tools/call` that leaves the arguments undecoded."""
     return mcp_wire.types(revision).RawCallToolRequestParams
 
 
 class Registries(Protocol):
-    """The registries of a server: what it offers by itself."""
+    """Registries of a server's own items."""
 
     tools: ToolRegistry
     resources: ResourceRegistry
@@ -78,20 +78,20 @@ class Registries(Protocol):
 
 
 class FeatureKind(NamedTuple):
-    """What there are lists of."""
+    """Kind of listed item: tool, prompt, resource or resource template."""
 
     feature: Literal["prompts", "resources", "tools"]
-    """The attribute of a server that has them; also what is declared, and asked to be told of."""
+    """Name of the server attribute with the registry, and of the server capability."""
     listing: str
-    """The attribute of that which lists them."""
+    """Name of the registry attribute with the listing."""
     key: str
-    """The field that tells one from another."""
+    """Field that identifies an item."""
     lists: What
     prefixed: bool
-    """Whether the key of what is mounted has the mount's prefix in front."""
+    """True if the prefix of a mount is put in front of the key."""
 
     def of(self, server: Registries) -> Listing[Any]:
-        """The list that a server has of its own."""
+        """Return the listing of a server's own items of this kind."""
         found: Listing[Any] = getattr(getattr(server, self.feature), self.listing)
         return found
 

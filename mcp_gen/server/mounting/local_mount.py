@@ -1,4 +1,4 @@
-"""A server of this process, mounted in another: asked through its own routes, hooks and all."""
+"""Mount of a Server in this process, called through its own routes, hooks and middleware."""
 
 from __future__ import annotations
 
@@ -28,7 +28,17 @@ __all__ = ["LocalMount", "is_inside"]
 
 
 class LocalMount(Mount):
-    """A server inside of another one, for as long as it is mounted."""
+    """Mount of a server of this process.
+
+    Args:
+        outer: The server that it is mounted in.
+        prefix: Prefix of its tools and prompts; None for no prefix.
+        separator: Text between the prefix and a name.
+        server: The mounted server.
+
+    Raises:
+        UsageError: The prefix is invalid.
+    """
 
     def __init__(
         self, outer: Mounting, prefix: str | None, separator: str, server: MountableServer
@@ -36,93 +46,95 @@ class LocalMount(Mount):
         super().__init__(outer, prefix, separator)
         self.server = server
         self._entered_on: asyncio.AbstractEventLoop | None = None
-        self._entering: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
-        self._open = 0
-        """How many calls are open, that need its lifespan to the end."""
-        self._is_over = False
-        self._shown: dict[FeatureKind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
-        self._numbers = {kind: ItemNumbers() for kind in KINDS}
+        self._enter_lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._open_calls = 0
+        """Number of calls in progress, which need the lifespan."""
+        self._is_unmounted = False
+        self._outer_items: dict[FeatureKind, dict[int, Mounted | None]] = {
+            kind: {} for kind in KINDS
+        }
+        self._item_numbers = {kind: ItemNumbers() for kind in KINDS}
         server.notify.outer_servers.add(self)
         if server.tasks is not None:
             outer.take_tasks()
 
     @property
     def title(self) -> str:
-        """The prefix, or else the server's name."""
+        """Prefix of the mount, or the name of the server if there is none."""
         return repr(self.server.name if self.prefix is None else self.prefix)
 
     @property
     def target(self) -> MountableServer:
-        """The mounted server."""
+        """Mounted server."""
         return self.server
 
     def features(self) -> frozenset[str]:
-        """What the mounted server declares."""
+        """Return the features that the mounted server declares."""
         return self.server.features()
 
     @property
     def has_unlisted(self) -> bool:
-        """Whether something remote is mounted in the mounted server."""
+        """True if the mounted server has a remote mount itself."""
         return any(mount.has_unlisted for mount in self.server.mounts)
 
     def context(self, ctx: Context) -> Context:
-        """The same request, as the mounted server sees it."""
+        """Return the context of the same request in the mounted server."""
         inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
         inner.task_box = ctx.task_box or self.outer.tasks
         return inner
 
-    # --- what the mounted server tells ---
+    # --- notifications of the mounted server ---
 
     def changed(self, topic: ChangeTopic, session: Session | None) -> None:
-        """Something of the mounted server has changed, for one session or for all."""
+        """Publish a change of the mounted server, for one session or for all (None)."""
         self.forget(topic)
         self.outer.notify.publish(topic, session)
 
     def forget(self, topic: ChangeTopic) -> None:
-        """Pages of the outer server that hold what has changed are no longer true."""
+        """Drop the cached pages of the outer server that a list change affects."""
         if topic not in LISTS:
             return
         for kind in KINDS:
             if kind.feature == topic.capability:
-                self._shown[kind] = {}
+                self._outer_items[kind] = {}
                 kind.of(self.outer).forget()
 
     def declared(self) -> None:
-        """The mounted server declares more than before."""
+        """Update the capabilities of the outer server after the mounted one declares more."""
         if self.server.tasks is not None:
-            # Those of a mounted server are asked about outside.
+            # Clients request the tasks of a mounted server from the outer one.
             self.outer.take_tasks()
         self.outer.declares_more()
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
-        """A user is done at a URL."""
+        """Send `notifications/elicitation/complete` to the clients of the outer server."""
         await self.outer.notify.elicitation_complete(elicitation_id)
 
-    # --- what is there ---
+    # --- items ---
 
     def names(self, kind: FeatureKind) -> Iterator[str]:
-        """The names or URIs outside of everything that is there, for anybody."""
-        lead = self.name_prefix if kind.prefixed else ""
-        return (lead + name for name in names_of(self.server, kind))
+        """Return the outer names or URIs of all items, regardless of the client."""
+        prefix = self.name_prefix if kind.prefixed else ""
+        return (prefix + name for name in names_of(self.server, kind))
 
     async def items(self, ctx: Context, kind: FeatureKind) -> list[Mounted]:
-        """Everything that the client of this request may see."""
+        """Return the items that are visible to the client of this request."""
         inner = self.context(ctx)
         if _is_watched(self.server, kind.lists):
-            found = await self._walked(inner, kind)
+            found = await self._list_through_hooks(inner, kind)
         else:
             found = await items_of(self.server, inner, kind)
-        shown: list[Mounted] = []
-        kept = self._shown[kind]
-        for one in found:
-            item = kept.get(one.number)
-            if item is None or item.described is not one.described:
-                item = kept[one.number] = self._dressed(kind, one)
+        renamed: list[Mounted] = []
+        cache = self._outer_items[kind]
+        for inner_item in found:
+            item = cache.get(inner_item.number)
+            if item is None or item.described is not inner_item.described:
+                item = cache[inner_item.number] = self._renamed(kind, inner_item)
             if item is not None:
-                shown.append(item)
-        return shown
+                renamed.append(item)
+        return renamed
 
-    def _dressed(self, kind: FeatureKind, inner: Mounted) -> Mounted | None:
+    def _renamed(self, kind: FeatureKind, inner: Mounted) -> Mounted | None:
         described: Any = self.rename_outward(kind, inner.described)
         if described is None:
             return None
@@ -134,65 +146,65 @@ class LocalMount(Mount):
 
         return Mounted(inner.number, getattr(described, kind.key), described, at)
 
-    async def _walked(self, inner: Context, kind: FeatureKind) -> list[Mounted]:
-        """The list as the mounted server's hooks and middleware let it pass."""
+    async def _list_through_hooks(self, inner: Context, kind: FeatureKind) -> list[Mounted]:
+        """Return the list as the hooks and middleware of the mounted server change it."""
         found: list[Mounted] = []
         cursor: str | None = None
-        listing, numbers = kind.of(self.server), self._numbers[kind]
+        listing, item_numbers = kind.of(self.server), self._item_numbers[kind]
         method = row(kind.lists, inner.revision)
         if method is None or not self.serves(inner, kind.lists):
             return []
         while True:
-            # The params of a list are all that its revision wants of any request.
+            # `_meta` carries all that the revision requires of every request.
             given = {"cursor": cursor, "_meta": inner.meta or {}}
             params = method.decode_params(encode({k: v for k, v in given.items() if v is not None}))
-            page = await self._ask(inner, kind.lists, params)
-            for one in getattr(page, listing.field):
-                name = getattr(one, kind.key)
+            page = await self._dispatch(inner, kind.lists, params)
+            for item in getattr(page, listing.field):
+                name = getattr(item, kind.key)
                 entry = listing.items.entry(name)
-                number = entry.number if entry else numbers.of(name)
-                found.append(Mounted(number, name, project(one, mcp_wire.LATEST).value))
+                number = entry.number if entry else item_numbers.of(name)
+                found.append(Mounted(number, name, project(item, mcp_wire.LATEST).value))
             cursor = page.next_cursor
             if cursor is None:
                 return found
 
     def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
-        """Whether a list stays the same for everybody until `changed` is called."""
+        """Return True if a list is the same for all clients until `changed` is called."""
         return not _is_watched(self.server, kind.lists) and is_cacheable(
             self.server, self.context(ctx), kind
         )
 
     def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
-        """Whether there is an item of that name inside, for this client."""
+        """Return True if this client may use an inner item; None if a remote mount may have it."""
         server = self.server
         inner = self.context(ctx)
         if kind.of(server).find(inner, name) is not None:
             return True
         found: bool | None = False
         for mount in server.mounts:
-            inside = mount.inner_name(kind, name)
-            if inside is not None:
-                here = mount.has_item(inner, kind, inside)
-                if here:
+            inner_name = mount.inner_name(kind, name)
+            if inner_name is not None:
+                result = mount.has_item(inner, kind, inner_name)
+                if result:
                     return True
-                found = None if here is None else found
+                found = None if result is None else found
         return found
 
     async def readable(self, ctx: Context, uri: str) -> bool | None:
-        """Whether there is something inside that a URI may be read from."""
+        """Return True if a URI can be read here; None if a remote mount may have it."""
         inner = self.context(ctx)
         if self.server.resources.find(inner, uri) is not None:
             return True
         found: bool | None = False
         for mount in self.server.mounts:
-            here = await mount.readable(inner, uri)
-            if here:
+            result = await mount.readable(inner, uri)
+            if result:
                 return True
-            found = None if here is None else found
+            found = None if result is None else found
         return found
 
     def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
-        """What is known of the item of that name inside, for this client."""
+        """Return the description of an inner item that this client may use, without I/O."""
         inner, listing = self.context(ctx), kind.of(self.server)
         found = listing.find(inner, name)
         if found is not None:
@@ -200,18 +212,22 @@ class LocalMount(Mount):
         return peek(self.server.mounts, inner, kind, name)
 
     async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
-        """Hear of changes of a resource for somebody: what is here tells anyway."""
+        """Subscribe at the mounts of the mounted server, which itself always notifies."""
         for mount in self.server.mounts:
             await mount.subscribe(self.context(ctx), uri, holder)
 
     def unsubscribe(self, uri: str, holder: Hashable) -> None:
-        """The end of `hold`."""
+        """End a subscription of `subscribe`."""
         for mount in self.server.mounts:
             mount.unsubscribe(uri, holder)
 
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
-        """What the mounted server answers to a request."""
-        self._open += 1
+        """Call the mounted server and return its result; enter its lifespan first if needed.
+
+        Raises:
+            MethodNotFound: The mounted server has no handler of this method.
+        """
+        self._open_calls += 1
         try:
             if self._entered_on is not asyncio.get_running_loop():
                 await self.enter()
@@ -220,65 +236,65 @@ class LocalMount(Mount):
                 raise MethodNotFound(
                     f"mount {self.title}: the mounted server has nothing of the kind"
                 )
-            return await self._ask(inner, what, params)
+            return await self._dispatch(inner, what, params)
         finally:
-            self._open -= 1
-            if self._is_over:
-                self._leave_soon()
+            self._open_calls -= 1
+            if self._is_unmounted:
+                self._leave_when_idle()
 
     def serves(self, inner: Context, what: What) -> bool:
-        """Whether the mounted server answers such requests at all."""
+        """Return True if the mounted server has a handler of this method."""
         method = row(what, inner.revision)
         return (
             method is not None and method.name in self.server.kernel.binding(inner.revision).routes
         )
 
-    async def _ask(self, inner: Context, what: What, params: Any) -> Any:
+    async def _dispatch(self, inner: Context, what: What, params: Any) -> Any:
         method: Any = row(what, inner.revision)
         route = self.server.kernel.binding(inner.revision).routes[method.name]
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
-            # Whoever looks at params there sees them decoded to the end.
+            # Hooks and middleware get params that are decoded completely.
             params = method.decode_params(encode(params))
         return await route.call(inner, params)
 
-    # --- begin and end ---
+    # --- start and end ---
 
     async def enter(self) -> None:
-        """Enter the lifespan of the mounted server, unless that has been done."""
+        """Enter the lifespan of the mounted server, once per event loop."""
         loop = asyncio.get_running_loop()
         if self._entered_on is loop:
             return
-        if self._entering is None or self._entering[0] is not loop:
-            self._entering = (loop, asyncio.Lock())
-        async with self._entering[1]:
+        if self._enter_lock is None or self._enter_lock[0] is not loop:
+            self._enter_lock = (loop, asyncio.Lock())
+        async with self._enter_lock[1]:
             if self._entered_on is not loop:
                 await self.server.need()
                 self._entered_on = loop
 
     async def leave(self) -> None:
-        """Leave it."""
+        """Leave the lifespan of the mounted server."""
         if self._entered_on is asyncio.get_running_loop():
             self._entered_on = None
             await self.server.need_no_longer()
 
     def unmounted(self) -> None:
-        """The mounted server tells nobody here any more; its lifespan is left after its calls."""
+        """Detach the mounted server; its lifespan is left after the calls in progress."""
         self.server.notify.outer_servers.discard(self)
-        self._is_over = True
-        self._leave_soon()
+        self._is_unmounted = True
+        self._leave_when_idle()
 
-    def _leave_soon(self) -> None:
+    def _leave_when_idle(self) -> None:
         loop = self._entered_on
-        if not self._open and loop is not None and not loop.is_closed():
+        if not self._open_calls and loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(lambda: loop.create_task(self.leave()))
 
 
 def is_inside(inner: object, server: Mounting) -> bool:
     """Return True if a server is mounted in another one, or in what is mounted there."""
-    inside = (one.server for one in server.mounts if isinstance(one, LocalMount))
-    return any(one is inner or is_inside(inner, one) for one in inside)
+    servers = (mount.server for mount in server.mounts if isinstance(mount, LocalMount))
+    return any(one is inner or is_inside(inner, one) for one in servers)
 
 
 def _is_watched(server: MountableServer, what: What) -> bool:
-    """Whether hooks or middleware of a server see such requests."""
+    """Return True if hooks or middleware of a server see this method."""
     return bool(server.kernel.middleware or getattr(server.hooks, what))

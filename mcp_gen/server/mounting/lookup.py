@@ -1,4 +1,4 @@
-"""Whose a name or a URI is: which of the mounts, and what it is called there."""
+"""Finds the mount that owns a name or URI, and the inner name."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ __all__ = ["find", "peek", "reader_of", "readers_of"]
 async def find(
     server: Mounting, ctx: Context, kind: FeatureKind, name: str
 ) -> tuple[Mount, str] | None:
-    """The mount that has an item, and the item's name inside; None if the client may use none.
+    """Return the mount that owns an item, and the inner name; None if the client may use none.
 
-    What was mounted first is asked first. Where it is not known who has it, the mounts whose prefix
-    fits are asked what they have; if that tells nothing, it is sent to the one that fits best.
+    Mounts are checked in order. If none is known to have the item, those with a matching prefix
+    whose lists are unknown are asked to list. If none lists it, the longest prefix wins.
     """
-    unknown: list[tuple[Mount, str]] = []
+    candidates: list[tuple[Mount, str]] = []
     for mount in server.mounts:
-        inside = mount.inner_name(kind, name)
-        if inside is None:
+        inner_name = mount.inner_name(kind, name)
+        if inner_name is None:
             continue
-        has = mount.has_item(ctx, kind, inside)
-        if has:
-            return await _allowed(server, ctx, kind, name, mount, inside)
-        if has is None:
-            unknown.append((mount, inside))
-    if len(unknown) > 1:
-        for mount, inside in unknown:
+        has_item = mount.has_item(ctx, kind, inner_name)
+        if has_item:
+            return await _if_visible(server, ctx, kind, name, mount, inner_name)
+        if has_item is None:
+            candidates.append((mount, inner_name))
+    if len(candidates) > 1:
+        for mount, inner_name in candidates:
             if await mount.item(ctx, kind, name) is not None:
-                return await _allowed(server, ctx, kind, name, mount, inside)
-    if not unknown:
+                return await _if_visible(server, ctx, kind, name, mount, inner_name)
+    if not candidates:
         return None
-    mount, inside = max(unknown, key=lambda one: len(one[0].name_prefix))
-    return await _allowed(server, ctx, kind, name, mount, inside)
+    mount, inner_name = max(candidates, key=lambda candidate: len(candidate[0].name_prefix))
+    return await _if_visible(server, ctx, kind, name, mount, inner_name)
 
 
 def peek(mounts: Iterable[Mount], ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
-    """What is known of a mounted item, without asking anybody."""
+    """Return the cached description of a mounted item, without I/O."""
     for mount in mounts:
-        inside = mount.inner_name(kind, name)
-        found = mount.peek(ctx, kind, inside) if inside is not None else None
+        inner_name = mount.inner_name(kind, name)
+        found = mount.peek(ctx, kind, inner_name) if inner_name is not None else None
         if found is not None:
             return found
     return None
 
 
-async def _allowed(
-    server: Mounting, ctx: Context, kind: FeatureKind, name: str, mount: Mount, inside: str
+async def _if_visible(
+    server: Mounting, ctx: Context, kind: FeatureKind, name: str, mount: Mount, inner_name: str
 ) -> tuple[Mount, str] | None:
     filters = kind.of(server).filters
     if filters:
         item = await mount.item(ctx, kind, name)
-        if item is None or not all(one(ctx, item.described) for one in filters):
+        if item is None or not all(check(ctx, item.described) for check in filters):
             return None
-    return mount, inside
+    return mount, inner_name
 
 
 async def reader_of(server: Mounting, ctx: Context, uri: str) -> Mount | None:
-    """The mount that reads a URI; None if the server does itself, or if nobody is known to.
+    """Return the mount that reads a URI; None if the server does itself, or no owner is known.
 
-    Resources are looked for before templates, and the server's own before what is mounted.
+    Resources are matched before templates, and the server's own items before those of mounts.
     """
     if server.resources.listing.find(ctx, uri) is not None:
         return None
@@ -85,7 +85,7 @@ async def reader_of(server: Mounting, ctx: Context, uri: str) -> Mount | None:
 
 
 def readers_of(server: Mounting) -> Iterator[Mount]:
-    """The mounts that may have more to read than they list, where nobody minds."""
+    """Yield the mounts that may have unlisted resources, if the server has no resource filters."""
     if server.resources.listing.filters:
         return
     for mount in server.mounts:
@@ -94,9 +94,9 @@ def readers_of(server: Mounting) -> Iterator[Mount]:
 
 
 async def _readable(server: Mounting, ctx: Context, mount: Mount, uri: str) -> bool:
-    """Whether the outer server's filters let a URI through: the resource, or else its template."""
+    """Return True if the outer server's filters allow the resource of a URI, or its template."""
     filters = server.resources.listing.filters
     if not filters:
         return True
     item = await mount.item(ctx, RESOURCES, uri) or await mount.template_of(ctx, uri)
-    return item is not None and all(one(ctx, item.described) for one in filters)
+    return item is not None and all(check(ctx, item.described) for check in filters)

@@ -1,4 +1,4 @@
-"""Lists of a server in which others are mounted: its own items and theirs, in one order."""
+"""Merged, paginated lists: the items of a server and of its mounts, in one order."""
 
 from __future__ import annotations
 
@@ -27,81 +27,88 @@ MAX_NUMBERS = 100_000
 
 
 class ItemNumbers:
-    """The places of items that no registry has, by name, in the order in which they were seen."""
+    """Positions of items that are in no registry, by name, in the order they were first seen."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def of(self, name: str) -> int:
-        """The number of an item: the same whenever it is asked for."""
+        """Return the number of an item: the same each time, up to 100,000 names."""
         if len(self._numbers) > MAX_NUMBERS:
             self._numbers.clear()
         return self._numbers.get(name) or self._numbers.setdefault(name, next_number())
 
 
-_sourced: WeakKeyDictionary[Mounting, ItemNumbers] = WeakKeyDictionary()
-"""The places of what comes and goes by itself, by server."""
+_source_numbers: WeakKeyDictionary[Mounting, ItemNumbers] = WeakKeyDictionary()
+"""Positions of resources from resource sources, by server."""
 
 
 async def page_of(
     server: Mounting, ctx: Context, kind: FeatureKind, cursor: str | None, *, as_bytes: bool
 ) -> Any:
-    """A page of a list; see `Listing.page`.
+    """Return a page of a list; see `Listing.page`.
+
+    Args:
+        server: The outer server.
+        ctx: The request.
+        kind: The kind of list.
+        cursor: Pagination cursor of the page before; None for the first page.
+        as_bytes: True if the page may be returned encoded, from the cache of the list.
 
     Raises:
-        InvalidParams: a cursor that was not made here.
+        InvalidParams: The cursor is not from this list.
     """
     listing = kind.of(server)
     pages = listing.pages
-    same = is_cacheable(server, ctx, kind)
-    whole = (ctx.revision, -1)
-    as_bytes = as_bytes and same and cursor is None and listing.page_size is None
-    if as_bytes and whole in pages:
-        return pages[whole]
+    is_shared = is_cacheable(server, ctx, kind)
+    whole_list_key = (ctx.revision, -1)
+    as_bytes = as_bytes and is_shared and cursor is None and listing.page_size is None
+    if as_bytes and whole_list_key in pages:
+        return pages[whole_list_key]
     items = await items_of(server, ctx, kind)
     if cursor is not None:
-        behind = place_of(cursor, listing.field, listing.items, items)
-        items = items[bisect_right(items, behind, key=_number) :]
-    page = listing.result(ctx, items, _at, private=not same)
-    # What changed while it was made has given the list other pages to be kept in.
+        last_number = place_of(cursor, listing.field, listing.items, items)
+        items = items[bisect_right(items, last_number, key=_number) :]
+    page = listing.result(ctx, items, _item_at, private=not is_shared)
+    # A change in the meantime has replaced the cache: this page goes to the old one.
     if as_bytes and is_cacheable(server, ctx, kind):
-        page = pages[whole] = as_encoded(ctx, page)
+        page = pages[whole_list_key] = as_encoded(ctx, page)
     return page
 
 
 async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
-    """Everything that the client of this request may use, mounted or not, in order.
+    """Return all items that the client of this request may use, own and mounted, in order.
 
-    Of several under one name there is the server's own, or that of what was mounted first.
+    Of several items with one name, the server's own wins, or else that of the first mount.
     """
-    own = await _own(server, ctx, kind)
+    own = await _own_items(server, ctx, kind)
     mounts = tuple(server.mounts)
-    others = await gather(*(mount.items(ctx, kind) for mount in mounts))
+    mounted_items = await gather(*(mount.items(ctx, kind) for mount in mounts))
     found = {item.name: item for item in own}
-    for mount, items in zip(mounts, others, strict=True):
+    for mount, items in zip(mounts, mounted_items, strict=True):
         for item in items:
             if found.setdefault(item.name, item) is not item:
                 mount.warn(item.name, "is there already: the one that came first is used")
-            elif not _passes(server, ctx, kind, item):
+            elif not _passes_filters(server, ctx, kind, item):
                 del found[item.name]
     return sorted(found.values(), key=_number)
 
 
 def names_of(server: Mounting, kind: FeatureKind) -> Iterator[str]:
-    """The names or URIs of everything that is known to be there, for anybody."""
+    """Yield the names or URIs of all known items, regardless of the client."""
     yield from kind.of(server).items.entries
     for mount in server.mounts:
         yield from mount.names(kind)
 
 
 def is_cacheable(server: Mounting, ctx: Context, kind: FeatureKind) -> bool:
-    """Whether a list is the same for everybody until something is said to have changed."""
+    """Return True if a list is the same for all clients until a change is published."""
     if kind.of(server).differs(ctx) or (kind is RESOURCES and server.resources.has_sources):
         return False
     return all(mount.is_static(ctx, kind) for mount in server.mounts)
 
 
-async def _own(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
+async def _own_items(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
     listing = kind.of(server)
     if kind is RESOURCES and server.resources.has_sources:
         return await _from_sources(server, ctx)
@@ -110,18 +117,18 @@ async def _own(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounte
             entry.number,
             entry.name,
             listing.describe(entry.item),
-            partial(_own_at, listing, entry),
+            partial(_own_item_at, listing, entry),
         )
         for entry in listing.shown(ctx)
     ]
 
 
 async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
-    """Resources, those among them that come and go by themselves."""
+    """Return the server's own resources, including those of resource sources."""
     found: list[Mounted] = []
     cursor: str | None = None
     entries = server.resources.listing.items.entries
-    numbers = _sourced.setdefault(server, ItemNumbers())
+    numbers = _source_numbers.setdefault(server, ItemNumbers())
     while True:
         page = await server.resources.page(ctx, cursor, as_bytes=False)
         for one in page.resources:
@@ -133,16 +140,16 @@ async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
             return found
 
 
-def _passes(server: Mounting, ctx: Context, kind: FeatureKind, item: Mounted) -> bool:
+def _passes_filters(server: Mounting, ctx: Context, kind: FeatureKind, item: Mounted) -> bool:
     filters = kind.of(server).filters
     return all(one(ctx, item.described) for one in filters)
 
 
-def _own_at(listing: Listing[Any], entry: Entry[Any], revision: str) -> Any:
+def _own_item_at(listing: Listing[Any], entry: Entry[Any], revision: str) -> Any:
     return listing.at(revision, entry)
 
 
-def _at(revision: str, item: Mounted) -> Any:
+def _item_at(revision: str, item: Mounted) -> Any:
     return item.at(revision)
 
 

@@ -1,4 +1,4 @@
-"""What every mount has: a prefix, lists of what is mounted under it, and a way to what is there."""
+"""Base class of mounts, and the Protocols of the servers on both sides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("mcp_gen.server")
 
 
 class Mounting(Registries, Protocol):
-    """A server that others are mounted in: what a mount needs of it."""
+    """Server that others are mounted in, as a mount uses it."""
 
     name: str
     notify: Notifier
@@ -43,58 +43,59 @@ class Mounting(Registries, Protocol):
 
     @property
     def mounts(self) -> Sequence[Mount]:
-        """What is mounted, in order."""
+        """Mounts of the server, in the order they were mounted."""
         ...
 
     def take_tasks(self) -> None:
-        """Keep tasks from now on."""
+        """Create the task manager of the server, if it has none."""
         ...
 
     def declares_more(self) -> None:
-        """More is declared than before, or less."""
+        """Update the declared capabilities of the server, after they have changed."""
         ...
 
 
 class MountableServer(Mounting, Protocol):
-    """A server of this process that can be mounted in another one."""
+    """Server of this process that can be mounted in another one."""
 
     @property
     def hooks(self) -> ServerHooks:
-        """Its hooks: they see what is asked of it through a mount."""
+        """Hooks of the server. They also run for requests through a mount."""
         ...
 
     def features(self) -> frozenset[str]:
-        """Return the features that it declares, those of its mounts included."""
+        """Return the features that the server declares, including those of its mounts."""
         ...
 
     async def need(self) -> None:
-        """Acquire its lifespan and its mounts; pair with `need_no_longer`.
+        """Acquire the lifespan and the mounts of the server; pair with `need_no_longer`.
 
         Raises:
-            LifespanError: the lifespan could not be entered.
+            LifespanError: The lifespan could not be entered.
         """
         ...
 
     async def need_no_longer(self) -> None:
-        """Release its lifespan and its mounts."""
+        """Release the lifespan and the mounts of the server."""
         ...
 
 
 class Mounted(Struct, eq=False):
-    """One item as the clients of the outer server see it, or an item of the outer server's own."""
+    """Item in a list of the outer server: a mounted one, or one of its own."""
 
     number: int
-    """Its place in the list; see `mcp_gen.server.listing.registry.Entry`."""
+    """Position in the list; see `mcp_gen.server.listing.registry.Entry`."""
     name: str
-    """Its name or URI outside."""
+    """Outer name or URI."""
     described: Wire
-    """Its newest wire type, under that name."""
+    """Wire type at the newest revision, with the outer name."""
     make: Callable[[str], Any] | None = None
-    """What gives its wire type at a revision, where there is more to it than is described."""
+    """Returns the wire type at a revision, where projecting `described` would lose something."""
     forms: dict[str, Any] = {}
+    """Cache of the wire types, by revision."""
 
     def at(self, revision: str) -> Any:
-        """Its wire type at a revision."""
+        """Return the wire type at a revision."""
         made = self.forms.get(revision)
         if made is None:
             make = self.make
@@ -112,7 +113,10 @@ def _template(text: str) -> UriTemplate | None:
 
 
 def template_matches(template: str, uri: str) -> bool:
-    """Whether a URI is one of a template; by how it begins, where that is not understood here."""
+    """Return True if a URI matches a template.
+
+    Of a template that cannot be parsed here, only the text before the first `{` is compared.
+    """
     known = _template(template)
     if known is None:
         return uri.startswith(template.partition("{")[0])
@@ -120,47 +124,52 @@ def template_matches(template: str, uri: str) -> bool:
 
 
 class Mount(ABC):
-    """Something that is mounted in a server, under a prefix or without one.
+    """Mount of a server or of a client session in another server.
+
+    Args:
+        outer: The server that it is mounted in.
+        prefix: Prefix of its tools and prompts; None for no prefix.
+        separator: Text between the prefix and a name.
 
     Raises:
-        UsageError: a prefix that no name may begin with.
+        UsageError: The prefix has characters that tool names must not have, or it is too long.
     """
 
     def __init__(self, outer: Mounting, prefix: str | None, separator: str) -> None:
         self.outer = outer
         self.prefix = prefix
         self.name_prefix = "" if prefix is None else f"{prefix}{separator}"
-        """What stands in front of every name of a tool or prompt."""
+        """Prefix with separator, put in front of tool and prompt names; may be empty."""
         if prefix is not None and not (prefix and is_tool_name(self.name_prefix)):
             raise UsageError(
                 f"mount {prefix!r}: a prefix with its separator has 1 to 127 of letters, digits, "
                 "`_`, `-` and `.`, as the names of tools have; without one: mount(None, ...)"
             )
-        self._odd: set[str] = set()
+        self._warned: set[str] = set()
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What it is called in messages."""
+        """Name of the mount in messages."""
 
     @property
     @abstractmethod
     def target(self) -> object:
-        """What is mounted: the server, or the session."""
+        """Mounted server or session."""
 
     @abstractmethod
     def features(self) -> frozenset[str]:
-        """What is declared."""
+        """Return the features that the mounted server declares."""
 
     @property
     @abstractmethod
     def has_unlisted(self) -> bool:
-        """Whether there may be more to read than what it lists."""
+        """True if there may be resources that are not listed."""
 
     # --- names ---
 
     def inner_name(self, kind: FeatureKind, name: str) -> str | None:
-        """The name or URI that an item has inside, from that outside; None if it is none of its."""
+        """Return the inner name or URI for an outer one; None if the prefix differs."""
         if not kind.prefixed:
             return name
         if not name.startswith(self.name_prefix):
@@ -168,9 +177,9 @@ class Mount(ABC):
         return name[len(self.name_prefix) :] or None
 
     def rename_outward(self, kind: FeatureKind, described: Any) -> Wire | None:
-        """An item as it is shown outside, from what it is inside; None if it is not shown.
+        """Return an inner item as clients of the outer server see it; None if it is left out.
 
-        The one place where what is mounted gets to look different from what it is.
+        Prefixes are added here and nowhere else. Tools with an invalid outer name are left out.
         """
         if not kind.prefixed:
             return cast("Wire", described)
@@ -180,69 +189,69 @@ class Mount(ABC):
             return None
         return cast("Wire", replace(described, name=name))
 
-    def warn(self, name: str, what: str) -> None:
-        """Say once what is wrong with an item."""
-        if name not in self._odd:
-            self._odd.add(name)
-            _log.warning("mount %s: %r %s", self.title, name, what)
+    def warn(self, name: str, problem: str) -> None:
+        """Log a problem with an item, once per name."""
+        if name not in self._warned:
+            self._warned.add(name)
+            _log.warning("mount %s: %r %s", self.title, name, problem)
 
-    # --- what is there ---
+    # --- items ---
 
     @abstractmethod
     def names(self, kind: FeatureKind) -> Iterable[str]:
-        """The names or URIs outside of everything that is known to be there, for anybody."""
+        """Return the outer names or URIs of all known items, regardless of the client."""
 
     @abstractmethod
     async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[Mounted]:
-        """Everything that the client of this request may see, in whatever order."""
+        """Return the items that are visible to the client of this request, in any order."""
 
     @abstractmethod
     def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
-        """Whether a list stays the same for everybody until `changed` is called."""
+        """Return True if a list is the same for all clients until a change is published."""
 
     @abstractmethod
     def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
-        """Whether there is an item of that name inside, for this client; None: not known here."""
+        """Return True if this client may use an inner item; None if that is not known."""
 
     @abstractmethod
     async def readable(self, ctx: Context, uri: str) -> bool | None:
-        """Whether there is a template inside that a URI belongs to; None: not known here."""
+        """Return True if a resource or template covers a URI; None if that is not known."""
 
     @abstractmethod
     def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
-        """What is known of the item of that name inside, for this client."""
+        """Return the known description of an inner item for this client, without I/O."""
 
     @abstractmethod
     async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
-        """Hear of changes of a resource for somebody, until `drop`; without harm if it cannot."""
+        """Subscribe to a resource for a holder, until `unsubscribe`; failures do not raise."""
 
     @abstractmethod
     def unsubscribe(self, uri: str, holder: Hashable) -> None:
-        """The end of `hold`."""
+        """End a subscription of `subscribe`."""
 
     @abstractmethod
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
-        """What is answered to a request; names in `params` are those inside."""
+        """Call the mounted server and return its result; names in `params` are inner names."""
 
     async def item(self, ctx: Context, kind: FeatureKind, name: str) -> Mounted | None:
-        """The item of that name outside, if the client may see it."""
+        """Return the item with an outer name, if it is visible to the client."""
         return next((one for one in await self.items(ctx, kind) if one.name == name), None)
 
     async def template_of(self, ctx: Context, uri: str) -> Mounted | None:
-        """The template that a URI belongs to, if the client may see it."""
+        """Return the first template that matches a URI and is visible to the client."""
         templates = await self.items(ctx, TEMPLATES)
         return next((one for one in templates if template_matches(one.name, uri)), None)
 
-    # --- begin and end ---
+    # --- start and end ---
 
     @abstractmethod
     async def enter(self) -> None:
-        """The outer server begins to serve."""
+        """Prepare for requests; called when the outer server starts to serve."""
 
     @abstractmethod
     async def leave(self) -> None:
-        """It has ended."""
+        """Release what `enter` and requests acquired; called when the outer server stops."""
 
     @abstractmethod
     def unmounted(self) -> None:
-        """It is not mounted any more."""
+        """Detach the mounted server or session, after it was removed from the outer server."""

@@ -1,4 +1,4 @@
-"""Tools of what is mounted as tools of the outer server, so that they can be offered otherwise."""
+"""Tools of mounts as tools of the outer server, for tool transforms."""
 
 from __future__ import annotations
 
@@ -27,20 +27,27 @@ if TYPE_CHECKING:
 __all__ = ["CALLED", "MountedTool", "find_mounted", "known_tool"]
 
 CALLED: ContextVar[CallParams] = ContextVar("CALLED")
-"""The params of the call that is being answered: what they have beside arguments passes too."""
+"""Params of the current `tools/call`, whose other members are forwarded with the arguments."""
 
 
 class MountedTool(ServerTool):
-    """A tool of what is mounted: whoever has it reads the arguments, and makes the result."""
+    """Tool of a mount. The mounted server decodes the arguments and makes the result.
+
+    Args:
+        mount: The mount that owns the tool.
+        inner_name: Name of the tool inside.
+        described: The tool as the outer server lists it.
+        task: Task support of the tool; None if it never runs as a task.
+    """
 
     is_remote = True
 
     def __init__(
-        self, mount: Mount, inside: str, described: latest.Tool, task: TaskSupport | None = None
+        self, mount: Mount, inner_name: str, described: latest.Tool, task: TaskSupport | None = None
     ) -> None:
         super().__init__(described.name, task=task)
         self._mount = mount
-        self._inside = inside
+        self._inner_name = inner_name
         self._described = described
         self.output = _RelayedOutput(described)
 
@@ -48,70 +55,70 @@ class MountedTool(ServerTool):
         return self._described
 
     def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
-        """The arguments as they came."""
+        """Return the arguments undecoded."""
         return arguments
 
     async def call(self, ctx: Context, arguments: Any) -> Any:
-        """What whoever has the tool answers, as it comes."""
-        params: Any = replace(CALLED.get(), name=self._inside)
+        """Call the mounted server and return its result unchanged."""
+        params: Any = replace(CALLED.get(), name=self._inner_name)
         if arguments is not None:
             params = replace(params, arguments=arguments)
         return await self._mount.call(ctx, "call_tool", params)
 
 
 class _RelayedOutput(Output):
-    """Results that were made elsewhere; of others what the schema says is held to it."""
+    """Output that forwards results unchanged, and checks other values against the schema."""
 
     def __init__(self, described: latest.Tool) -> None:
         schema = described.output_schema
-        self._made = Output() if schema is None else output_of_schema(described.name, schema)
+        self._output = Output() if schema is None else output_of_schema(described.name, schema)
 
     def schema(self) -> dict[str, Any] | None:
-        """The schema as it was listed."""
-        return self._made.schema()
+        """Return the output schema as it was listed."""
+        return self._output.schema()
 
     def result(self, value: Any, revision: str, seen: bool) -> Any:
-        """A result as it came, or one of what was made of it; see `Output.result`."""
+        """Return a forwarded result as it is, or make one of another value; see `Output.result`."""
         if isinstance(value, RelayedResult | EncodedResult | Wire):
             return value
-        return self._made.result(value, revision, seen)
+        return self._output.result(value, revision, seen)
 
 
 def known_tool(mounts: Iterable[Mount], name: str) -> MountedTool | None:
-    """The tool that is mounted under a name, as far as is known without asking anybody."""
+    """Return the mounted tool with an outer name, from what is listed already."""
     for mount in mounts:
-        inside = mount.inner_name(TOOLS, name)
-        found = _tool_of(mount, inside) if inside is not None else None
+        inner_name = mount.inner_name(TOOLS, name)
+        found = _tool_of(mount, inner_name) if inner_name is not None else None
         if found is not None:
             return found
     return None
 
 
 async def find_mounted(mounts: Iterable[Mount], name: str) -> MountedTool | None:
-    """The same, when those who have not listed their tools yet have been asked for them."""
+    """Return the mounted tool with an outer name; remote servers are asked for their list first."""
     for mount in mounts:
         if mount.inner_name(TOOLS, name) is not None:
-            await _ask(mount)
+            await _load_tools(mount)
     return known_tool(mounts, name)
 
 
-async def _ask(mount: Mount) -> None:
+async def _load_tools(mount: Mount) -> None:
     if isinstance(mount, RemoteMount):
         await mount.learn(TOOLS)
     elif isinstance(mount, LocalMount):
         for one in mount.server.mounts:
-            await _ask(one)
+            await _load_tools(one)
 
 
-def _tool_of(mount: Mount, inside: str) -> MountedTool | None:
-    """The tool of a name inside."""
+def _tool_of(mount: Mount, inner_name: str) -> MountedTool | None:
+    """Return the tool of a mount with an inner name; None if it is not known."""
     described: Any = None
     task: TaskSupport | None = None
     if isinstance(mount, RemoteMount):
-        item = mount.lists[TOOLS].items.get(inside)
+        item = mount.lists[TOOLS].items.get(inner_name)
         described = item.described if item is not None else None
     elif isinstance(mount, LocalMount):
-        own = mount.server.tools.get(inside) or known_tool(mount.server.mounts, inside)
+        own = mount.server.tools.get(inner_name) or known_tool(mount.server.mounts, inner_name)
         if own is not None:
             described, task = mount.rename_outward(TOOLS, own.tool), own.task
-    return None if described is None else MountedTool(mount, inside, described, task)
+    return None if described is None else MountedTool(mount, inner_name, described, task)

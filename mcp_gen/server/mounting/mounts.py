@@ -1,4 +1,4 @@
-"""The mounts of a server: what may be mounted, and who is told of it."""
+"""Registry of the mounts of a server: checks names, and publishes list_changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ __all__ = ["Mounts"]
 
 
 class Mounts(Sequence["Mount"]):
-    """What is mounted in a server, in order: `len`, iteration, index."""
+    """Mounts of a server, in the order they were mounted: `len`, iteration, index.
+
+    Args:
+        outer: The server that others are mounted in.
+        make_handlers: Creates the handlers that route to mounts, for the first mount.
+        keep_declared: Called with the features of a mount that is removed.
+    """
 
     def __init__(
         self,
@@ -30,13 +36,6 @@ class Mounts(Sequence["Mount"]):
         make_handlers: Callable[[], ServerHandlers[Context]],
         keep_declared: Callable[[frozenset[str]], None],
     ) -> None:
-        """Begin with no mounts.
-
-        Args:
-            outer: The server that others are mounted in.
-            make_handlers: Makes the handlers that route to mounts too, for the first mount.
-            keep_declared: Called with the features of a mount that goes.
-        """
         self._outer = outer
         self._make_handlers: Callable[[], ServerHandlers[Context]] | None = make_handlers
         self._keep_declared = keep_declared
@@ -45,7 +44,7 @@ class Mounts(Sequence["Mount"]):
     def __len__(self) -> int:
         return len(self._mounts)
 
-    # Of what is mounted now: whoever walks may wait, and it may be another by then.
+    # Iterators use a snapshot: a caller may await in the loop, and mounts may change meanwhile.
 
     def __iter__(self) -> Iterator[Mount]:
         return iter(self._mounts)
@@ -63,8 +62,18 @@ class Mounts(Sequence["Mount"]):
         return self._mounts[index]
 
     def mount_server(self, prefix: str | None, server: MountableServer, separator: str) -> None:
-        """Mount a server of this process; see `Server.mount`."""
-        # Imported here, as below: most servers mount nothing.
+        """Mount a server of this process; see `Server.mount`.
+
+        Args:
+            prefix: Prefix of its tools and prompts; None for no prefix.
+            server: The server.
+            separator: Text between the prefix and a name.
+
+        Raises:
+            UsageError: An invalid prefix, a name or URI that exists already, or a server that
+                would be mounted in itself.
+        """
+        # Imported here, as below, because most servers have no mounts.
         from mcp_gen.server.mounting.local_mount import LocalMount, is_inside
 
         outer = self._outer
@@ -76,7 +85,17 @@ class Mounts(Sequence["Mount"]):
         self._add(LocalMount(outer, prefix, separator, server))
 
     def mount_session(self, prefix: str | None, session: Any, separator: str) -> None:
-        """Mount the session of a client; see `Server.mount`."""
+        """Mount the session of a client; see `Server.mount`.
+
+        Args:
+            prefix: Prefix of its tools and prompts; None for no prefix.
+            session: The session that `Client.connect` returned.
+            separator: Text between the prefix and a name.
+
+        Raises:
+            UsageError: An invalid prefix, a name or URI that exists already, or an object that is
+                no session.
+        """
         if not hasattr(session, "__mcp_relay__"):
             raise UsageError(
                 f"mount {prefix!r}: expected a Server, or the session that `Client.connect` gives, "
@@ -95,7 +114,14 @@ class Mounts(Sequence["Mount"]):
         self._change(mount, (*self._mounts, mount))
 
     def unmount(self, mounted: object) -> None:
-        """Remove a mount, given by its prefix or by what is mounted; see `Server.unmount`."""
+        """Remove a mount; calls in progress go on. See `Server.unmount`.
+
+        Args:
+            mounted: The prefix, or the mounted server or session.
+
+        Raises:
+            UsageError: There is no such mount.
+        """
         for mount in self._mounts:
             if mount.target is mounted or (isinstance(mounted, str) and mount.prefix == mounted):
                 self._keep_declared(mount.features())
@@ -106,10 +132,10 @@ class Mounts(Sequence["Mount"]):
         raise UsageError(f"unmount: expected what is mounted, or its prefix; there are: {known}")
 
     def known_tool(self, name: str) -> ServerTool | None:
-        """Return the tool that is mounted under a name, without asking anybody.
+        """Return the mounted tool with a name, from what is listed already; None if there is none.
 
         Raises:
-            UsageError: it is not known whether there is one.
+            UsageError: A remote server may have it, but has not been asked.
         """
         if not self._mounts:
             return None
@@ -124,7 +150,7 @@ class Mounts(Sequence["Mount"]):
         return found
 
     async def find_tool(self, name: str) -> ServerTool | None:
-        """Return the tool that is mounted under a name; servers far away are asked."""
+        """Return the mounted tool with a name; remote servers are asked for their lists."""
         if not self._mounts:
             return None
         from mcp_gen.server.mounting.mounted_tool import find_mounted
@@ -146,10 +172,10 @@ class Mounts(Sequence["Mount"]):
 
 
 def _check(outer: Mounting, mount: Mount) -> None:
-    """Refuse what clashes, and tools that no client could call.
+    """Check the prefix and the names of a new mount.
 
     Raises:
-        UsageError: with the names.
+        UsageError: A prefix, name or URI exists already, or a tool name would be too long.
     """
     if any(one.prefix == mount.prefix for one in outer.mounts if one.prefix is not None):
         raise UsageError(
@@ -160,12 +186,12 @@ def _check(outer: Mounting, mount: Mount) -> None:
 
     for kind in KINDS:
         names = list(mount.names(kind))
-        taken = set(names).intersection(names_of(outer, kind))
-        if taken:
-            way = "give a prefix" if kind.prefixed else "one of the two needs another URI"
+        clashes = set(names).intersection(names_of(outer, kind))
+        if clashes:
+            remedy = "give a prefix" if kind.prefixed else "one of the two needs another URI"
             raise UsageError(
-                f"mount {mount.title}: {min(taken)!r} is there already among the {kind.feature}; "
-                + (way if mount.prefix is None or not kind.prefixed else "take another prefix")
+                f"mount {mount.title}: {min(clashes)!r} is there already among the {kind.feature}; "
+                + (remedy if mount.prefix is None or not kind.prefixed else "take another prefix")
             )
         for name in names if kind is TOOLS else ():
             if not is_tool_name(name):

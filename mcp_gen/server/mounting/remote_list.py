@@ -1,4 +1,4 @@
-"""What a remote server lists, as it was last told, and for how long that holds good."""
+"""Cached list of a remote server, with its time to live."""
 
 from __future__ import annotations
 
@@ -21,61 +21,76 @@ if TYPE_CHECKING:
 __all__ = ["RemoteList"]
 
 TIMEOUT_S = 10.0
-"""How long a list may take: those of other servers wait for it."""
+"""Timeout of a list in seconds; merged lists wait for it."""
 RETRY_S = 5.0
-"""For how long a server that gave no list is not asked for it again."""
+"""Seconds between a failed fetch and the next try."""
 MAX_PAGES = 1000
+"""Limit of pages per list."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 class RemoteList:
-    """One list of a remote server: its items by their names there."""
+    """Cache of one list of a remote server.
+
+    Args:
+        kind: The kind of list.
+        relay: Relay to the remote server.
+        title: Name of the mount in log messages.
+        rename_outward: Returns an item with its outer name, or None to leave it out.
+        warn: Logs a problem, given a name and a text.
+    """
 
     def __init__(
         self,
         kind: FeatureKind,
         relay: Relay,
         title: str,
-        dressed: Callable[[FeatureKind, Any], Any],
+        rename_outward: Callable[[FeatureKind, Any], Any],
         warn: Callable[[str, str], None],
     ) -> None:
         self.items: dict[str, Mounted] = {}
+        """Items by inner name or URI."""
         self.is_known = False
-        """Whether the list has ever been fetched."""
+        """True once the list has been fetched."""
         self.private = False
-        """Whether the server says that it is for this session alone."""
+        """True if the list has `cacheScope: "private"`."""
         self._kind = kind
         self._relay = relay
         self._title = title
-        self._dressed = dressed
+        self._rename_outward = rename_outward
         self._warn = warn
         self._changes = 0
-        self._seen = -1
+        self._fetched_changes = -1
         self._until = 0.0
         self._retry_at = 0.0
         self._fetching: asyncio.Task[None] | None = None
 
-    def is_fresh(self, told: bool) -> bool:
-        """Whether the list still holds good; `told` says whether changes are heard of."""
-        if self._seen != self._changes:
+    def is_fresh(self, has_notifications: bool) -> bool:
+        """Return True if the cached list is valid.
+
+        Args:
+            has_notifications: True if list_changed notifications arrive. Then the list is valid
+                until one does; otherwise until its time to live ends.
+        """
+        if self._fetched_changes != self._changes:
             return False
-        return told or asyncio.get_running_loop().time() < self._until
+        return has_notifications or asyncio.get_running_loop().time() < self._until
 
     def outdate(self) -> None:
-        """The list is another one."""
+        """Mark the cached list as outdated."""
         self._changes += 1
         self._retry_at = 0.0
 
-    async def refresh(self, told: bool) -> None:
-        """Fetch the list, unless it holds good. Where it cannot be had it stays as it is."""
+    async def refresh(self, has_notifications: bool) -> None:
+        """Fetch the list, unless it is fresh; concurrent calls share a fetch. Errors are logged."""
         loop = asyncio.get_running_loop()
-        if self.is_fresh(told) or loop.time() < self._retry_at:
+        if self.is_fresh(has_notifications) or loop.time() < self._retry_at:
             return
         fetching = self._fetching
         if fetching is None or fetching.done() or fetching.get_loop() is not loop:
             fetching = self._fetching = loop.create_task(self._fetch())
-        # Several wait for the one fetch, and one of them may give up.
+        # Shielded: other callers wait for the same fetch.
         await asyncio.shield(fetching)
 
     async def _fetch(self) -> None:
@@ -86,14 +101,14 @@ class RemoteList:
                 items, ttl_ms = await self._pages()
         except (McpGenError, TimeoutError) as error:
             self._retry_at = loop.time() + RETRY_S
-            why = error if isinstance(error, McpGenError) else f"no answer in {TIMEOUT_S:g} s"
+            reason = error if isinstance(error, McpGenError) else f"no answer in {TIMEOUT_S:g} s"
             _log.warning(
-                "mount %s: its %s are not listed: %s", self._title, self._kind.feature, why
+                "mount %s: its %s are not listed: %s", self._title, self._kind.feature, reason
             )
             return
         self.items = items
         self.is_known = True
-        self._seen = changes
+        self._fetched_changes = changes
         self._until = loop.time() + ttl_ms / 1000
 
     async def _pages(self) -> tuple[dict[str, Mounted], int]:
@@ -116,8 +131,8 @@ class RemoteList:
                 page = method.decode_result(raw)
             except ValueError as error:
                 raise ProtocolError(f"{method.name}: the server's result: {error}") from None
-            for one in getattr(page, _field(kind)):
-                self._add(found, one)
+            for item in getattr(page, _field(kind)):
+                self._add(found, item)
             ttl_ms.append(getattr(page, "ttl_ms", None) or 0)
             self.private = getattr(page, "cache_scope", None) == "private" and bool(ttl_ms[-1])
             cursor = page.next_cursor
@@ -125,18 +140,18 @@ class RemoteList:
                 return found, min(ttl_ms)
         raise ProtocolError(f"{method.name}: no end of pages")
 
-    def _add(self, found: dict[str, Mounted], one: Any) -> None:
+    def _add(self, found: dict[str, Mounted], item: Any) -> None:
         key = self._kind.key
-        if self._kind is TOOLS and _needs_task(one):
-            self._warn(one.name, "can only be called as a task, which does not pass: left out")
+        if self._kind is TOOLS and _needs_task(item):
+            self._warn(item.name, "can only be called as a task, which does not pass: left out")
             return
-        inside = getattr(one, key)
-        described = self._dressed(self._kind, project(one, mcp_wire.LATEST).value)
-        if described is None or inside in found:
+        inner_name = getattr(item, key)
+        described = self._rename_outward(self._kind, project(item, mcp_wire.LATEST).value)
+        if described is None or inner_name in found:
             return
-        before = self.items.get(inside)
-        number = before.number if before else next_number()
-        found[inside] = Mounted(number, getattr(described, key), described)
+        previous = self.items.get(inner_name)
+        number = previous.number if previous else next_number()
+        found[inner_name] = Mounted(number, getattr(described, key), described)
 
 
 def _params(method: Any, cursor: str | None) -> Any:

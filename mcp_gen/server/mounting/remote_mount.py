@@ -1,4 +1,4 @@
-"""A server at the end of a session, mounted in another: asked raw where nothing must change."""
+"""Mount of a client session; results are forwarded undecoded if both revisions are equal."""
 
 from __future__ import annotations
 
@@ -44,14 +44,24 @@ if TYPE_CHECKING:
 
 __all__ = ["RemoteMount"]
 
-_ASKS = frozenset[str]({"call_tool", "get_prompt", "read_resource"})
-"""The requests in which servers may ask back."""
-_CHANGES = frozenset[str]({"call_tool"})
-"""The requests of which nobody knows what became, where the server went away meanwhile."""
+_MAY_SEND_INPUT_REQUESTS = frozenset[str]({"call_tool", "get_prompt", "read_resource"})
+"""Requests during which servers may send input requests."""
+_NOT_REPEATABLE = frozenset[str]({"call_tool"})
+"""Requests that are not retried after a disconnect, because they may have had an effect."""
 
 
 class RemoteMount(Mount):
-    """What the server of a session has, for as long as it is mounted."""
+    """Mount of a client session.
+
+    Args:
+        outer: The server that it is mounted in.
+        prefix: Prefix of its tools and prompts; None for no prefix.
+        separator: Text between the prefix and a name.
+        session: The session, connected to the remote server.
+
+    Raises:
+        UsageError: The prefix is invalid.
+    """
 
     def __init__(
         self, outer: Mounting, prefix: str | None, separator: str, session: RemoteSession
@@ -68,66 +78,70 @@ class RemoteMount(Mount):
 
     @property
     def title(self) -> str:
-        """The prefix, or else what the server calls itself."""
+        """Prefix of the mount, or the name of the remote server if there is none."""
         return repr(self.relay.name if self.prefix is None else self.prefix)
 
     @property
     def target(self) -> RemoteSession:
-        """The session."""
+        """Mounted session."""
         return self._session
 
     def features(self) -> frozenset[str]:
-        """What the server has declared, of what passes through a mount."""
+        """Return the features that the remote server declared and a mount forwards."""
         declared = self.relay.capabilities
         passing = ("completions", "logging", "prompts", "resources", "tools")
-        found = {one for one in passing if getattr(declared, one, None) is not None}
+        found = {value for value in passing if getattr(declared, value, None) is not None}
         completes = row("complete", self.relay.profile.revision)
         if completes is not None and not completes.capability:
-            found.add("completions")  # nobody declares it there, so it may be
+            found.add("completions")  # no such capability at this revision: assume it
         return frozenset(found)
 
     @property
     def has_unlisted(self) -> bool:
-        """What it lists need not be all, if it has resources."""
+        """True if the remote server has resources: it need not list all of them."""
         return "resources" in self.features()
 
-    # --- what is there ---
+    # --- items ---
 
     def names(self, kind: FeatureKind) -> Iterable[str]:
-        """The names or URIs outside of what it has listed so far."""
+        """Return the outer names or URIs of the items listed so far."""
         return [item.name for item in self.lists[kind].items.values()]
 
     async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[Mounted]:
-        """What it lists; where it cannot be reached, what it last did."""
+        """Return the items of a list; the cached ones if the remote server is unreachable."""
         await self.learn(kind)
         return list(self.lists[kind].items.values())
 
     async def learn(self, kind: FeatureKind) -> None:
-        """Ask for a list, unless what it last was still holds good."""
-        listed = self.lists[kind]
-        before = listed.items
+        """Fetch a list, unless the cached one is fresh."""
+        remote_list = self.lists[kind]
+        previous = remote_list.items
         self._notifications.open()
-        await listed.refresh(self._notifications.covers(kind))
-        if listed.items is not before:
+        await remote_list.refresh(self._notifications.covers(kind))
+        if remote_list.items is not previous:
             kind.of(self.outer).forget()
 
     def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
-        """Whether the list stays the same for everybody until it is said to have changed."""
-        listed = self.lists[kind]
-        told = self._notifications.covers(kind)
-        return told and not listed.private and listed.is_fresh(told)
+        """Return True if the cached list is valid for all clients until list_changed."""
+        remote_list = self.lists[kind]
+        has_notifications = self._notifications.covers(kind)
+        return (
+            has_notifications
+            and not remote_list.private
+            and remote_list.is_fresh(has_notifications)
+        )
 
     def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
-        """Whether it lists an item of that name; None where the list is not known, or old."""
-        listed = self.lists[kind]
-        if name in listed.items:
+        """Return True if an inner item is listed; None if the list may be outdated."""
+        remote_list = self.lists[kind]
+        if name in remote_list.items:
             return True
-        return False if listed.is_fresh(self._notifications.covers(kind)) else None
+        return False if remote_list.is_fresh(self._notifications.covers(kind)) else None
 
     async def readable(self, ctx: Context, uri: str) -> bool | None:
-        """Whether it lists something that a URI may be read from."""
+        """Return True if a listed resource or template covers a URI; fetches the lists if not."""
         if not self._lists_reader(uri):
-            # What was listed is believed, what was not is asked for again.
+            # A positive match in an outdated list is trusted; a negative one is not.
             await asyncio.gather(self.learn(RESOURCES), self.learn(TEMPLATES))
         return self._lists_reader(uri)
 
@@ -137,12 +151,12 @@ class RemoteMount(Mount):
         return any(template_matches(template, uri) for template in self.lists[TEMPLATES].items)
 
     def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
-        """What was listed under that name."""
+        """Return the description of an inner item as it was listed last."""
         item = self.lists[kind].items.get(name)
         return item.described if item else None
 
     async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
-        """Hear of changes of a resource for somebody, if it is one of the server's."""
+        """Subscribe to a resource for a holder, if the remote server has it. Errors are logged."""
         if await self.readable(ctx, uri):
             try:
                 await self._notifications.hold_subscription(uri, holder)
@@ -150,13 +164,18 @@ class RemoteMount(Mount):
                 self.warn(uri, f"is not watched: {error}")
 
     def unsubscribe(self, uri: str, holder: Hashable) -> None:
-        """The end of `hold`."""
+        """End a subscription of `subscribe`."""
         self._notifications.release_subscription(uri, holder)
 
     # --- requests ---
 
     async def call(self, ctx: Context, what: What, params: Any) -> Any:
-        """What the server answers to a request."""
+        """Forward a request to the remote server and return its result.
+
+        Raises:
+            McpError: The error of the remote server, or that it is unreachable.
+            MethodNotFound: Its revision has no such request.
+        """
         if what == "subscribe":
             try:
                 await self._notifications.subscribe(ctx, params.uri)
@@ -172,48 +191,52 @@ class RemoteMount(Mount):
         except McpGenError as error:
             raise self._unavailable(error) from error
         self._notifications.open()
-        return await self._way(ctx, what)(ctx, what, params)
+        return await self._forwarder(ctx, what)(ctx, what, params)
 
-    def _way(self, ctx: Context, what: What) -> Any:
-        """How what the server asks meanwhile gets to the client, which depends on both ends."""
-        if what not in _ASKS or not self.relay.passes_on or not can_be_asked(ctx):
-            return self._pass
-        live_here = ctx.profile.asks_client == "server_request"
+    def _forwarder(self, ctx: Context, what: What) -> Any:
+        """Return the method that forwards a request, by how both revisions send input requests."""
+        if (
+            what not in _MAY_SEND_INPUT_REQUESTS
+            or not self.relay.passes_on
+            or not can_be_asked(ctx)
+        ):
+            return self._forward
+        is_live = ctx.profile.asks_client == "server_request"
         if self.relay.profile.asks_client == "server_request":
-            return self._call_live if live_here else self._holding
-        return self._call_in_rounds if live_here else self._pass
+            return self._forward_with_server_requests if is_live else self._forward_suspended
+        return self._forward_round_trips if is_live else self._forward
 
-    async def _pass(self, ctx: Context, what: What, params: Any) -> Any:
-        """As it is; a question in a result is passed on like any other result."""
+    async def _forward(self, ctx: Context, what: What, params: Any) -> Any:
+        """Forward the request; an InputRequiredResult is a result like any other."""
         return self._result(ctx, what, await self._request(CallerRelay(ctx), what, params))
 
-    async def _call_live(self, ctx: Context, what: What, params: Any) -> Any:
-        """What is asked over one connection is asked over the other."""
+    async def _forward_with_server_requests(self, ctx: Context, what: What, params: Any) -> Any:
+        """Forward the request; send its input requests to the client as server requests."""
 
-        async def answered(ctx: Context, params: Any) -> Any:
-            return await self._pass(ctx, what, params)
+        async def run(ctx: Context, params: Any) -> Any:
+            return await self._forward(ctx, what, params)
 
-        return await run_with_rounds(ctx, params, answered)
+        return await run_with_rounds(ctx, params, run)
 
-    async def _call_in_rounds(self, ctx: Context, what: What, params: Any) -> Any:
-        """What is asked in a result is asked over the connection, then the call is made again."""
+    async def _forward_round_trips(self, ctx: Context, what: What, params: Any) -> Any:
+        """Forward each round: send the returned input requests to the client, then call again."""
 
-        async def answered(ctx: Context, params: Any) -> Any:
+        async def run(ctx: Context, params: Any) -> Any:
             raw = await self._request(
                 CallerRelay(ctx),
                 what,
                 params,
-                input_responses=_restated(ctx.input_responses, self.relay.profile),
+                input_responses=_responses_at(ctx.input_responses, self.relay.profile),
                 request_state=ctx.request_state,
             )
             return self._decoded(what, raw)
 
-        return await run_with_rounds(ctx, params, answered)
+        return await run_with_rounds(ctx, params, run)
 
-    async def _holding(self, ctx: Context, what: What, params: Any) -> Any:
-        """What is asked over the connection is asked in a result, while the call stays open."""
+    async def _forward_suspended(self, ctx: Context, what: What, params: Any) -> Any:
+        """Forward the request and keep it open while its input requests are in results."""
 
-        async def answered(ctx: Context, params: Any) -> Any:
+        async def run(ctx: Context, params: Any) -> Any:
             if ctx.request_state is None:
                 caller = CallerRelay(ctx)
                 call = SuspendedCall(caller, self._request(caller, what, params))
@@ -232,34 +255,38 @@ class RemoteMount(Mount):
                 input_requests=call.input_requests(), request_state=self._suspended.put(call, ttl_s)
             )
 
-        return await run_with_rounds(ctx, params, answered)
+        return await run_with_rounds(ctx, params, run)
 
-    async def _request(self, caller: CallerRelay, what: What, params: Any, **more: Any) -> Raw:
-        """The result as it comes, of a request with the params of the caller's revision."""
-        ctx, spoken = caller.ctx, self.relay.profile
-        method = row(what, spoken.revision)
+    async def _request(self, caller: CallerRelay, what: What, params: Any, **fields: Any) -> Raw:
+        """Send a request, with params of the caller's revision, and return the undecoded result."""
+        ctx, remote_profile = caller.ctx, self.relay.profile
+        method = row(what, remote_profile.revision)
         if method is None:
-            raise MethodNotFound(f"mount {self.title}: {spoken.revision} has no such request")
-        hops = _hop_keys(ctx.revision)
-        came: dict[str, Any] = params.meta or {}
-        given: dict[str, Any] = {k: one for k, one in came.items() if k not in hops}
-        sent = replace(params, meta=given)
-        if getattr(sent, "task", None) is not None:
-            # Tasks would be asked about here, where nobody knows of them.
-            sent = replace(sent, task=None)
-        if spoken is not ctx.profile:
-            sent = _at_revision(sent, spoken.revision)
+            raise MethodNotFound(
+                f"mount {self.title}: {remote_profile.revision} has no such request"
+            )
+        hop_keys = _hop_keys(ctx.revision)
+        outer_meta: dict[str, Any] = params.meta or {}
+        inner_meta: dict[str, Any] = {
+            k: value for k, value in outer_meta.items() if k not in hop_keys
+        }
+        inner_params = replace(params, meta=inner_meta)
+        if getattr(inner_params, "task", None) is not None:
+            # Clients would request the task here, where it is unknown.
+            inner_params = replace(inner_params, task=None)
+        if remote_profile is not ctx.profile:
+            inner_params = _at_revision(inner_params, remote_profile.revision)
         try:
             raw = await self.relay.request(
                 method,
-                replace(sent, **more) if more else sent,
+                replace(inner_params, **fields) if fields else inner_params,
                 asker=caller,
                 progress=caller.progress if caller.wants_progress else None,
-                again=what not in _CHANGES,
+                again=what not in _NOT_REPEATABLE,
             )
         except McpError as error:
             await caller.flush()
-            raise self._at(ctx, what, error) from error
+            raise self._translate_error(ctx, what, error) from error
         except McpGenError as error:
             raise self._unavailable(error) from error
         except asyncio.CancelledError:
@@ -267,7 +294,7 @@ class RemoteMount(Mount):
             raise
         await caller.flush()
         if memoryview(raw)[0] != ord("{"):
-            raise self._odd_result(what, "expected an object")
+            raise self._invalid_result(what, "expected an object")
         return raw
 
     def _result(self, ctx: Context, what: What, raw: Raw) -> Any:
@@ -276,22 +303,24 @@ class RemoteMount(Mount):
         return self._decoded(what, raw)
 
     def _decoded(self, what: What, raw: Raw) -> Any:
-        """A result as the newest type, without what it says of the server that made it."""
+        """Decode a result as the newest type, without the remote server info in `_meta`."""
         method: Any = row(what, mcp_wire.LATEST)
         try:
             result = method.decode_result(raw)
         except ValueError as error:
-            raise self._odd_result(what, str(error)) from None
+            raise self._invalid_result(what, str(error)) from None
         key = self.relay.profile.server_info_key
         if key and result.meta and key in result.meta:
-            meta = {name: one for name, one in result.meta.items() if name != key}
+            meta = {name: value for name, value in result.meta.items() if name != key}
             result = replace(result, meta=meta or None)
         return result
 
     # --- errors ---
 
-    def _odd_result(self, what: What, why: str) -> McpError:
-        return McpError(ProtocolError.code, f"mount {self.title}: a wrong result of {what}: {why}")
+    def _invalid_result(self, what: What, reason: str) -> McpError:
+        return McpError(
+            ProtocolError.code, f"mount {self.title}: a wrong result of {what}: {reason}"
+        )
 
     def _unavailable(self, error: McpGenError) -> McpError:
         if isinstance(error, UsageError | McpError):
@@ -300,55 +329,57 @@ class RemoteMount(Mount):
             ProtocolError.code, f"mount {self.title}: its server cannot be reached: {error}"
         )
 
-    def _at(self, ctx: Context, what: What, error: McpError) -> McpError:
-        """The server's error as it is, but for the code of what the caller's revision has too."""
-        spoken = self.relay.profile
-        pages = spoken.errors.url_elicitation_required
-        if pages and error.code == pages != ctx.profile.errors.url_elicitation_required:
+    def _translate_error(self, ctx: Context, what: What, error: McpError) -> McpError:
+        """Return the remote error, with the code that the caller's revision has for it."""
+        remote_profile = self.relay.profile
+        url_code = remote_profile.errors.url_elicitation_required
+        if url_code and error.code == url_code != ctx.profile.errors.url_elicitation_required:
             if ctx.asking is None:
-                return error  # nobody to send there
+                return error  # the client cannot get input requests now
             return UrlElicitationRequired.from_error(error) or error
-        missing = what == "read_resource" and error.code == spoken.resource_not_found_code
-        if missing and (error.code != InvalidParams.code or _names_uri(error)):
+        is_not_found = (
+            what == "read_resource" and error.code == remote_profile.resource_not_found_code
+        )
+        if is_not_found and (error.code != InvalidParams.code or _has_uri(error)):
             return McpError(ctx.profile.resource_not_found_code, error.message, error.data)
         return error
 
-    # --- begin and end ---
+    # --- start and end ---
 
     async def enter(self) -> None:
-        """Nothing is to be begun: what there is is asked when somebody wants to know."""
+        """Do nothing: lists are fetched and subscriptions opened on request."""
 
     async def leave(self) -> None:
-        """Calls that nobody can come back for any more are given up, and nothing is heard of."""
+        """Cancel the suspended calls and all subscriptions of this mount."""
         self._suspended.clear()
         here = asyncio.get_running_loop()
-        ending = [task for task in self._notifications.pause() if task.get_loop() is here]
-        if ending:
-            await asyncio.wait(ending)
+        tasks = [task for task in self._notifications.pause() if task.get_loop() is here]
+        if tasks:
+            await asyncio.wait(tasks)
 
     def unmounted(self) -> None:
-        """It is not mounted any more."""
+        """Cancel the suspended calls and stop listening to the session."""
         self._suspended.clear()
         self._notifications.close()
 
 
 def _at_revision(params: Any, revision: str) -> Any:
-    """Params at a revision; those of most calls have little to restate."""
+    """Return params at a revision; raw call params are copied, others projected."""
     kind = raw_call(revision)
     if type(params).__name__ == kind.__name__:
         return kind(name=params.name, arguments=params.arguments, meta=params.meta)
     return project(params, revision).value
 
 
-def _names_uri(error: McpError) -> bool:
-    """Whether an error is about a URI: its code alone may mean other things."""
+def _has_uri(error: McpError) -> bool:
+    """Return True if an error is about a URI; its code alone is ambiguous."""
     data: Any = error.data
     return isinstance(data, dict) and "uri" in data
 
 
 @cache
 def _hop_keys(revision: str) -> frozenset[str | None]:
-    """The keys of `_meta` that are between two neighbours."""
+    """Return the `_meta` keys that are not forwarded: they concern one connection only."""
     profile = mcp_wire.profile(revision)
     return frozenset(
         (
@@ -362,7 +393,7 @@ def _hop_keys(revision: str) -> frozenset[str | None]:
     )
 
 
-def _restated(responses: Any, profile: Profile) -> dict[str, Any] | None:
+def _responses_at(responses: Any, profile: Profile) -> dict[str, Any] | None:
     if responses is None:
         return None
-    return {key: project(one, profile.revision).value for key, one in responses.items()}
+    return {key: project(value, profile.revision).value for key, value in responses.items()}

@@ -1,4 +1,4 @@
-"""What a remote server tells of its changes, heard for all clients of the server it is mounted in.
+"""List and resource changes of a remote server, for all clients of the outer server.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 """
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 __all__ = ["RemoteNotifications"]
 
 FIRST_RETRY_S, LAST_RETRY_S = 1.0, 60.0
-"""How long to wait before a resource that somebody subscribed to is watched again."""
+"""First and longest wait before a resource subscription is retried, in seconds."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 class NotifiedMount(Protocol):
-    """The mount of a remote server, as its notifications need it."""
+    """Mount of a remote server, as its notifications use it."""
 
     relay: Relay
     outer: Mounting
 
     @property
     def title(self) -> str:
-        """What it is called in messages."""
+        """Name of the mount in messages."""
         ...
 
     @property
     def lists(self) -> Mapping[FeatureKind, RemoteList]:
-        """The lists of the remote server."""
+        """Cached lists of the remote server."""
         ...
 
     def features(self) -> frozenset[str]:
@@ -56,62 +56,65 @@ class NotifiedMount(Protocol):
 
 
 class RemoteNotifications:
-    """What is heard of one mounted session: it is the relay's listener.
+    """Receives the notifications of one mounted session, as the listener of its relay.
 
-    Where changes are told to requests that listen, one is kept open for the lists, and one for each
-    resource that somebody has subscribed to.
+    At revisions with `subscriptions/listen`, one such request is open for the lists, and one for
+    each resource with a subscription.
+
+    Args:
+        mount: The mount of the session.
     """
 
     def __init__(self, mount: NotifiedMount) -> None:
         self._mount = mount
         self._lists: asyncio.Task[None] | None = None
         self._listens = False
-        self._missed = False
-        """Whether something may have changed while nobody listened, since somebody did."""
+        self._may_have_missed = False
+        """True if changes may have been missed since the last `subscriptions/listen` ended."""
         self._holders: dict[str, set[Hashable]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
-        self._begun: dict[str, asyncio.Future[None]] = {}
-        """Whether the server has agreed to each of them."""
+        self._started: dict[str, asyncio.Future[None]] = {}
+        """Set once the server has accepted the subscription, or with its error; by URI."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._again = asyncio.Event()
-        """Set when the server has been started anew."""
+        self._recreated = asyncio.Event()
+        """Set when the session has been recreated."""
         self._closed = False
         mount.relay.add(self)
 
-    # --- what comes ---
+    # --- RelayListener ---
 
     def on_notification(self, news: str, params: Any) -> None:
-        """A notification came; `news` is its place on a Profile."""
+        """Handle a notification; `news` is its attribute name on a Profile."""
         outer = self._mount.outer
         if news == "resource_updated":
             self._sweep()
             outer.notify.publish(updated(params.uri))
         elif news == "elicitation_complete":
-            done = outer.notify.elicitation_complete(params.elicitation_id)
-            telling = asyncio.get_running_loop().create_task(done)
-            self._tasks.add(telling)
-            telling.add_done_callback(self._tasks.discard)
+            notification = outer.notify.elicitation_complete(params.elicitation_id)
+            task = asyncio.get_running_loop().create_task(notification)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         for topic in LISTS:
             if topic.role == news:
-                self._outdate(topic.capability)
+                self._mark_outdated(topic.capability)
                 outer.notify.publish(topic)
 
     def session_recreated(self) -> None:
-        """The server has been started anew: what it has now nobody knows."""
-        again, self._again = self._again, asyncio.Event()
-        again.set()
+        """Mark all lists as outdated and end the waits for a retry, after a reconnect."""
+        recreated, self._recreated = self._recreated, asyncio.Event()
+        recreated.set()
         self._mount.outer.declares_more()
-        self._outdate_all()
+        self._mark_all_outdated()
 
-    def _outdate_all(self) -> None:
-        """Nobody told what has changed."""
-        self._missed = False
+    def _mark_all_outdated(self) -> None:
+        """Mark all lists as outdated and publish list_changed for each of them."""
+        self._may_have_missed = False
         for topic in LISTS:
-            self._outdate(topic.capability)
+            self._mark_outdated(topic.capability)
             if topic.capability in self._mount.features():
                 self._mount.outer.notify.publish(topic)
 
-    def _outdate(self, feature: str) -> None:
+    def _mark_outdated(self, feature: str) -> None:
         for kind in KINDS:
             if kind.feature == feature:
                 self._mount.lists[kind].outdate()
@@ -120,22 +123,22 @@ class RemoteNotifications:
     # --- lists ---
 
     def covers(self, kind: FeatureKind) -> bool:
-        """Whether changes of a list are heard of now."""
+        """Return True if list_changed notifications arrive for a list now."""
         relay = self._mount.relay
         declared: Any = getattr(relay.capabilities, kind.feature, None)
         if relay.is_lost:
             return False
-        tells = declared is None or bool(declared.list_changed)
-        return tells and (relay.profile.listen is None or self._listens)
+        sends_changes = declared is None or bool(declared.list_changed)
+        return sends_changes and (relay.profile.listen is None or self._listens)
 
     def open(self) -> None:
-        """Begin to hear of changes of the lists, where that takes a request of its own."""
+        """Start `subscriptions/listen` for the lists, at revisions that have it."""
         relay = self._mount.relay
         if self._closed or relay.is_lost or relay.profile.listen is None:
             return
         loop = asyncio.get_running_loop()
-        opened = self._lists
-        if opened is None or opened.done() or opened.get_loop() is not loop:
+        listening = self._lists
+        if listening is None or listening.done() or listening.get_loop() is not loop:
             self._lists = loop.create_task(self._listen())
 
     async def _listen(self) -> None:
@@ -148,24 +151,25 @@ class RemoteNotifications:
         try:
             async with relay.watch(lists=True) as changes:
                 self._listens = True
-                if self._missed:
-                    self._outdate_all()
+                if self._may_have_missed:
+                    self._mark_all_outdated()
                 async for _ in changes:
-                    pass  # the relay has told of it
+                    pass  # `on_notification` has handled it
         except McpGenError as error:
             _log.debug("mount %s: its changes are not heard of: %s", self._mount.title, error)
         finally:
-            self._missed = self._missed or self._listens
+            self._may_have_missed = self._may_have_missed or self._listens
             self._listens = False
 
     # --- resources ---
 
     async def subscribe(self, ctx: Context, uri: str) -> None:
-        """Tell a session of changes of a resource.
+        """Subscribe the session of a request to a resource.
 
         Raises:
-            InvalidRequest: there is no session, or it has too many.
-            McpError: the server would not have it.
+            InvalidRequest: There is no session, or it has too many subscriptions.
+            MethodNotFound: The remote server has no resource subscriptions.
+            McpError: The remote server rejected the subscription.
         """
         session = ctx.session
         if session is None:
@@ -186,7 +190,7 @@ class RemoteNotifications:
         session.unsaved = True
 
     async def unsubscribe(self, ctx: Context, uri: str) -> None:
-        """Tell it no longer."""
+        """End the subscription of the session of a request."""
         session = ctx.session
         if session is not None:
             session.subscribed.discard(uri)
@@ -194,67 +198,70 @@ class RemoteNotifications:
             self.release_subscription(uri, session)
 
     async def hold_subscription(self, uri: str, holder: Hashable) -> None:
-        """Hear of changes of a resource for somebody, until `drop`."""
+        """Subscribe to a resource for a holder, until `release_subscription`.
+
+        The remote server is subscribed to once per resource.
+        """
         self._holders.setdefault(uri, set()).add(holder)
         watch = self._watches.get(uri)
         if watch is None or watch.done():
             loop = asyncio.get_running_loop()
-            begun = self._begun[uri] = loop.create_future()
-            watch = self._watches[uri] = loop.create_task(self._watch(uri, begun))
-            watch.add_done_callback(partial(_gone, begun))
+            started = self._started[uri] = loop.create_future()
+            watch = self._watches[uri] = loop.create_task(self._watch(uri, started))
+            watch.add_done_callback(partial(_fail_unstarted, started))
         try:
-            # Several may wait for it, and one of them may give up.
-            await asyncio.shield(self._begun[uri])
+            # Shielded: other holders wait for the same subscription.
+            await asyncio.shield(self._started[uri])
         except BaseException:
             self.release_subscription(uri, holder)
             raise
 
     def release_subscription(self, uri: str, holder: Hashable) -> None:
-        """The end of `hold`."""
+        """End the subscription of a holder; the last one ends it at the remote server."""
         holders = self._holders.get(uri, set[Hashable]())
         holders.discard(holder)
         if not holders:
             self._holders.pop(uri, None)
-            self._begun.pop(uri, None)
+            self._started.pop(uri, None)
             watch = self._watches.pop(uri, None)
             if watch is not None:
                 watch.cancel()
 
-    async def _watch(self, uri: str, begun: asyncio.Future[None]) -> None:
+    async def _watch(self, uri: str, started: asyncio.Future[None]) -> None:
         relay, wait_s = self._mount.relay, FIRST_RETRY_S
         while True:
-            again = self._again
+            recreated = self._recreated
             try:
                 await relay.ready()
                 async with relay.watch(uri) as changes:
                     wait_s = FIRST_RETRY_S
-                    if not begun.done():
-                        begun.set_result(None)
+                    if not started.done():
+                        started.set_result(None)
                     async for _ in changes:
-                        pass  # the relay has told of it
+                        pass  # `on_notification` has handled it
             except McpGenError as error:
-                if not begun.done():
-                    begun.set_exception(error)
+                if not started.done():
+                    started.set_exception(error)
                     return
                 _log.warning("mount %s: %s is not watched: %s", self._mount.title, uri, error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
-                    await again.wait()
+                    await recreated.wait()
             wait_s = min(2 * wait_s, LAST_RETRY_S)
 
     def _sweep(self) -> None:
-        """Forget those whose sessions have ended."""
+        """Release the subscriptions of sessions that have ended."""
         for uri, holders in list(self._holders.items()):
             for holder in list(holders):
                 if isinstance(holder, Session) and holder not in holder.host.sessions:
                     self.release_subscription(uri, holder)
 
     def pause(self) -> list[asyncio.Task[None]]:
-        """Ask to hear of nothing until somebody wants to know; what is going to end."""
+        """Cancel all subscriptions until the next request, and return the tasks that are ending."""
         tasks = [*self._watches.values(), *([self._lists] if self._lists else [])]
         self._lists = None
         self._watches.clear()
-        self._begun.clear()
+        self._started.clear()
         self._holders.clear()
         ending = [task for task in tasks if not task.done() and not task.get_loop().is_closed()]
         for task in ending:
@@ -262,14 +269,14 @@ class RemoteNotifications:
         return ending
 
     def close(self) -> None:
-        """Hear of nothing any more."""
+        """Cancel all subscriptions and stop listening to the relay."""
         self._closed = True
         self._mount.relay.discard(self)
         self.pause()
 
 
-def _gone(begun: asyncio.Future[None], watch: asyncio.Task[None]) -> None:
-    """Whoever waits for a watch to begin that has ended is told so."""
-    if not begun.done():
-        begun.set_exception(InvalidRequest("what was to be watched is not mounted any more"))
-    begun.exception()  # it may be that nobody waits any more
+def _fail_unstarted(started: asyncio.Future[None], watch: asyncio.Task[None]) -> None:
+    """Fail the holders that wait for a subscription whose task has ended."""
+    if not started.done():
+        started.set_exception(InvalidRequest("what was to be watched is not mounted any more"))
+    started.exception()  # mark as retrieved: there may be no waiter left

@@ -1,7 +1,7 @@
-"""Calls that stay open at a remote server while their caller comes back with answers.
+"""Calls to a remote server that stay open between the rounds of a multi round-trip request.
 
-The remote server asks over its connection and waits; the caller's revision has questions in results
-only. So the call goes on between the rounds of the request that it was made for.
+The remote server sends input requests over its connection. The caller's revision has them in
+results only (`input_required`), so the remote call waits until the caller sends the responses.
 """
 
 from __future__ import annotations
@@ -22,106 +22,116 @@ if TYPE_CHECKING:
 __all__ = ["SuspendedCall", "SuspendedCaller", "SuspendedCalls", "over"]
 
 MAX_HELD = 1000
-"""How many calls wait for their callers to come back, before the oldest is given up."""
+"""Limit of suspended calls; beyond it the oldest is cancelled."""
 
 _TURNS = 3
-"""How many turns of the loop the remote server has to ask something else in the same round."""
+"""Event loop turns in which further input requests join the same round."""
 
 
 class SuspendedCaller(Protocol):
-    """The caller of a suspended call, which comes back with another request."""
+    """Caller of a suspended call, which continues with another request."""
 
     ctx: Context
-    """The request that it waits in."""
+    """Current request of the caller."""
     held: SuspendedCall | None
-    """Takes the questions of the remote server."""
+    """Suspended call that takes the input requests of the remote server."""
 
 
 class _OpenRequest(NamedTuple):
-    question: InputRequest
+    request: InputRequest
     answer: asyncio.Future[Any]
 
 
 def over() -> McpError:
-    """The answer to a question whose call has ended without it."""
+    """Return the error for an input request whose call has ended without a response."""
     return McpError(InvalidRequest.code, "the call that this was asked for is over")
 
 
 class SuspendedCall:
-    """One call at a remote server, and what it has asked."""
+    """Call to a remote server, and its open input requests.
+
+    Args:
+        caller: The caller; its `held` is set to this call.
+        call: Coroutine of the call, which is started at once.
+    """
 
     def __init__(self, caller: SuspendedCaller, call: Coroutine[Any, Any, Raw]) -> None:
         self._loop = asyncio.get_running_loop()
         self._caller = caller
         self._open: dict[str, _OpenRequest] = {}
-        self._asked = 0
-        self._woken = asyncio.Event()
+        self._request_count = 0
+        self._changed = asyncio.Event()
         caller.held = self
         self._call = self._loop.create_task(call)
         self._call.add_done_callback(self._end)
 
     def _end(self, call: asyncio.Task[Raw]) -> None:
-        self._woken.set()
-        for asked in self._open.values():
-            if not asked.answer.done():
-                asked.answer.set_exception(over())
+        self._changed.set()
+        for entry in self._open.values():
+            if not entry.answer.done():
+                entry.answer.set_exception(over())
         if not call.cancelled():
-            call.exception()  # it may be that nobody comes to hear of it
+            call.exception()  # mark as retrieved: the caller may never come back
 
-    async def ask(self, question: InputRequest) -> Any:
-        """The caller's answer, in the next round."""
-        self._asked += 1
-        key = f"{question.kind}-{self._asked}"
-        asked = _OpenRequest(question, self._loop.create_future())
-        self._open[key] = asked
-        self._woken.set()
+    async def ask(self, request: InputRequest) -> Any:
+        """Return the caller's response, which comes in a later round."""
+        self._request_count += 1
+        key = f"{request.kind}-{self._request_count}"
+        entry = _OpenRequest(request, self._loop.create_future())
+        self._open[key] = entry
+        self._changed.set()
         try:
-            return await asked.answer
+            return await entry.answer
         finally:
             self._open.pop(key, None)
 
     def resume(self, ctx: Context) -> None:
-        """The caller has come back, with answers."""
+        """Continue with the next request of the caller and its `input_responses`."""
         self._caller.ctx = ctx
         for key, result in (ctx.input_responses or {}).items():
-            asked = self._open.get(key)
-            if asked is None or asked.answer.done():
+            entry = self._open.get(key)
+            if entry is None or entry.answer.done():
                 continue
-            if isinstance(result, asked.question.kind.result_type):
-                asked.answer.set_result(result)
+            if isinstance(result, entry.request.kind.result_type):
+                entry.answer.set_result(result)
             else:
-                wrong = f"the answer to {key} is a {type(result).__name__}"
-                asked.answer.set_exception(InvalidParams(wrong))
+                message = f"the answer to {key} is a {type(result).__name__}"
+                entry.answer.set_exception(InvalidParams(message))
 
     async def outcome(self) -> Raw | None:
-        """The result of the call; None if it waits for answers.
+        """Wait for the result of the call; None if it waits for input responses.
 
         Raises:
-            McpError, McpGenError: what the call raises.
+            McpError, McpGenError: The error of the call.
         """
         while True:
-            waiting = [one for one in self._open.values() if not one.answer.done()]
+            unanswered = [entry for entry in self._open.values() if not entry.answer.done()]
             if self._call.done():
                 return self._call.result()
-            if waiting:
+            if unanswered:
                 for _ in range(_TURNS):
                     await asyncio.sleep(0)
                 return None
-            self._woken.clear()
-            await self._woken.wait()
+            self._changed.clear()
+            await self._changed.wait()
 
     def input_requests(self) -> dict[str, Any]:
-        """What is to be asked of the caller, by key."""
-        open_now = {key: one.question for key, one in self._open.items() if not one.answer.done()}
-        return {key: one.kind.request_type(params=one.params) for key, one in open_now.items()}
+        """Return the open input requests as wire types, by key."""
+        unanswered = {
+            key: entry.request for key, entry in self._open.items() if not entry.answer.done()
+        }
+        return {
+            key: request.kind.request_type(params=request.params)
+            for key, request in unanswered.items()
+        }
 
     def give_up(self) -> None:
-        """Nobody wants the result any more: the remote server is told."""
+        """Cancel the call at the remote server."""
         self._call.cancel()
 
 
 class SuspendedCalls:
-    """The calls whose callers are to come back, by a name that nobody can guess."""
+    """Registry of suspended calls, by a random name that is sent as `requestState`."""
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[SuspendedCall, asyncio.TimerHandle]] = {}
@@ -130,19 +140,19 @@ class SuspendedCalls:
         return len(self._calls)
 
     def put(self, call: SuspendedCall, ttl_s: float) -> str:
-        """Keep a call open for a while."""
+        """Store a call for `ttl_s` seconds and return its name; then it is cancelled."""
         while len(self._calls) >= MAX_HELD:
-            self._give_up(next(iter(self._calls)))
+            self._cancel(next(iter(self._calls)))
         name = secrets.token_urlsafe(16)
-        timer = asyncio.get_running_loop().call_later(ttl_s, self._give_up, name)
+        timer = asyncio.get_running_loop().call_later(ttl_s, self._cancel, name)
         self._calls[name] = (call, timer)
         return name
 
     def take(self, name: str) -> SuspendedCall:
-        """The call of that name, which nobody else may go on with.
+        """Remove the call with a name and return it.
 
         Raises:
-            McpError: there is none: it was given up, or this is another process.
+            McpError: There is none: it has expired, or it belongs to another process.
         """
         found = self._calls.pop(name, None)
         if found is None:
@@ -154,12 +164,12 @@ class SuspendedCalls:
         timer.cancel()
         return call
 
-    def _give_up(self, name: str) -> None:
+    def _cancel(self, name: str) -> None:
         call, timer = self._calls.pop(name)
         timer.cancel()
         call.give_up()
 
     def clear(self) -> None:
-        """Give up all of them."""
+        """Cancel all suspended calls."""
         for name in list(self._calls):
-            self._give_up(name)
+            self._cancel(name)

@@ -1,4 +1,4 @@
-"""What a handler is run with in a task: the context of its request, which may be over by now."""
+"""Context of a task handler, which outlives its request."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 __all__ = ["context_in", "work_in"]
 
 
-def context_in(ctx: Context, task: RunningTask, outlet: Any) -> Context:
-    """A context for a task's handler, whose messages go another way."""
-    caller = ctx.caller.for_another_request()
-    caller.channel = outlet
-    caller.headers = ctx.caller.headers
-    return Context(ctx.server, ctx.request_id, caller, ctx.meta, task=task)
+def context_in(ctx: Context, task: RunningTask, channel: Any) -> Context:
+    """Return a context for the handler of a task, with a channel of its own."""
+    origin = ctx.caller.for_another_request()
+    origin.channel = channel
+    origin.headers = ctx.caller.headers
+    return Context(ctx.server, ctx.request_id, origin, ctx.meta, task=task)
 
 
-def work_in(inside: Context, params: Any, tools: ToolRegistry) -> Coroutine[Any, Any, Any]:
-    """The call of a tool, as the handler of a task."""
+def work_in(task_ctx: Context, params: Any, tools: ToolRegistry) -> Coroutine[Any, Any, Any]:
+    """Return the coroutine that runs a tool call as the handler of a task."""
 
     async def call(ctx: Context, params: Any) -> Any:
         return await run_with_rounds(ctx, params, tools.call)
 
-    # What the program logs meanwhile is to find this context, not that of the request.
-    around = inside.server.runtime.kernel.outer_wrapper
-    work: Any = call(inside, params) if around is None else around(call)(inside, params)
-    return cast("Coroutine[Any, Any, Any]", work)
+    # The log handler must find this context, not that of the request.
+    wrapper = task_ctx.server.runtime.kernel.outer_wrapper
+    coroutine: Any = call(task_ctx, params) if wrapper is None else wrapper(call)(task_ctx, params)
+    return cast("Coroutine[Any, Any, Any]", coroutine)

@@ -1,4 +1,4 @@
-"""Tasks as the client wants them: it asks for one, and for what has become of it.
+"""Tasks of 2025-11-25: the client decides which call runs as a task.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
 """
@@ -35,60 +35,61 @@ if TYPE_CHECKING:
 __all__ = ["CAPABILITIES", "PAGE_SIZE", "CoreTaskHandler", "with_capability", "with_support"]
 
 CAPABILITIES = frozenset({"tasks", "tasks.list", "tasks.cancel"})
-"""What a server with tasks declares, as methods ask for it."""
+"""Capabilities that a server with tasks declares, as method rows name them."""
 PAGE_SIZE = 100
-"""How many tasks a page has, where the server does not say how many items pages have."""
+"""Tasks per page of `tasks/list`, if the server sets no page size."""
 
 
-class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """Behind which task a page begins."""
+class _Cursor(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """Pagination cursor: the last task of the page before."""
 
     created_at: float
     id: str
 
 
 class CoreTaskHandler:
-    """Answers a revision's own requests for tasks, and calls that want to become one."""
+    """Answers the `tasks/*` methods of a revision, and calls with the `task` param."""
 
-    def __init__(self, box: TaskManager, profile: Profile) -> None:
-        self._manager = box
+    def __init__(self, manager: TaskManager, profile: Profile) -> None:
+        self._manager = manager
         self._profile = profile
         self._types: Any = mcp_wire.types(profile.revision)
 
     # --- calls ---
 
     async def call(self, ctx: Context, params: Any, tool: ServerTool, tools: ToolRegistry) -> Any:
-        """The result of a call, or the task that it has become.
+        """Answer `tools/call` with the result, or with a CreateTaskResult if it has `task`.
 
         Raises:
-            MethodNotFound: the tool only runs as a task, or never does, and the call says else.
+            MethodNotFound: The tool requires a task and the call has no `task`, or the reverse.
+            McpError: The client has too many running tasks, or the store is full.
         """
-        if not self._declared(ctx):
+        if not self._declares_tasks(ctx):
             return await run_with_rounds(ctx, params, tools.call)
-        wish = params.task
-        if wish is None:
+        task_params = params.task
+        if task_params is None:
             if tool.task == "required":
                 raise MethodNotFound(f"{tool.name} only runs as a task: call it with `task`")
             return await run_with_rounds(ctx, params, tools.call)
         if tool.task is None:
             raise MethodNotFound(f"{tool.name} does not run as a task: call it without `task`")
-        task = self._manager.new(ctx, tool, wish.ttl)
-        outlet = task.channel = TaskChannel(task, self._related(task.id))
-        listened = task.on_change
+        task = self._manager.new(ctx, tool, task_params.ttl)
+        channel = task.channel = TaskChannel(task, self._related_meta(task.id))
+        notify_listeners = task.on_change
 
-        def told() -> None:
+        def on_change() -> None:
             self._notify_status(task)
-            listened()
+            notify_listeners()
 
-        task.on_change = told
+        task.on_change = on_change
         await self._manager.make(task)
-        self._manager.start(task, work_in(context_in(ctx, task, outlet), params, tools))
-        made = self._types.Task(**self._fields(task.record))
+        self._manager.start(task, work_in(context_in(ctx, task, channel), params, tools))
+        created = self._types.Task(**self._fields(task.record))
         key = self._profile.model_immediate_response_key
-        said = {key: tool.immediate_message} if key and tool.immediate_message else None
-        return self._types.CreateTaskResult(task=made, meta=said)
+        meta = {key: tool.immediate_message} if key and tool.immediate_message else None
+        return self._types.CreateTaskResult(task=created, meta=meta)
 
-    def _declared(self, ctx: Context) -> bool:
+    def _declares_tasks(self, ctx: Context) -> bool:
         session = ctx.session
         declared = (
             ctx.server.runtime.kernel.declared_capabilities()
@@ -97,71 +98,88 @@ class CoreTaskHandler:
         )
         return declared >= CAPABILITIES
 
-    def _related(self, id: str) -> dict[str, Any]:
+    def _related_meta(self, id: str) -> dict[str, Any]:
         related = self._types.RelatedTaskMetadata(task_id=id)
         return {self._profile.related_task_key or "": msgspec.to_builtins(related)}
 
-    # --- what has become of them ---
+    # --- tasks/* ---
 
     async def get(self, ctx: Context, id: str) -> Any:
-        """How a task stands. Raises InvalidParams for one that the client may not ask for."""
+        """Answer `tasks/get`.
+
+        Raises:
+            InvalidParams: The task is unknown, expired, or belongs to another client.
+        """
         found = await self._manager.find(ctx, id)
         channel = self._channel(id)
         if channel is not None:
-            # A client that asks may have opened a way to itself.
+            # The session of the client may be reachable again.
             channel.check()
         return self._types.GetTaskResult(**self._fields(found))
 
     async def result(self, ctx: Context, id: str) -> dict[str, Any]:
-        """What the call is answered with, once there is something; raises its error."""
-        way = ctx.caller.channel
+        """Answer `tasks/result`: wait for the task to end and return the result of its call.
+
+        Raises:
+            InvalidParams: The task is unknown, expired, or belongs to another client.
+            McpError: The task failed with this error, or it was cancelled.
+        """
+        request_channel = ctx.caller.channel
         await self._manager.find(ctx, id)
         channel = self._channel(id)
         if channel is not None:
-            channel.open(way)
+            channel.open(request_channel)
         try:
             task = await self._manager.ended(ctx, id)
         finally:
             if channel is not None:
-                channel.close(way)
+                channel.close(request_channel)
         return self._payload(task)
 
     def _channel(self, id: str) -> ReattachableChannel | None:
-        here = self._manager.running.get(id)
-        return None if here is None else here.channel
+        running = self._manager.running.get(id)
+        return None if running is None else running.channel
 
     def _payload(self, task: StoredTask) -> dict[str, Any]:
         if task.error != NOTHING:
-            told: dict[str, Any] = msgspec.json.decode(task.error)
-            raise McpError(told["code"], told["message"], told.get("data"))
+            error: dict[str, Any] = msgspec.json.decode(task.error)
+            raise McpError(error["code"], error["message"], error.get("data"))
         if task.result == NOTHING:
             raise McpError(ProtocolError.code, "the task was cancelled")
         result = result_at(task, self._profile)
-        return {**result, "_meta": {**result.get("_meta", {}), **self._related(task.id)}}
+        return {**result, "_meta": {**result.get("_meta", {}), **self._related_meta(task.id)}}
 
     async def cancel(self, ctx: Context, id: str) -> Any:
-        """End a task. Raises InvalidParams if there is nothing to end."""
+        """Answer `tasks/cancel`.
+
+        Raises:
+            InvalidParams: The task is unknown to this client, or it has ended.
+        """
         task, ended = await self._manager.cancel(ctx, id)
         if not ended:
             raise InvalidParams(f"the task is over already: {_status(task)} - at `$.taskId`")
         return self._types.CancelTaskResult(**self._fields(task))
 
     async def page(self, ctx: Context, cursor: str | None) -> Any:
-        """A page of the client's own tasks, oldest first."""
-        box, session = self._manager, ctx.session
-        behind = None if cursor is None else _place_of(cursor)
-        size = box.tools.listing.page_size or PAGE_SIZE
+        """Answer `tasks/list`: a page of the client's own tasks, oldest first.
+
+        Raises:
+            InvalidParams: The cursor is not from this list.
+        """
+        manager, session = self._manager, ctx.session
+        after = None if cursor is None else _decode_cursor(cursor)
+        size = manager.tools.listing.page_size or PAGE_SIZE
         id = None if session is None else session.id
-        found = await box.store.page(ctx.caller.principal, id, behind, size + 1)
-        now = box.now()
+        found = await manager.store.page(ctx.caller.principal, id, after, size + 1)
+        now = manager.now()
         tasks = [one for one in found[:size] if one.expires_at is None or one.expires_at > now]
-        more = len(found) > size
+        has_more = len(found) > size
         return self._types.ListTasksResult(
             tasks=[self._types.Task(**self._fields(task)) for task in tasks],
-            next_cursor=_cursor_to(found[size - 1]) if more else None,
+            next_cursor=_encode_cursor(found[size - 1]) if has_more else None,
         )
 
-    # --- how tasks are told of ---
+    # --- status ---
 
     def _fields(self, task: StoredTask) -> dict[str, Any]:
         return {
@@ -175,7 +193,7 @@ class CoreTaskHandler:
         }
 
     def _notify_status(self, task: RunningTask) -> None:
-        """Tell the session that asked last, if it can be told."""
+        """Send `notifications/tasks/status` to the session that requested the task last."""
         method, session = self._profile.task_status, task.session
         if method is None or session is None or not session.reachable:
             return
@@ -191,9 +209,12 @@ class CoreTaskHandler:
 
 
 def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
-    """The capabilities of a server that has tasks, at a revision that knows them.
+    """Return the server capabilities with `tasks` added.
 
-    It `lists` tasks where it can tell whose they are.
+    Args:
+        capabilities: ServerCapabilities of the revision.
+        profile: A revision with tasks in the protocol itself.
+        lists: True to declare `tasks/list`: the server can tell whose tasks they are.
     """
     types: Any = mcp_wire.types(profile.revision)
     tools = types.ToolTaskRequests(call={})
@@ -204,7 +225,7 @@ def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
 
 
 def with_support(tool: ServerTool, described: Any, revision: str) -> Any:
-    """Add the task support of a tool to its description, at revisions that have a place for it."""
+    """Add `execution.taskSupport` to a tool description, at revisions that have it."""
     if tool.task is None or mcp_wire.profile(revision).tasks != "core":
         return described
     types: Any = mcp_wire.types(revision)
@@ -212,30 +233,30 @@ def with_support(tool: ServerTool, described: Any, revision: str) -> Any:
 
 
 def result_at(task: StoredTask, profile: Profile) -> dict[str, Any]:
-    """The result of a task that has one, as JSON of a revision."""
+    """Return the result of a completed task as JSON of a revision."""
     result: dict[str, Any]
-    written = mcp_wire.profile(task.revision)
-    if written is profile or written.call_tool is None:
+    source = mcp_wire.profile(task.revision)
+    if source is profile or source.call_tool is None:
         result = msgspec.json.decode(task.result)
         return result
-    restated = project(written.call_tool.decode_result(task.result), profile.revision).value
-    result = msgspec.json.decode(mcp_wire.encode(restated))
+    projected = project(source.call_tool.decode_result(task.result), profile.revision).value
+    result = msgspec.json.decode(mcp_wire.encode(projected))
     return result
 
 
 def _status(task: StoredTask) -> str:
-    # Here a tool that has failed makes its task one that has.
+    # At this revision a result with `isError` makes the task `failed`.
     return "failed" if task.is_error else task.status
 
 
-def _cursor_to(task: StoredTask) -> str:
-    return encode(_Place(task.created_at, task.id))
+def _encode_cursor(task: StoredTask) -> str:
+    return encode(_Cursor(task.created_at, task.id))
 
 
-def _place_of(cursor: str) -> tuple[float, str]:
-    place = decode(cursor, _Place)
-    if place is None:
+def _decode_cursor(cursor: str) -> tuple[float, str]:
+    decoded = decode(cursor, _Cursor)
+    if decoded is None:
         raise InvalidParams(
             "task list: expected a cursor from this list's last page - at `$.cursor`"
         )
-    return place.created_at, place.id
+    return decoded.created_at, decoded.id

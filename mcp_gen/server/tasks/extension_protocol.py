@@ -1,4 +1,4 @@
-"""Tasks as the server wants them: it decides which calls become one, and clients look at them.
+"""Tasks extension (2026-07-28): the server decides which calls become tasks.
 
 Source: https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 """
@@ -54,21 +54,27 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _RESULTS: dict[str, Any] = {kind.status: kind for kind in methods.TASKS_GET.results}
-_NOTICES: dict[str, Any] = {kind.status: kind for kind in get_args(TaskStatusNotificationParams)}
+_NOTIFICATIONS: dict[str, Any] = {
+    kind.status: kind for kind in get_args(TaskStatusNotificationParams)
+}
 
 
 class ExtensionTaskHandler:
-    """Decides which calls become tasks, at a revision that leaves that to the server."""
+    """Answers calls of tools that may run as tasks, at revisions with the tasks extension."""
 
-    def __init__(self, box: TaskManager, profile: Profile) -> None:
-        self._manager = box
+    def __init__(self, manager: TaskManager, profile: Profile) -> None:
+        self._manager = manager
         self.profile = profile
 
     async def call(self, ctx: Context, params: Any, tool: ServerTool, tools: ToolRegistry) -> Any:
-        """The result of a call that has one soon, or else the task that it has become.
+        """Answer `tools/call` with the result if it is there within `grace_s`, else with a task.
+
+        A tool with `task="required"` is always answered with a task, unless its handler returns
+        input requests first.
 
         Raises:
-            MissingCapability: the tool only runs as a task, and the client knows of none.
+            MissingCapability: The tool requires a task; the client did not declare the extension.
+            McpError: The client has too many running tasks, or the store is full.
         """
         if tool.task is None:
             return await run_with_rounds(ctx, params, tools.call)
@@ -78,49 +84,49 @@ class ExtensionTaskHandler:
             return await run_with_rounds(ctx, params, tools.call)
         task = self._manager.new(ctx, tool)
         task.tells_progress = True
-        inside = context_in(ctx, task, PreTaskChannel(task, ctx.caller.channel))
-        inside.rounds = task.input = TaskInputRequests(inside, params, task)
-        self._manager.start(task, work_in(inside, params, tools))
+        task_ctx = context_in(ctx, task, PreTaskChannel(task, ctx.caller.channel))
+        task_ctx.rounds = task.input = TaskInputRequests(task_ctx, params, task)
+        self._manager.start(task, work_in(task_ctx, params, tools))
         try:
             await task.decided(self._manager.options.grace_s)
-            if task.done and _answers(task, required=tool.task == "required"):
+            if task.done and _answers_request(task, required=tool.task == "required"):
                 return _outcome(task)
             task.is_answer = True
             await self._manager.make(task)
         except BaseException:
-            # Nobody will know of it.
+            # The client never gets the id of this task.
             task.stop()
             raise
         return CreateTaskResult(status=self._status(task.record), **self._fields(task.record))
 
-    # --- how tasks are told of ---
+    # --- status ---
 
     def shown(self, task: StoredTask, kinds: dict[str, Any]) -> Any:
-        """A task as clients see it, with what belongs to its status."""
+        """Return a task as the wire type of its status: one of `kinds`, by status."""
         status = self._status(task)
-        more: dict[str, Any] = {}
+        status_fields: dict[str, Any] = {}
         if status == "input_required":
-            asked: Any = types.InputRequests
-            more["input_requests"] = mcp_wire.decode(asked, encode(task.questions))
+            requests_type: Any = types.InputRequests
+            status_fields["input_requests"] = mcp_wire.decode(requests_type, encode(task.questions))
         elif status == "completed":
-            more["result"] = result_at(task, self.profile)
+            status_fields["result"] = result_at(task, self.profile)
         elif status == "failed":
-            more["error"] = msgspec.json.decode(task.error, type=types.Error)
-        return kinds[status](**self._fields(task), **more)
+            status_fields["error"] = msgspec.json.decode(task.error, type=types.Error)
+        return kinds[status](**self._fields(task), **status_fields)
 
     def result(self, task: StoredTask) -> GetTaskResult:
-        """What a client gets that looks how a task stands."""
+        """Return a task as the result of `tasks/get`."""
         shown: GetTaskResult = self.shown(task, _RESULTS)
         return shown
 
     def notice(self, task: StoredTask) -> TaskStatusNotificationParams:
-        """What a client gets that listens for how a task stands."""
-        shown: TaskStatusNotificationParams = self.shown(task, _NOTICES)
+        """Return a task as the params of `notifications/tasks`."""
+        shown: TaskStatusNotificationParams = self.shown(task, _NOTIFICATIONS)
         return shown
 
     def _status(self, task: StoredTask) -> Any:
         if task.status == "input_required" and not task.questions:
-            # It waits for a client that it asks in another way.
+            # It waits for a request that was sent on a channel: nothing to answer here.
             return "working"
         return task.status
 
@@ -136,27 +142,33 @@ class ExtensionTaskHandler:
 
 
 class ExtensionHandlers(Handlers[Context]):
-    """What a server answers to the requests of the extension."""
+    """Handlers of `tasks/get`, `tasks/update` and `tasks/cancel` of the extension."""
 
-    def __init__(self, box: TaskManager) -> None:
-        self._box = box
+    def __init__(self, manager: TaskManager) -> None:
+        self._manager = manager
 
     def _protocol(self, ctx: Context) -> ExtensionTaskHandler:
-        found: ExtensionTaskHandler = self._box.protocol(ctx.profile)
+        found: ExtensionTaskHandler = self._manager.protocol(ctx.profile)
         return found
 
     async def get_task(self, ctx: Context, params: GetTaskRequestParams) -> GetTaskResult:
-        """tasks/get"""
-        task = await self._box.find(ctx, params.task_id)
+        """Answer `tasks/get`."""
+        task = await self._manager.find(ctx, params.task_id)
         return self._protocol(ctx).result(task)
 
     async def update_task(self, ctx: Context, params: UpdateTaskRequestParams) -> UpdateTaskResult:
-        """tasks/update"""
-        task = await self._box.find(ctx, params.task_id)
-        here = self._box.running.get(task.id)
-        if here is not None:
-            if here.input is not None:
-                await self._box.run_on_task_loop(here, here.input.answered(params.input_responses))
+        """Answer `tasks/update`: pass the responses to the handler of the task.
+
+        Raises:
+            McpError: The task runs in another process.
+        """
+        task = await self._manager.find(ctx, params.task_id)
+        running = self._manager.running.get(task.id)
+        if running is not None:
+            if running.input is not None:
+                await self._manager.run_on_task_loop(
+                    running, running.input.answered(params.input_responses)
+                )
         elif not task.over:
             raise McpError(
                 ProtocolError.code, "the task runs in another process; route by its id to reach it"
@@ -164,25 +176,26 @@ class ExtensionHandlers(Handlers[Context]):
         return UpdateTaskResult()
 
     async def cancel_task(self, ctx: Context, params: CancelTaskRequestParams) -> CancelTaskResult:
-        """tasks/cancel"""
-        await self._box.cancel(ctx, params.task_id)
+        """Answer `tasks/cancel`; a task that has ended stays as it is."""
+        await self._manager.cancel(ctx, params.task_id)
         return CancelTaskResult()
 
 
 class PreTaskChannel:
-    """The outlet of a handler: that of its request, until this is answered with a task.
+    """Channel of a handler that may become a task: the channel of its request until then.
 
-    In tasks nothing is sent: what there is to be told, the task says itself.
+    Once the request is answered with the task, notifications are dropped: the status of the task
+    carries progress and input requests.
     """
 
-    def __init__(self, task: RunningTask, before: Channel) -> None:
+    def __init__(self, task: RunningTask, request_channel: Channel) -> None:
         self._task = task
-        self._before = before
+        self._request_channel = request_channel
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification of the request."""
+        """Send a notification on the request; drop it once the task is the answer."""
         if not self._task.is_answer:
-            self._before.notify(method, params)
+            self._request_channel.notify(method, params)
 
     async def request(
         self,
@@ -192,27 +205,33 @@ class PreTaskChannel:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> msgspec.Raw:
-        """Refuse, as at every revision that asks in results."""
-        return await self._before.request(method, params, timeout_s=timeout_s, progress=progress)
+        """Pass the request to the channel of the request, which rejects it here."""
+        return await self._request_channel.request(
+            method, params, timeout_s=timeout_s, progress=progress
+        )
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait for back-pressure: until the client has read enough."""
         if not self._task.is_answer:
-            await self._before.drain()
+            await self._request_channel.drain()
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether the request, or then the task, goes on."""
-        return not self._task.record.over if self._task.is_answer else self._before.answers(id)
+        """Return True while the request, or after it the task, is in progress."""
+        return (
+            not self._task.record.over
+            if self._task.is_answer
+            else self._request_channel.answers(id)
+        )
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """Where the handler runs."""
+        """Return the asyncio task of the handler."""
         return self._task.handler
 
 
-def _answers(task: RunningTask, *, required: bool) -> bool:
-    """Whether a handler that has ended has answered its request."""
-    asks = type(task.result) is latest.InputRequiredResult
-    return asks or not required
+def _answers_request(task: RunningTask, *, required: bool) -> bool:
+    """Return True if the outcome of an ended handler is the response to its request."""
+    needs_input = type(task.result) is latest.InputRequiredResult
+    return needs_input or not required
 
 
 def _outcome(task: RunningTask) -> Any:

@@ -1,4 +1,4 @@
-"""What a server answers where tasks are meant, as a revision's own methods have them."""
+"""Handlers of tasks/get, tasks/result, tasks/list and tasks/cancel (2025-11-25)."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ __all__ = ["TaskHandlers"]
 
 
 class TaskHandlers(ServerHandlers["Context"]):
-    """The part of a server that answers for tasks; only reached where it has declared them."""
+    """Handlers of the `tasks/*` methods; reached only if the server declared tasks."""
 
     task_manager: TaskManager | None = None
-    """The tasks, once there are any."""
+    """Manager of the tasks; None until the server has a tool that runs as one."""
 
     def _tasks(self, ctx: Context) -> CoreTaskHandler:
         if self.task_manager is None:
             raise MethodNotFound("this server has no tasks")
-        found: CoreTaskHandler = self.task_manager.protocol(ctx.profile)
-        return found
+        handler: CoreTaskHandler = self.task_manager.protocol(ctx.profile)
+        return handler
 
     async def get_task(self, ctx: Context, params: Any) -> Any:
-        """tasks/get"""
+        """Answer `tasks/get`."""
         return await self._tasks(ctx).get(ctx, params.task_id)
 
     async def get_task_payload(self, ctx: Context, params: Any) -> Any:
-        """tasks/result"""
+        """Answer `tasks/result`."""
         return await self._tasks(ctx).result(ctx, params.task_id)
 
     async def list_tasks(self, ctx: Context, params: Any) -> Any:
-        """tasks/list"""
+        """Answer `tasks/list`."""
         return await self._tasks(ctx).page(ctx, params.cursor)
 
     async def cancel_task(self, ctx: Context, params: Any) -> Any:
-        """tasks/cancel"""
+        """Answer `tasks/cancel`."""
         return await self._tasks(ctx).cancel(ctx, params.task_id)

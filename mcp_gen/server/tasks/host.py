@@ -18,48 +18,48 @@ __all__ = ["ReattachableChannel", "TaskHost", "TaskInput"]
 
 
 class TaskHost(Protocol):
-    """The manager of a task, as the task sees it."""
+    """Manager of a running task, as the task uses it."""
 
     options: Tasks
     store: TaskStore
     now: Callable[[], float]
 
     def acquire_server(self) -> AbstractAsyncContextManager[None]:
-        """Hold the lifespan and the mounts of the server while a handler runs."""
+        """Return a context manager that holds the server's lifespan and mounts during a handler."""
         ...
 
     def handler_ended(self, id: str) -> None:
-        """Forget the handler of a task: it has ended."""
+        """Forget a task whose handler has ended."""
         ...
 
     def written(self, result: Any, revision: str) -> tuple[Raw, bool]:
-        """Encode a result at a revision; the flag is true if the tool reports a failure."""
+        """Encode a result at a revision; the flag is the `isError` of the result."""
         ...
 
 
 class ReattachableChannel(Protocol):
-    """Channel of a task that moves to whichever request of its client is open."""
+    """Channel of a task, attached to any open `tasks/result` request of its client."""
 
-    def open(self, way: Channel) -> None:
-        """Attach a request that waits for the result."""
+    def open(self, channel: Channel) -> None:
+        """Attach the channel of a request that waits for the result."""
         ...
 
-    def close(self, way: Channel) -> None:
-        """Detach it."""
+    def close(self, channel: Channel) -> None:
+        """Detach the channel of a request."""
         ...
 
     def check(self) -> None:
-        """Look for a way to the client again."""
+        """Check again if the client is reachable."""
         ...
 
 
 class TaskInput(Protocol):
-    """Questions of a task, answered by requests of their own."""
+    """Input requests of a task, answered by `tasks/update`."""
 
     async def answered(self, responses: Mapping[str, Any]) -> None:
-        """Take answers of the client; those to nothing that is open are ignored.
+        """Accept responses of the client, by key; keys that are not open are ignored.
 
         Raises:
-            InvalidParams: one is no result of what was asked: then none is taken.
+            InvalidParams: A response does not fit its request. Then none is accepted.
         """
         ...

@@ -1,4 +1,4 @@
-"""Questions of a task, which its client finds where it looks how the task stands."""
+"""Input requests of a task, which the client polls with `tasks/get`."""
 
 from __future__ import annotations
 
@@ -36,107 +36,111 @@ T = TypeVar("T")
 
 
 class _OpenInputRequest(NamedTuple):
-    role: InputKind
+    kind: InputKind
     answer: asyncio.Future[Any]
 
 
 class TaskInputRequests(Rounds):
-    """Asks in how a task stands: the handler goes on where it was when the answer has come.
+    """Publishes input requests in the status of a task; its handler waits for the responses.
 
-    Before there is a task, questions that the handler returns are the result of its request, and
-    with their answers it is run anew.
+    Before the request is answered with the task, an `InputRequiredResult` of the handler is the
+    result of the request, and the handler is run again with the responses.
     """
 
     def __init__(self, ctx: Context, params: Any, task: RunningTask) -> None:
-        """Raises InvalidParams for a state that this server has not given for this request."""
+        """Open the `requestState` of the request, if there is one.
+
+        Raises:
+            InvalidParams: This server did not issue the state for this request, or it has expired.
+        """
         super().__init__(ctx, params)
         self._task = task
         self._answers: dict[str, Any] = {}
         self._open: dict[str, _OpenInputRequest] = {}
-        self._used: set[str] = set()
-        self._before: InputRequiredRounds | None = None
+        self._used_keys: set[str] = set()
+        self._replayed: InputRequiredRounds | None = None
         if params.request_state is not None or params.input_responses is not None:
-            before = self._before = InputRequiredRounds(ctx, params)
-            self.number, self.values = before.number, before.values
-            self.responses, self.user_state = before.responses, before.user_state
+            replayed = self._replayed = InputRequiredRounds(ctx, params)
+            self.number, self.values = replayed.number, replayed.values
+            self.responses, self.user_state = replayed.responses, replayed.user_state
 
     # --- while the handler runs ---
 
     async def ask(
         self,
-        question: InputRequest,
+        request: InputRequest,
         key: str | None,
         read: Callable[[Any], T],
         timeout_s: float | None,
     ) -> T:
-        """Ask, unless there is an answer under this key; what is no answer is asked again.
+        """Publish the request, unless this key has a response; repeat it if `read` rejects that.
 
         Raises:
-            RequestTimeout: there is no answer.
+            RequestTimeout: No response within `timeout_s` seconds, 600 by default.
         """
-        # Roots may have changed since.
-        fresh = key is None and question.kind is InputKind.LIST_ROOTS
-        key = self.key_for(question, key)
+        # Roots may have changed.
+        fresh = key is None and request.kind is InputKind.LIST_ROOTS
+        key = self.key_for(request, key)
         while True:
             if fresh or key not in self._answers:
-                self._answers[key] = await self._put(key, question, timeout_s)
+                self._answers[key] = await self._publish(key, request, timeout_s)
             try:
                 return read(self._answers[key])
             except InvalidParams:
                 del self._answers[key]
 
-    async def _put(self, key: str, question: InputRequest, timeout_s: float | None) -> Any:
-        """The answer to a question that is put where the client looks."""
-        task, key = self._task, self._unused(key)
-        asked = project(question.kind.request_type(params=question.params), self.ctx.revision)
+    async def _publish(self, key: str, request: InputRequest, timeout_s: float | None) -> Any:
+        """Publish a request in the status of the task and wait for its response."""
+        task, key = self._task, self._unused_key(key)
+        projected = project(request.kind.request_type(params=request.params), self.ctx.revision)
         if timeout_s is None:
             timeout_s = ANSWER_TIMEOUT_S
         limit = asyncio.timeout(None if math.isinf(timeout_s) else timeout_s)
-        found = self._open[key] = _OpenInputRequest(question.kind, task.loop.create_future())
-        task.questions[key] = Raw(encode(asked.value))
+        entry = self._open[key] = _OpenInputRequest(request.kind, task.loop.create_future())
+        task.questions[key] = Raw(encode(projected.value))
         task.decide()
         try:
             async with limit:
                 await task.change()
-                return await found.answer
+                return await entry.answer
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise RequestTimeout(f"{question.kind}: no answer within {timeout_s:g} s") from None
+            raise RequestTimeout(f"{request.kind}: no answer within {timeout_s:g} s") from None
         finally:
             self._open.pop(key, None)
             if task.questions.pop(key, None) is not None:
                 await task.change()
 
-    def _unused(self, key: str) -> str:
-        """A key that no other question of the task has had, or will have."""
+    def _unused_key(self, key: str) -> str:
+        """Return a key that no other input request of the task has had."""
         number, found = 1, key
-        while found in self._used:
+        while found in self._used_keys:
             number += 1
             found = f"{key}-{number}"
-        self._used.add(found)
+        self._used_keys.add(found)
         return found
 
     async def answered(self, responses: Mapping[str, Any]) -> None:
-        """Take answers of the client; those to nothing that is open are ignored.
+        """Accept responses of the client, by key; keys that are not open are ignored.
 
         Raises:
-            InvalidParams: one is no result of what was asked: then none is taken.
+            InvalidParams: A response does not fit its request. Then none is accepted.
         """
-        taken: dict[str, Any] = {}
-        for key, given in responses.items():
+        accepted: dict[str, Any] = {}
+        for key, response in responses.items():
             if key not in self._open:
                 continue
             try:
-                taken[key] = result_of(self._open[key].role, Raw(encode(given)))
+                accepted[key] = result_of(self._open[key].kind, Raw(encode(response)))
             except msgspec.ValidationError as error:
                 raise InvalidParams(f"{error} - at `$.inputResponses.{key}`") from None
-        for key, answer in taken.items():
-            waiting = self._open.pop(key).answer
+        for key, answer in accepted.items():
+            future = self._open.pop(key).answer
             self._task.questions.pop(key, None)
-            if not waiting.done():
-                waiting.set_result(answer)
-        if taken:
+            if not future.done():
+                future.set_result(answer)
+        if accepted:
             await self._task.change()
 
     # --- when it has ended ---
@@ -144,23 +148,26 @@ class TaskInputRequests(Rounds):
     async def end(
         self, handler: Handler[Any, Any], result: Any, failure: BaseException | None
     ) -> Any:
-        """The handler's result; the questions it returned are asked, until it returns another."""
+        """Return the handler's result.
+
+        While it returns input requests, these are published and the handler is run again.
+        """
         while failure is None or isinstance(failure, UrlElicitationRequired):
             if failure is None and type(result) is not latest.InputRequiredResult:
                 return result
             if not self._task.is_answer:
-                before = self._before or InputRequiredRounds(self.ctx, self.params)
-                return await before.end(handler, result, failure)
+                replayed = self._replayed or InputRequiredRounds(self.ctx, self.params)
+                return await replayed.end(handler, result, failure)
             self.next_round()
             if failure is None:
                 self.responses = await self._ask_all(input_requests_in(result))
                 self.user_state = result.request_state
             else:
                 await self._elicit_url(failure)
-            result, failure = await self._again(handler)
+            result, failure = await self._run_again(handler)
         raise failure
 
-    async def _again(self, handler: Handler[Any, Any]) -> tuple[Any, BaseException | None]:
+    async def _run_again(self, handler: Handler[Any, Any]) -> tuple[Any, BaseException | None]:
         self.restart()
         self.ctx.asking = self.params
         try:
@@ -170,25 +177,28 @@ class TaskInputRequests(Rounds):
         finally:
             self.ctx.asking = None
 
-    async def _ask_all(self, questions: dict[str, InputRequest]) -> dict[str, Any]:
-        for question in questions.values():
-            require_capability(self.ctx, question)
-        put = (self._put(key, question, None) for key, question in questions.items())
-        return dict(zip(questions, await gather_all(*put), strict=True))
+    async def _ask_all(self, requests: dict[str, InputRequest]) -> dict[str, Any]:
+        for request in requests.values():
+            require_capability(self.ctx, request)
+        responses = (self._publish(key, request, None) for key, request in requests.items())
+        return dict(zip(requests, await gather_all(*responses), strict=True))
 
     async def _elicit_url(self, error: UrlElicitationRequired) -> None:
-        """Ask for the pages that the handler insists on.
+        """Publish the URL elicitations of an error and wait for their responses.
 
         Raises:
-            McpError: the user has said no to one.
-            MissingCapability: the client cannot send its user there.
+            McpError: The user declined or cancelled one.
+            MissingCapability: The client did not declare URL elicitation.
         """
-        pages = [
+        requests = [
             InputRequest(
-                InputKind.ELICIT, latest.ElicitRequestURLParams(message=one.message, url=one.url)
+                InputKind.ELICIT,
+                latest.ElicitRequestURLParams(message=elicitation.message, url=elicitation.url),
             )
-            for one in error.elicitations
+            for elicitation in error.elicitations
         ]
-        answers = await self._ask_all({self.key_for(page, None): page for page in pages})
+        answers = await self._ask_all(
+            {self.key_for(request, None): request for request in requests}
+        )
         if any(answer.action != "accept" for answer in answers.values()):
             raise McpError(InvalidRequest.code, f"{error.message}; the user has refused")

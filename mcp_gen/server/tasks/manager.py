@@ -1,4 +1,4 @@
-"""The tasks of a server: made, found, ended, forgotten."""
+"""TaskManager: creates, finds, expires and closes the tasks of a server."""
 
 from __future__ import annotations
 
@@ -38,67 +38,79 @@ __all__ = ["CLOSE_S", "MakeProtocol", "TaskManager"]
 
 T = TypeVar("T")
 MakeProtocol: TypeAlias = "Callable[[TaskManager, Profile], Any]"
-"""Makes what speaks of tasks at a revision: of no common type, but for `call`."""
+"""Creates the task protocol of a revision. The protocols share only `call`."""
 
 CLOSE_S = 5.0
-"""How long handlers may take to end when the server does."""
+"""Seconds that cancelled handlers have to end when the server closes."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 class TaskManager:
-    """The tasks of a server: `server.tasks`."""
+    """Registry of the tasks of a server: `server.tasks`.
+
+    Attributes:
+        running: Tasks whose handlers run in this process, by id.
+        changed: Called with a task after each change of its status.
+        expiry: Timer that removes expired tasks.
+
+    Args:
+        kernel: The kernel of the server.
+        tools: The server's own tools; those of a call are handed to `call`.
+        acquire_server: Holds the lifespan and the mounts of the server while a handler runs.
+        protocols: Factories of task protocols, by `Profile.tasks`.
+        options: Times and limits.
+    """
 
     def __init__(
         self,
         kernel: Kernel[Context],
         tools: ToolRegistry,
-        needed: Callable[[], AbstractAsyncContextManager[None]],
+        acquire_server: Callable[[], AbstractAsyncContextManager[None]],
         protocols: Mapping[str, MakeProtocol],
         options: Tasks,
     ) -> None:
-        """Keep the tasks of a server.
-
-        Args:
-            tools: The server's own tools; those of a call are handed to `call`.
-            needed: Holds the lifespan and the mounts of the server while a handler runs.
-            protocols: What speaks of tasks, by `Profile.tasks`.
-        """
         self.kernel = kernel
         self.tools = tools
-        self.acquire_server = needed
+        self.acquire_server = acquire_server
         self.options = options
-        # Not `or`: an empty store is false.
+        # Not `or`, because an empty store is falsy.
         store = options.store
         self.store: TaskStore = (
             MemoryTaskStore(max_tasks=options.max_tasks) if store is None else store
         )
         self.now: Callable[[], float] = options.clock or time.time
         self.running: dict[str, RunningTask] = {}
-        """Those whose handlers run in this process."""
         self._make_protocol = protocols
         self._protocols: dict[str, Any] = {}
-        self._busy: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
         self.changed: Callable[[RunningTask], None] = _ignore
-        """Called when a task stands elsewhere."""
         self.expiry = Expiry(self.now, self.expire)
-        """When they are to be forgotten."""
 
-    # --- what is spoken ---
+    # --- calls ---
 
     def call(self, ctx: Context, params: Any, tools: ToolRegistry) -> Awaitable[Any]:
-        """What a call of a tool is answered with."""
-        # Not async itself: tools that never run as tasks are not to pay for those that do.
-        # The tools may be those of a mounted server, whose tasks are kept outside.
+        """Answer `tools/call` with the task protocol of the request's revision.
+
+        Args:
+            ctx: The request.
+            params: Params of the call.
+            tools: The tools to call from, which may be those of a mounted server.
+
+        Returns:
+            An awaitable of the result, or of a CreateTaskResult.
+        """
+        # Not async: a coroutine less for tools that never run as tasks.
+        # The tasks of a mounted server are kept by the outer one.
         tool = tools.listing.find(ctx, params.name)
         if tool is None or (tool.task is None and getattr(params, "task", None) is None):
             return run_with_rounds(ctx, params, tools.call)
-        answer: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool, tools)
-        return answer
+        response: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool, tools)
+        return response
 
     def protocol(self, profile: Profile) -> Any:
-        """How tasks are spoken of at a revision."""
+        """Return the task protocol of a revision, created on first use."""
         found = self._protocols.get(profile.revision)
         if found is None:
             found = self._protocols[profile.revision] = self._make_protocol[profile.tasks](
@@ -107,23 +119,30 @@ class TaskManager:
         return found
 
     def spawn(self, call: Coroutine[Any, Any, None]) -> None:
-        """Do something that nobody waits for."""
+        """Run a coroutine in the background; its error is logged."""
         task = asyncio.get_running_loop().create_task(call)
-        self._busy.add(task)
-        task.add_done_callback(self._publish)
+        self._background.add(task)
+        task.add_done_callback(self._on_background_done)
 
-    def _publish(self, task: asyncio.Task[None]) -> None:
-        self._busy.discard(task)
+    def _on_background_done(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("a notification could not be sent", exc_info=error)
 
-    # --- making ---
+    # --- creation ---
 
-    def new(self, ctx: Context, tool: ServerTool, wish_ms: int | None = None) -> RunningTask:
-        """A task for a call of a tool, which nobody knows of yet.
+    def new(
+        self, ctx: Context, tool: ServerTool, requested_ttl_ms: int | None = None
+    ) -> RunningTask:
+        """Create a task for a tool call; clients cannot see it before `make`.
+
+        Args:
+            ctx: The request of the call.
+            tool: The tool.
+            requested_ttl_ms: Time to live that the client asks for, in milliseconds.
 
         Raises:
-            McpError: the client has too many that run.
+            McpError: The client has `max_running` tasks already.
         """
         owner = _owner(ctx)
         if self._counts[owner] >= self.options.max_running:
@@ -135,7 +154,7 @@ class TaskManager:
             message=tool.immediate_message,
             created_at=now,
             updated_at=now,
-            expires_at=now + self.options.ttl_for(wish_ms),
+            expires_at=now + self.options.ttl_for(requested_ttl_ms),
             revision=ctx.revision,
             principal=ctx.caller.principal,
             session=None if session is None else session.id,
@@ -145,25 +164,25 @@ class TaskManager:
         return task
 
     async def make(self, task: RunningTask) -> None:
-        """Keep a task: from now on clients can know of it.
+        """Add a task to the store, which makes it visible to clients.
 
         Raises:
-            McpError: there are too many.
+            McpError: The store is full.
         """
-        record, begins_later = task.record, task.handler is None
-        if begins_later:
-            # While it is being kept, others are made too.
-            self._count(record, 1)
+        record, starts_later = task.record, task.handler is None
+        if starts_later:
+            # Other tasks may be created while the store is awaited.
+            self._count_running(record, 1)
         try:
-            kept = await self.store.add(record, self.now())
+            saved = await self.store.add(record, self.now())
         except BaseException:
-            # It may have been kept, and nobody will ever ask for it.
+            # The store may have added it, but no client has its id.
             self.spawn(self.store.forget(record.id))
             raise
         finally:
-            if begins_later:
-                self._count(record, -1)
-        if not kept:
+            if starts_later:
+                self._count_running(record, -1)
+        if not saved:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
         task.made = True
         if record.expires_at is not None:
@@ -175,7 +194,7 @@ class TaskManager:
             await task.change()
 
     def _forget_replaced(self) -> None:
-        """Expect no end of what a full store has replaced: its time may be days away."""
+        """Drop expiry timers of tasks that a full store has replaced: they may be days away."""
         store = self.store
         if isinstance(store, MemoryTaskStore):
             known = len(store) + len(self.running)
@@ -183,30 +202,31 @@ class TaskManager:
                 self.expiry.keep(lambda id: id in store or id in self.running)
 
     def start(self, task: RunningTask, work: Coroutine[Any, Any, Any]) -> None:
-        """Run the handler of a task."""
+        """Start the handler of a task."""
         task.start(work)
         self.running[task.id] = task
-        self._count(task.record, 1)
+        self._count_running(task.record, 1)
 
     def handler_ended(self, id: str) -> None:
-        """Forget the handler of a task: it has ended."""
+        """Forget a task whose handler has ended."""
         task = self.running.pop(id, None)
         if task is not None:
-            self._count(task.record, -1)
+            self._count_running(task.record, -1)
 
-    def _count(self, record: StoredTask, more: int) -> None:
+    def _count_running(self, record: StoredTask, change: int) -> None:
         owner = _owner_of(record)
-        self._counts[owner] += more
+        self._counts[owner] += change
         if not self._counts[owner]:
             del self._counts[owner]
 
-    # --- finding ---
+    # --- lookup ---
 
     async def find(self, ctx: Context, id: str) -> StoredTask:
-        """The task of that id, if the client of this request may ask for it.
+        """Return the task with an id, if it belongs to the principal of the request.
 
         Raises:
-            InvalidParams: it may not, or there is none: a client cannot tell which.
+            InvalidParams: It does not, it has expired, or there is none. The error is the same for
+                all of them.
         """
         found = await self.store.load(id)
         if found is not None and found.expires_at is not None and found.expires_at <= self.now():
@@ -214,63 +234,71 @@ class TaskManager:
             found = None
         if found is None or found.principal != ctx.caller.principal:
             raise InvalidParams("no such task: it is unknown, or its time is over - at `$.taskId`")
-        here = self.running.get(id)
-        if here is not None:
+        running = self.running.get(id)
+        if running is not None:
             if ctx.session is not None:
-                here.session = ctx.session
-            if found.over and not here.record.over:
-                # Ended by another process.
-                await self.run_on_task_loop(here, here.change())
+                running.session = ctx.session
+            if found.over and not running.record.over:
+                # Another process has ended it.
+                await self.run_on_task_loop(running, running.change())
         return found
 
     async def ended(self, ctx: Context, id: str) -> StoredTask:
-        """Wait until a task is over. Raises what `find` raises."""
+        """Wait until a task has ended, and return it.
+
+        Raises:
+            InvalidParams: See `find`.
+        """
         task = await self.find(ctx, id)
         while not task.over:
-            here = self.running.get(id)
-            if here is not None:
-                await self.run_on_task_loop(here, here.wait())
+            running = self.running.get(id)
+            if running is not None:
+                await self.run_on_task_loop(running, running.wait())
             else:
                 await asyncio.sleep(self.options.poll_interval_s)
             task = await self.find(ctx, id)
         return task
 
     async def cancel(self, ctx: Context, id: str) -> tuple[StoredTask, bool]:
-        """End a task; it as it is then, and whether it was not over before.
+        """Cancel a task.
 
-        Raises what `find` raises.
+        Returns:
+            The task, and False if it had ended before.
+
+        Raises:
+            InvalidParams: See `find`.
         """
         task = await self.find(ctx, id)
-        here = self.running.get(id)
-        if here is not None:
-            kept = await self.run_on_task_loop(here, here.cancel())
+        running = self.running.get(id)
+        if running is not None:
+            saved = await self.run_on_task_loop(running, running.cancel())
         else:
-            kept = await self.store.save(_cancelled(task, self.now()))
-        return await self.find(ctx, id), kept
+            saved = await self.store.save(_cancelled(task, self.now()))
+        return await self.find(ctx, id), saved
 
     async def run_on_task_loop(self, task: RunningTask, call: Coroutine[Any, Any, T]) -> T:
-        """Await something on the event loop that a task runs on."""
+        """Await a coroutine on the event loop of a task."""
         if task.loop is asyncio.get_running_loop():
             return await call
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, task.loop))
 
-    # --- ending ---
+    # --- end ---
 
     async def expire(self, id: str) -> None:
-        """The time of a task is over: nothing stays of it."""
-        here = self.running.get(id)
+        """Remove an expired task from the store, and cancel its handler."""
+        running = self.running.get(id)
         try:
             await self.store.forget(id)
         finally:
-            if here is not None:
-                await self.run_on_task_loop(here, here.expire())
+            if running is not None:
+                await self.run_on_task_loop(running, running.expire())
 
     async def sweep(self) -> None:
-        """Forget the tasks of this process whose time is over. This happens by itself."""
+        """Remove the expired tasks of this process now; a timer does so anyway."""
         await self.expiry.sweep()
 
     async def aclose(self) -> None:
-        """End what runs; handlers have a moment to clean up."""
+        """Cancel all running handlers and wait up to 5 seconds for them to end."""
         self.expiry.close()
         loop = asyncio.get_running_loop()
         handlers: list[asyncio.Task[None]] = []
@@ -281,17 +309,17 @@ class TaskManager:
             elif not task.loop.is_closed():
                 task.loop.call_soon_threadsafe(task.stop)
         if handlers:
-            _, late = await asyncio.wait(handlers, timeout=CLOSE_S)
-            if late:
-                _log.warning("%d tasks did not end with their server", len(late))
+            _, unfinished = await asyncio.wait(handlers, timeout=CLOSE_S)
+            if unfinished:
+                _log.warning("%d tasks did not end with their server", len(unfinished))
 
     # --- results ---
 
     def written(self, result: Any, revision: str) -> tuple[Raw, bool]:
-        """A result as JSON of a revision, and whether it says that the tool failed."""
+        """Encode a result at a revision; the flag is its `isError`."""
         profile, raw = mcp_wire.profile(revision), getattr(result, "json", result)
         if isinstance(raw, Raw) and profile.call_tool is not None:
-            # It has been written elsewhere, and stays as it is.
+            # A result that is encoded already is stored unchanged.
             return raw, bool(getattr(profile.call_tool.decode_result(raw), "is_error", None))
         result = project(result, revision).value
         is_error = bool(getattr(result, "is_error", None))

@@ -1,4 +1,4 @@
-"""How a server keeps its tasks: for how long, how many, and where."""
+"""Options of tasks: times, limits and the store."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ __all__ = ["Tasks"]
 
 
 class Tasks(Struct, frozen=True, kw_only=True):
-    """How tasks are kept: `Server(tasks=Tasks(ttl_s=600))`.
+    """Options of tasks: `Server(tasks=Tasks(ttl_s=600))`.
 
-    A task is kept for `ttl_s` seconds after it was made, whatever becomes of it; what still runs
-    then is cancelled. Where the client may wish for another time, it gets `max_ttl_s` at most.
-    Clients are asked to wait `poll_interval_s` between two looks at a task.
+    A task runs in the process that created it, and ends with the server.
 
-    Where the server decides, a call gets its result at once if there is one within `grace_s`, and a
-    task otherwise; with 0 there is a task for everything that waits at all.
-
-    Of one client (a principal, or without principals a session) `max_running` tasks run at once. In
-    memory `max_tasks` are kept, of all clients; `store` keeps them elsewhere instead, for other
-    processes to tell of. A task runs in the process that made it, and ends with the server.
+    Args:
+        ttl_s: Seconds for which a task is kept after its creation, whatever its status. A handler
+            that still runs then is cancelled.
+        max_ttl_s: Maximum of `ttl_s` and of the `ttl` that a client of 2025-11-25 asks for, in
+            seconds.
+        poll_interval_s: Seconds that clients are told to wait between two polls of a task.
+        grace_s: Seconds that a call may take at 2026-07-28 before it is answered with a task. With
+            0, every call that awaits anything is answered with one.
+        max_running: Maximum number of running tasks per client: per principal, or per session for
+            requests without a principal.
+        max_tasks: Maximum number of tasks of all clients in memory; not used with `store`.
+        store: Store of the tasks, which other processes can read; None keeps them in memory.
+        clock: Returns the time in seconds since the epoch; None for `time.time`.
 
     Raises:
-        UsageError: a number that is not above 0; `grace_s` below it.
+        UsageError: A number is not finite and above 0; `grace_s` may also be 0.
     """
 
     ttl_s: float = 3600.0
@@ -39,7 +44,6 @@ class Tasks(Struct, frozen=True, kw_only=True):
     max_tasks: int = 10_000
     store: TaskStore | None = None
     clock: Callable[[], float] | None = None
-    """What tells the time, in seconds since the epoch; None: `time.time`."""
 
     def __post_init__(self) -> None:
         for name in ("ttl_s", "max_ttl_s", "poll_interval_s", "max_running", "max_tasks"):
@@ -49,8 +53,16 @@ class Tasks(Struct, frozen=True, kw_only=True):
         if not 0 <= self.grace_s < math.inf:
             raise UsageError(f"Tasks: grace_s={self.grace_s}: expected seconds, 0 or more")
 
-    def ttl_for(self, wish_ms: int | None) -> float:
-        """For how many seconds a task is kept whose client wishes for so many milliseconds."""
-        if wish_ms is None or wish_ms <= 0:
+    def ttl_for(self, requested_ms: int | None) -> float:
+        """Return for how many seconds a task is kept.
+
+        Args:
+            requested_ms: Time to live that the client asks for, in milliseconds. None, 0 or less
+                for `ttl_s`.
+
+        Returns:
+            Seconds, at most `max_ttl_s`.
+        """
+        if requested_ms is None or requested_ms <= 0:
             return min(self.ttl_s, self.max_ttl_s)
-        return min(wish_ms / 1000, self.max_ttl_s)
+        return min(requested_ms / 1000, self.max_ttl_s)

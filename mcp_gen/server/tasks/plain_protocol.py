@@ -1,4 +1,4 @@
-"""Calls at revisions without tasks: each is answered with its result."""
+"""Calls at revisions without tasks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["PlainCalls"]
 
 
 class PlainCalls:
-    """Answers every call with its result."""
+    """Task protocol of revisions without tasks: every call is answered with its result."""
 
-    def __init__(self, box: TaskManager, profile: Profile) -> None:
+    def __init__(self, manager: TaskManager, profile: Profile) -> None:
         pass
 
     async def call(self, ctx: Context, params: Any, tool: ServerTool, tools: ToolRegistry) -> Any:

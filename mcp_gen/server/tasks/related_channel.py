@@ -1,4 +1,4 @@
-"""The way to the client from a task whose messages say which task they belong to."""
+"""Channel that tags messages with their task (`io.modelcontextprotocol/related-task`)."""
 
 from __future__ import annotations
 
@@ -27,65 +27,67 @@ R = TypeVar("R")
 
 
 class TaskChannel:
-    """The outlet of a task's handler: wherever its client listens at the moment.
+    """Channel of a task handler, independent of the request that created the task.
 
-    That is the answer to a request for the result, as long as one is open, and else the session in
-    which somebody asked for the task last. What is asked waits until there is a way, and is asked
-    again where its way is gone before there is an answer; what is told is lost where nobody
-    listens.
+    Messages go to an open `tasks/result` request, the newest first, or else to the session that
+    requested the task last. Requests wait until the client is reachable, and are sent again if the
+    channel is lost before the response. Notifications are dropped while it is unreachable.
+
+    Args:
+        task: The task.
+        related_meta: Members that are added to `_meta` of every message.
     """
 
-    def __init__(self, task: RunningTask, related: dict[str, Any]) -> None:
+    def __init__(self, task: RunningTask, related_meta: dict[str, Any]) -> None:
         self._task = task
-        self._related = related
-        """What `_meta` of every message has."""
+        self._related_meta = related_meta
         self._channels: list[Channel] = []
-        self._news: asyncio.Future[None] | None = None
+        self._change: asyncio.Future[None] | None = None
 
-    # --- the ways to the client ---
+    # --- channels to the client ---
 
-    def open(self, way: Channel) -> None:
-        """Somebody waits for the result."""
-        self._channels.append(way)
+    def open(self, channel: Channel) -> None:
+        """Attach the channel of a `tasks/result` request."""
+        self._channels.append(channel)
         self.check()
 
-    def close(self, way: Channel) -> None:
-        """Nobody waits there any more."""
-        self._channels.remove(way)
+    def close(self, channel: Channel) -> None:
+        """Detach the channel of a request."""
+        self._channels.remove(channel)
 
     def check(self) -> None:
-        """There may be a way where there was none."""
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        """Check again if the client is reachable."""
+        if self._change is not None and not self._change.done():
+            self._change.set_result(None)
 
     def _current_channel(self) -> Channel | None:
-        for way in reversed(self._channels):
-            if _is_open(way):
-                return way
+        for channel in reversed(self._channels):
+            if _is_open(channel):
+                return channel
         session = self._task.session
         return session.channel if session is not None and session.reachable else None
 
-    async def _changes(self) -> None:
-        if self._news is None or self._news.done():
-            self._news = self._task.loop.create_future()
-        await asyncio.shield(self._news)
+    async def _wait_for_change(self) -> None:
+        if self._change is None or self._change.done():
+            self._change = self._task.loop.create_future()
+        await asyncio.shield(self._change)
 
-    async def _found(self) -> Channel:
-        while (way := self._current_channel()) is None:
-            await self._changes()
-        return way
+    async def _wait_for_channel(self) -> Channel:
+        while (channel := self._current_channel()) is None:
+            await self._wait_for_change()
+        return channel
 
-    async def _gone(self, way: Channel) -> None:
-        while _is_open(way) or self._current_channel() is None:
-            await self._changes()
+    async def _wait_for_loss(self, channel: Channel) -> None:
+        while _is_open(channel) or self._current_channel() is None:
+            await self._wait_for_change()
 
-    # --- the outlet ---
+    # --- Channel ---
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification, if somebody listens."""
-        way = self._current_channel()
-        if way is not None:
-            way.notify(method, self._tagged(method.params() if params is UNSET else params))
+        """Send a notification; drop it if the client is unreachable."""
+        channel = self._current_channel()
+        if channel is not None:
+            channel.notify(method, self._tagged(method.params() if params is UNSET else params))
 
     async def request(
         self,
@@ -95,9 +97,19 @@ class TaskChannel:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Raw:
-        """Send a request and return its result undecoded; see `Link.request`.
+        """Send a request and return its result undecoded; see `DuplexConnection.request`.
 
-        The time begins when it is asked, not when somebody listens.
+        Args:
+            method: Method row of the request.
+            params: Params; the related-task metadata is added to their `_meta`.
+            timeout_s: Seconds from this call on, including the wait for a channel; None or infinity
+                for no timeout.
+            progress: Progress callback.
+
+        Raises:
+            RequestTimeout: No response in time.
+            McpError: The client answered with an error.
+            SessionLost: The connection failed, but its channel is still open.
         """
         limit_s = None if timeout_s is None or math.isinf(timeout_s) else timeout_s
         async with self._task.pending_input():
@@ -114,39 +126,39 @@ class TaskChannel:
         self, method: Method[P, R], params: P, progress: OnProgress | None
     ) -> Raw:
         while True:
-            way = await self._found()
-            sent = asyncio.ensure_future(way.request(method, params, progress=progress))
-            gone = asyncio.ensure_future(self._gone(way))
+            channel = await self._wait_for_channel()
+            sent = asyncio.ensure_future(channel.request(method, params, progress=progress))
+            lost = asyncio.ensure_future(self._wait_for_loss(channel))
             try:
-                await asyncio.wait({sent, gone}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({sent, lost}, return_when=asyncio.FIRST_COMPLETED)
                 if sent.done():
                     return await sent
             except SessionLost:
-                if _is_open(way):
+                if _is_open(channel):
                     raise
             finally:
-                for one in (sent, gone):
+                for one in (sent, lost):
                     one.cancel()
-                await asyncio.wait({sent, gone})
+                await asyncio.wait({sent, lost})
 
     def _tagged(self, params: Any) -> Any:
-        return replace(params, meta={**(params.meta or {}), **self._related})
+        return replace(params, meta={**(params.meta or {}), **self._related_meta})
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
-        way = self._current_channel()
-        if way is not None:
-            await way.drain()
+        """Wait for back-pressure: until the client has read enough."""
+        channel = self._current_channel()
+        if channel is not None:
+            await channel.drain()
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether the task goes on."""
+        """Return True until the task has ended."""
         return not self._task.record.over
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """Where its handler runs."""
+        """Return the asyncio task of the handler."""
         return self._task.handler
 
 
-def _is_open(way: Any) -> bool:
-    """Whether what is sent there reaches the client; outlets that do not say so are open."""
-    return bool(getattr(way, "reachable", True))
+def _is_open(channel: Any) -> bool:
+    """Return True if a channel reaches the client; channels that do not say are open."""
+    return bool(getattr(channel, "reachable", True))

@@ -1,4 +1,4 @@
-"""A task that runs here: its handler, how it stands, and who waits for its end."""
+"""RunningTask: a task in this process, its handler and its status (`ctx.task`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["RunningTask"]
 
 FINISH_TRIES = 5
-"""How often a store is given what came of a task, each time after twice as long a wait."""
+"""Tries to store the outcome of a task; the wait between them doubles each time."""
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -33,68 +33,87 @@ _log = logging.getLogger("mcp_gen.server")
 class RunningTask:
     """The task that a tool runs as: `ctx.task`.
 
-    It lives longer than the request that made it, and than its connection.
+    It outlives the request that created it, and the connection of that request.
+
+    Args:
+        host: The manager of the task.
+        record: The task as it is stored.
+        session: The session of the request that created it; None without sessions.
     """
 
     def __init__(self, host: TaskHost, record: StoredTask, session: Session | None) -> None:
         self._host = host
         self.record = record
-        """How it stands, as it was last written down."""
+        """The task as it was stored last."""
         self.session = session
-        """The session in which somebody asked for it last: there it can be told of."""
+        """The session that requested the task last; it gets the status notifications."""
         self.loop = asyncio.get_running_loop()
         self.handler: asyncio.Task[None] | None = None
         self.made = False
-        """Whether clients can know of it."""
+        """True once the task is in the store, where clients can see it."""
         self.done = False
-        """Whether the handler has ended, one way or another."""
+        """True once the handler has ended."""
         self.result: Any = None
-        """What the handler returned, before it is written down."""
+        """Return value of the handler."""
         self.failure: BaseException | None = None
-        """What it raised instead."""
+        """Exception of the handler."""
         self.is_answer = False
-        """Whether the request that made it is answered with it."""
+        """True if the request that created the task is answered with it."""
         self.tells_progress = False
-        """Whether reports of progress change how it stands."""
+        """True if progress reports change the status message of the task."""
         self.channel: ReattachableChannel | None = None
-        """Where its handler reaches the client, where it is told whose message each is."""
+        """Channel that tags messages with the task; None with the tasks extension."""
         self.input: TaskInput | None = None
-        """What its handler asks, where the client polls for that."""
+        """Input requests of the handler, where the client polls for them; else None."""
         self.questions: dict[str, Raw] = {}
-        """What the client is asked, by key, where it polls for that."""
+        """Open input requests by key, encoded, where the client polls for them."""
         self._decided: asyncio.Future[None] | None = None
-        self.on_change: Callable[[], None] = _nothing
-        """Called when it stands elsewhere."""
+        self.on_change: Callable[[], None] = _ignore
+        """Called after each change of the status."""
         self._saving = asyncio.Lock()
         self._ended = asyncio.Event()
-        self._asking = 0
+        self._open_requests = 0
 
     @property
     def id(self) -> str:
-        """Its id: whoever knows it, and is the client that made it, may ask for it."""
+        """Task id.
+
+        Requests of the principal that created the task may use it; without principals, any client
+        that knows it.
+        """
         return self.record.id
 
     @property
     def status_message(self) -> str | None:
-        """What was reported last."""
+        """Status message that was reported last; None if there is none."""
         return self.record.message
 
     async def report(self, message: str, *, quietly: bool = False) -> None:
-        """Tell in a few words how far the work has come: whoever asks for the task reads it.
+        """Set the status message of the task, which clients read with the task.
 
-        If it is done `quietly`, nobody hears of it who does not ask.
+        Args:
+            message: A few words on how far the work has come.
+            quietly: True to send no status notification.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task
         """
-        # A handler that does nothing but report would let nobody else have a turn.
+        # Yield: a handler that only reports would block the event loop.
         await asyncio.sleep(0)
         if message != self.record.message:
             await self.change(quietly, message=message)
 
-    # --- how it stands ---
+    # --- status ---
 
     async def change(self, quietly: bool = False, /, **fields: Any) -> bool:
-        """Write down how it stands now, and what else is new; false if it is over already."""
+        """Store the current status and the given fields of the task.
+
+        Args:
+            quietly: True to send no status notification.
+            fields: Fields of `StoredTask` to replace.
+
+        Returns:
+            False if the task has ended already.
+        """
         async with self._saving:
             if self.record.over:
                 return False
@@ -102,7 +121,7 @@ class RunningTask:
                 self.record,
                 **{
                     "updated_at": self._host.now(),
-                    "status": "input_required" if self._wait_for_change else "working",
+                    "status": "input_required" if self._waits_for_input else "working",
                     "questions": dict(self.questions),
                     **fields,
                 },
@@ -110,51 +129,51 @@ class RunningTask:
             if not self.made:
                 self.record = changed
                 return True
-            kept = await self._host.store.save(changed)
-            # If it was not kept, it has been ended or forgotten elsewhere.
-            self.record = changed if kept else await self._elsewhere()
+            saved = await self._host.store.save(changed)
+            # Not saved: another process ended the task, or the store removed it.
+            self.record = changed if saved else await self._load_ended()
         if self.record.over:
             self._ended.set()
         if not quietly:
             self.on_change()
-        return kept
+        return saved
 
     @property
-    def _wait_for_change(self) -> bool:
-        """Whether it waits for the client."""
-        return bool(self._asking or self.questions)
+    def _waits_for_input(self) -> bool:
+        """True while the handler waits for a response of the client."""
+        return bool(self._open_requests or self.questions)
 
-    async def _elsewhere(self) -> StoredTask:
+    async def _load_ended(self) -> StoredTask:
         found = await self._host.store.load(self.id)
         self.stop()
         return replace(self.record, status="cancelled") if found is None else found
 
     async def wait(self) -> None:
-        """Wait until nothing changes any more."""
+        """Wait until the task has ended."""
         await self._ended.wait()
 
     @asynccontextmanager
     async def pending_input(self) -> AsyncGenerator[None]:
-        """While the client is asked, the task says that it waits for input."""
-        self._asking += 1
+        """Set the status `input_required` while a request to the client is open."""
+        self._open_requests += 1
         try:
-            if self._asking == 1:
+            if self._open_requests == 1:
                 await self.change()
             yield
         finally:
-            self._asking -= 1
-            if not self._asking:
+            self._open_requests -= 1
+            if not self._open_requests:
                 await self.change()
 
-    # --- whether it becomes one ---
+    # --- result or task ---
 
     def decide(self) -> None:
-        """Its request need not wait any longer to know what to be answered with."""
+        """End the wait of `decided`."""
         if self._decided is not None and not self._decided.done():
             self._decided.set_result(None)
 
     async def decided(self, grace_s: float) -> None:
-        """Wait until its handler has ended or asked something, or for so long."""
+        """Wait until the handler ends or sends an input request, at most `grace_s` seconds."""
         self._decided = self.loop.create_future()
         if not self.done and not self.questions:
             timer = self.loop.call_later(grace_s, self.decide)
@@ -166,7 +185,7 @@ class RunningTask:
     # --- the handler ---
 
     def start(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Run the handler, in a task that no session can end."""
+        """Run the handler in an asyncio task that does not end with a session."""
         self.handler = self.loop.create_task(self._run(work))
 
     async def _run(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -176,7 +195,7 @@ class RunningTask:
         except (GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            # Of the tool's own, or of the server: nothing here can raise to anybody.
+            # Errors of the tool and of the server alike: no caller is left to raise to.
             self.failure = error
         finally:
             work.close()
@@ -184,13 +203,13 @@ class RunningTask:
         self.decide()
         try:
             if self.made:
-                await self._finish_sometime()
+                await self._finish_with_retry()
         finally:
             self._ended.set()
             self._host.handler_ended(self.id)
 
-    async def _finish_sometime(self) -> None:
-        # Else one failure of the store would leave a task at work that is none.
+    async def _finish_with_retry(self) -> None:
+        # Retry, or one failure of the store would leave the task `working` until it expires.
         wait_s = self._host.options.poll_interval_s
         for left in reversed(range(FINISH_TRIES)):
             try:
@@ -203,51 +222,55 @@ class RunningTask:
                 wait_s *= 2
 
     async def finish(self) -> None:
-        """Write down what the handler has returned or raised."""
+        """Store the result or the error of the handler."""
         if self.failure is None:
             try:
                 result, is_error = self._host.written(self.result, self.record.revision)
             except Exception as error:
                 self.failure = error
             else:
-                more = {"message": _said(self.result)} if is_error else {}
-                await self.change(status="completed", result=result, is_error=is_error, **more)
+                message_field = {"message": _first_text(self.result)} if is_error else {}
+                await self.change(
+                    status="completed", result=result, is_error=is_error, **message_field
+                )
         if self.failure is not None:
-            told = self._error(self.failure)
-            await self.change(status="failed", error=Raw(encode(told)), message=told.message)
+            error_object = self._error(self.failure)
+            await self.change(
+                status="failed", error=Raw(encode(error_object)), message=error_object.message
+            )
 
     def _error(self, failure: BaseException) -> ErrorObject:
         if isinstance(failure, asyncio.CancelledError) and is_cancelled():
-            # Had the client cancelled it, it would be over by now.
+            # Not cancelled by the client: the task would have ended by now.
             return ErrorObject(ProtocolError.code, "the server has ended")
         return error_for_peer(failure, f"task {self.id}")
 
     async def cancel(self) -> bool:
-        """End it because the client says so; false if it is over already."""
-        kept = await self.change(status="cancelled")
+        """Cancel the task for its client; return False if it has ended already."""
+        saved = await self.change(status="cancelled")
         self.stop()
-        return kept
+        return saved
 
     async def expire(self) -> None:
-        """End it because its time is over, whether or not that can be written down."""
+        """Cancel the task because it has expired, even if the store fails."""
         try:
             await self.change(status="cancelled")
         finally:
             self.stop()
 
     def stop(self) -> None:
-        """End its handler."""
+        """Cancel the handler."""
         if self.handler is not None and self.handler is not asyncio.current_task():
-            # In the next turn: a task that is cancelled before it began runs no `finally`.
+            # In the next turn: a task that is cancelled before it starts runs no `finally`.
             self.loop.call_soon(self.handler.cancel)
 
 
-def _nothing() -> None:
+def _ignore() -> None:
     pass
 
 
-def _said(result: Any) -> str | None:
-    """What a result says first, in few words."""
+def _first_text(result: Any) -> str | None:
+    """Return the text of the first content block, cut to 200 characters."""
     blocks: Any = getattr(result, "content", ())
     text: Any = next((getattr(block, "text", None) for block in blocks), None)
     return text[:200] if isinstance(text, str) else None

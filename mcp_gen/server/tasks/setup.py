@@ -35,13 +35,21 @@ def create_task_manager(
     kernel: Kernel[Context],
     tools: ToolRegistry,
     listeners: Listeners,
-    needed: Callable[[], AbstractAsyncContextManager[None]],
+    acquire_server: Callable[[], AbstractAsyncContextManager[None]],
     options: Tasks,
 ) -> TaskManager:
-    """Create a task manager, and let the listeners of the server subscribe to its tasks."""
-    box = TaskManager(kernel, tools, needed, _PROTOCOLS, options)
-    watched = TaskStatusListeners(box, listeners)
-    listeners.extension_topics[EXTENSION] = watched.granted
-    box.changed = watched.publish
+    """Create a task manager and connect it to the server's tools and listeners.
+
+    Args:
+        kernel: The kernel of the server.
+        tools: The server's own tools; their descriptions get the task support.
+        listeners: Listeners of the server, which can then subscribe to the status of tasks.
+        acquire_server: Holds the lifespan and the mounts of the server while a handler runs.
+        options: Times and limits.
+    """
+    manager = TaskManager(kernel, tools, acquire_server, _PROTOCOLS, options)
+    status_listeners = TaskStatusListeners(manager, listeners)
+    listeners.extension_topics[EXTENSION] = status_listeners.granted
+    manager.changed = status_listeners.publish
     tools.listing.finish = with_support
-    return box
+    return manager

@@ -1,4 +1,4 @@
-"""Tasks that clients listen to: told on their streams as soon as they stand elsewhere."""
+"""Task status notifications to `subscriptions/listen` requests."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ _PROFILE = mcp_wire.profile(EXTENSION.revisions[-1])
 
 
 class TaskStatusListeners:
-    """What requests that listen may hear of tasks."""
+    """Task status topics of `subscriptions/listen` (`notifications/tasks`)."""
 
-    def __init__(self, box: TaskManager, listeners: Listeners) -> None:
-        self._box = box
+    def __init__(self, manager: TaskManager, listeners: Listeners) -> None:
+        self._manager = manager
         self._listeners = listeners
 
     async def granted(self, ctx: Context, wanted: Any) -> GrantedFilter:
-        """Of the tasks that a request wants to hear of, those that it may ask for.
+        """Return the part of the requested filter that the request may subscribe to.
 
         Raises:
-            MissingCapability: the client wants to hear of tasks, and does not say it knows of them.
+            MissingCapability: The filter names tasks, but the client did not declare the extension.
         """
         ids: list[str] = list(dict.fromkeys(getattr(wanted, "task_ids", None) or ()))
         if not ids:
             return GrantedFilter({})
         ctx.require(EXTENSION)
-        found = [id for id in ids if await self._is_known(ctx, id)]
-        topics = tuple(map(_topic, found))
+        known = [id for id in ids if await self._is_known(ctx, id)]
+        topics = tuple(map(_topic, known))
 
-        async def so_far(topic: ChangeTopic) -> Sequence[Said]:
-            # What has come to rest before anybody listened would not be told of any more.
-            task = await self._box.store.load(topic.uri)
+        async def initial_notifications(topic: ChangeTopic) -> Sequence[Said]:
+            # The last change may precede the subscription, so send the current status first.
+            task = await self._manager.store.load(topic.uri)
             if task is None or not (task.over or task.questions):
                 return ()
             return ((_METHOD, b"," + self._params(task)[1:]),)
 
-        return GrantedFilter({"task_ids": found or None}, topics, so_far)
+        return GrantedFilter({"task_ids": known or None}, topics, initial_notifications)
 
     async def _is_known(self, ctx: Context, id: str) -> bool:
         try:
-            await self._box.find(ctx, id)
+            await self._manager.find(ctx, id)
         except InvalidParams:
             return False
         return True
 
     def publish(self, task: RunningTask) -> None:
-        """A task stands elsewhere."""
+        """Send the status of a task to its listeners, on every event loop that serves."""
         topic = _topic(task.id)
         if not self._listeners.has_listeners(topic):
             return
         params = self._params(task.record)
-        for loop in list(self._box.kernel.loops):
+        for loop in list(self._manager.kernel.loops):
             if loop is task.loop:
                 self._listeners.publish_extension(topic, _METHOD, params, loop)
             elif not loop.is_closed():
@@ -77,7 +77,7 @@ class TaskStatusListeners:
                 )
 
     def _params(self, task: StoredTask) -> bytes:
-        return msgspec.json.encode(self._box.protocol(_PROFILE).notice(task))
+        return msgspec.json.encode(self._manager.protocol(_PROFILE).notice(task))
 
 
 def _topic(id: str) -> ChangeTopic:
