@@ -1,4 +1,4 @@
-"""What handlers get besides their arguments: made for one call, and cleaned up behind it."""
+"""`Depends`: dependency injection per call, with cleanup after the call."""
 
 from __future__ import annotations
 
@@ -27,21 +27,26 @@ __all__ = ["Depends", "Plan", "context_for", "context_kind", "depends_of", "plan
 T = TypeVar("T")
 CleanUp: TypeAlias = "Callable[[asyncio.Future[Any]], Awaitable[None]]"
 
-_closing: set[asyncio.Task[None]] = set()
-"""What is cleaned up for calls that have been given up; held, or it could be collected."""
+_pending_cleanups: set[asyncio.Task[None]] = set()
+"""Cleanup tasks of cancelled calls. The references keep them from garbage collection."""
 
 
 class Depends(Struct, frozen=True):
-    """Says where a parameter comes from: `db: Annotated[Db, Depends(open_db)]`.
+    """Dependency marker for an annotation: `db: Annotated[Db, Depends(open_db)]`.
 
-    `factory` is a function, or a class. Its own parameters are the `Context`, further dependencies,
-    or have defaults. It may be async. If it yields, what it yields is the value, and the rest of it
-    runs when the call is over; `contextlib.contextmanager` around it makes no difference. Instances
-    of a class that are context managers are entered and left likewise. What another function
-    returns belongs to whoever made it, and is not closed.
+    The factory's own parameters are the `Context` or `BlockingContext`, further dependencies, or
+    parameters with defaults. The factory may be async. If it yields, the yielded value is injected
+    and the rest of the factory runs when the call ends; a `contextlib.contextmanager` decorator
+    around it makes no difference. Instances of a class that is a context manager are entered and
+    exited in the same way. The return value of any other function is not closed: it belongs to
+    the code that created it.
 
-    In one call each factory runs once, unless `cached` is false. One that is not async runs in a
-    thread, as handlers do, unless `run_in_thread` is false: then it must not block.
+    Args:
+        factory: Function or class that creates the value.
+        cached: Call the factory once per call of the handler and share the value among its
+            dependants. False: call it again for each dependant.
+        run_in_thread: Run a factory that is not async in a thread. False: run it on the event
+            loop, where it must not block. None: as the handler that it belongs to.
     """
 
     factory: Callable[..., Any]
@@ -50,7 +55,7 @@ class Depends(Struct, frozen=True):
 
 
 class _Step:
-    """One factory in one call: where its arguments come from, and how it is opened."""
+    """One factory of a plan: its arguments and the way to open its value."""
 
     def __init__(self, depends: Depends, found: FunctionInfo) -> None:
         self.name = found.name
@@ -59,12 +64,13 @@ class _Step:
         self.needs: list[tuple[str, _Step]] = []
         factory: Any = depends.factory
         if isinstance(factory, type):
-            later, now = hasattr(factory, "__aenter__"), hasattr(factory, "__enter__")
+            opens_async, opens_sync = hasattr(factory, "__aenter__"), hasattr(factory, "__enter__")
         else:
-            written = inspect.unwrap(factory)
-            later, now = inspect.isasyncgenfunction(written), inspect.isgeneratorfunction(written)
-        self.is_async = later or found.is_async
-        self.enters = later or now
+            unwrapped = inspect.unwrap(factory)
+            opens_async = inspect.isasyncgenfunction(unwrapped)
+            opens_sync = inspect.isgeneratorfunction(unwrapped)
+        self.is_async = opens_async or found.is_async
+        self.enters = opens_async or opens_sync
         if inspect.isasyncgenfunction(factory):
             factory = contextlib.asynccontextmanager(factory)
         elif inspect.isgeneratorfunction(factory):
@@ -72,13 +78,13 @@ class _Step:
         self._open: Callable[..., Any] = factory
 
     def threaded(self, by_default: bool) -> bool:
-        """Whether it runs in a thread."""
+        """Return True if the factory runs in a thread."""
         if self.is_async:
             return False
         return by_default if self.run_in_thread is None else self.run_in_thread
 
     def call(self, ctx: Context, values: Mapping[_Step, Any]) -> Any:
-        """Call the factory, whose own dependencies are there already."""
+        """Call the factory. Its own dependencies are in `values` already."""
         named = {name: context_for(kind, ctx) for name, kind in self.contexts}
         for name, step in self.needs:
             named[name] = values[step]
@@ -86,11 +92,11 @@ class _Step:
 
 
 class Plan:
-    """The dependencies of one function, each behind those it needs."""
+    """Dependencies of one function, ordered so that each follows the ones it needs."""
 
     def __init__(self, name: str, wanted: Mapping[str, _Step], steps: Sequence[_Step]) -> None:
         self._name = name
-        self._wanted = wanted
+        self._by_parameter = wanted
         self._steps = steps
 
     async def run(
@@ -102,26 +108,40 @@ class Plan:
         on_loop: bool,
         threads: bool,
     ) -> Any:
-        """Call the function with its dependencies, and clean up behind it.
+        """Call a function with its dependencies, and clean them up afterwards.
 
-        Unless `on_loop`, it runs in a thread, in one go with the dependencies that do; `threads`
-        is where dependencies run that do not say it themselves.
+        Args:
+            ctx: Context of the request.
+            function: Function to call.
+            named: Keyword arguments other than the dependencies.
+            on_loop: Call the function on the event loop. False: call it in a thread, together with
+                the dependencies that can be opened in the same thread.
+            threads: Default for dependencies that leave `run_in_thread` open.
+
+        Returns:
+            The result of the function, awaited if necessary.
+
+        Raises:
+            RuntimeError: A dependency suppressed an error of the function.
+            Exception: Raised by the function or by a factory.
         """
-        late = () if on_loop else self._late(threads)
-        early = [step for step in self._steps if step not in late]
+        deferred = () if on_loop else self._deferrable(threads)
+        eager = [step for step in self._steps if step not in deferred]
         values: dict[_Step, Any] = {}
-        if not early:
-            call = partial(self._call, ctx, function, named, values, late)
+        if not eager:
+            call = partial(self._call, ctx, function, named, values, deferred)
             return await call_in_thread(ctx, call, {})
         async with contextlib.AsyncExitStack() as stack:
-            for step in early:
-                values[step] = await _opened(step, ctx, values, stack, threads)
+            for step in eager:
+                values[step] = await _open_value(step, ctx, values, stack, threads)
             if not on_loop:
-                call = partial(self._call, ctx, function, named, values, late)
-                return await _shielded(call_in_thread(ctx, call, {}), partial(_kept_open, stack))
-            made = function(**named, **self._given(values))
+                call = partial(self._call, ctx, function, named, values, deferred)
+                return await _shield_thread(
+                    call_in_thread(ctx, call, {}), partial(_detach_stack, stack)
+                )
+            made = function(**named, **self._dependency_values(values))
             return await made if inspect.iscoroutine(made) else made
-        raise self._swallowed()
+        raise self._suppressed_error()
 
     def _call(
         self,
@@ -129,41 +149,42 @@ class Plan:
         function: Callable[..., Any],
         named: dict[str, Any],
         values: dict[_Step, Any],
-        late: Iterable[_Step],
+        deferred: Iterable[_Step],
     ) -> Any:
-        """The part of a call that runs in a thread."""
+        """Open the deferred dependencies and call the function, in one thread."""
         with contextlib.ExitStack() as stack:
-            for step in late:
+            for step in deferred:
                 made = step.call(ctx, values)
                 values[step] = stack.enter_context(made) if step.enters else made
-            return function(**named, **self._given(values))
-        raise self._swallowed()
+            return function(**named, **self._dependency_values(values))
+        raise self._suppressed_error()
 
-    def _given(self, values: Mapping[_Step, Any]) -> dict[str, Any]:
-        return {name: values[step] for name, step in self._wanted.items()}
+    def _dependency_values(self, values: Mapping[_Step, Any]) -> dict[str, Any]:
+        return {name: values[step] for name, step in self._by_parameter.items()}
 
-    def _late(self, threads: bool) -> Sequence[_Step]:
-        """What can be opened in the function's own thread: nothing on the loop needs it."""
-        late: list[_Step] = []
+    def _deferrable(self, threads: bool) -> Sequence[_Step]:
+        """Return the steps that the function's own thread can open: no eager step needs them."""
+        deferred: list[_Step] = []
         needed: set[_Step] = set()
         for step in reversed(self._steps):
             if step.threaded(threads) and step not in needed:
-                late.insert(0, step)
+                deferred.insert(0, step)
             else:
                 needed.update(one for _, one in step.needs)
-        return late
+        return deferred
 
-    def _swallowed(self) -> RuntimeError:
+    def _suppressed_error(self) -> RuntimeError:
         return RuntimeError(f"{self._name} failed, and a dependency has swallowed the error")
 
 
-async def _opened(
+async def _open_value(
     step: _Step,
     ctx: Context,
     values: Mapping[_Step, Any],
     stack: contextlib.AsyncExitStack,
     threads: bool,
 ) -> Any:
+    """Open the value of one step, on the event loop or in a thread."""
     if not step.threaded(threads):
         made = step.call(ctx, values)
         if not step.enters:
@@ -173,19 +194,19 @@ async def _opened(
         return stack.enter_context(made)
     call = partial(step.call, ctx, values)
     if step.enters:
-        return await stack.enter_async_context(_Threaded(await in_thread(call)))
+        return await stack.enter_async_context(_ThreadedContextManager(await in_thread(call)))
     made = await in_thread(call)
     return await made if inspect.iscoroutine(made) else made
 
 
-class _Threaded:
-    """A context manager that blocks, entered and left in threads."""
+class _ThreadedContextManager:
+    """Async wrapper of a blocking context manager, entered and exited in threads."""
 
     def __init__(self, inner: AbstractContextManager[Any]) -> None:
         self._inner = inner
 
     async def __aenter__(self) -> Any:
-        return await _shielded(in_thread(self._inner.__enter__), lambda: self._leave)
+        return await _shield_thread(in_thread(self._inner.__enter__), lambda: self._leave)
 
     async def __aexit__(self, *error: Any) -> bool | None:
         return await in_thread(partial(self._inner.__exit__, *error))
@@ -195,30 +216,30 @@ class _Threaded:
             await self.__aexit__(None, None, None)
 
 
-def _kept_open(stack: contextlib.AsyncExitStack) -> CleanUp:
-    """Take everything off a stack, to be closed when a thread needs it no more."""
-    kept = stack.pop_all()
+def _detach_stack(stack: contextlib.AsyncExitStack) -> CleanUp:
+    """Detach everything from an exit stack, and return the function that closes it later."""
+    detached = stack.pop_all()
 
     async def close(ended: asyncio.Future[Any]) -> None:
-        ended.exception()  # nobody else looks at it
-        await kept.aclose()
+        ended.exception()  # mark as retrieved: asyncio logs errors that nobody reads
+        await detached.aclose()
 
     return close
 
 
-async def _shielded(running: Coroutine[Any, Any, T], given_up: Callable[[], CleanUp]) -> T:
-    """Wait for a thread. If the waiting is given up, clean up when the thread has ended."""
+async def _shield_thread(running: Coroutine[Any, Any, T], on_cancel: Callable[[], CleanUp]) -> T:
+    """Wait for a thread. On cancellation, clean up as soon as the thread has ended."""
     task = asyncio.ensure_future(running)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        closing = asyncio.ensure_future(_after(task, given_up()))
-        _closing.add(closing)
-        closing.add_done_callback(_closing.discard)
+        closing = asyncio.ensure_future(_clean_up_after(task, on_cancel()))
+        _pending_cleanups.add(closing)
+        closing.add_done_callback(_pending_cleanups.discard)
         raise
 
 
-async def _after(task: asyncio.Task[Any], clean_up: CleanUp) -> None:
+async def _clean_up_after(task: asyncio.Task[Any], clean_up: CleanUp) -> None:
     await asyncio.wait([task])
     if not task.cancelled():
         await clean_up(task)
@@ -228,21 +249,26 @@ async def _after(task: asyncio.Task[Any], clean_up: CleanUp) -> None:
 
 
 def context_for(kind: Any, ctx: Context) -> Any:
-    """What a parameter of that kind gets: the context, or the one for threads."""
+    """Return the context for a parameter of that kind: `ctx`, or its blocking variant."""
     return ctx.blocking if kind is BlockingContext else ctx
 
 
 def depends_of(hint: Any) -> Depends | None:
-    """The `Depends` in an annotation."""
+    """Return the `Depends` in an annotation, or None."""
     found = metadata(hint)
     return next((one for one in found if isinstance(one, Depends)), None) if found else None
 
 
 def plan_of(name: str, wanted: Mapping[str, Depends]) -> Plan:
-    """Everything that a function's dependencies need.
+    """Build the plan of a function's dependencies.
+
+    Args:
+        name: Name of the function, for error messages.
+        wanted: Dependencies by parameter name.
 
     Raises:
-        UsageError: a factory that needs what nobody gives, or itself.
+        UsageError: A factory depends on itself, or has a required parameter that is neither a
+            context nor a dependency.
     """
     graph = _Graph()
     steps = {key: graph.step(depends, (name,)) for key, depends in wanted.items()}
@@ -250,6 +276,8 @@ def plan_of(name: str, wanted: Mapping[str, Depends]) -> Plan:
 
 
 class _Graph:
+    """Builder of the steps of a plan. Cached factories have one step."""
+
     def __init__(self) -> None:
         self.steps: list[_Step] = []
         self._shared: dict[Any, _Step] = {}
@@ -289,10 +317,10 @@ class _Graph:
 
 
 def context_kind(hint: Any) -> Any:
-    """Which context a parameter asks for; None if it asks for none.
+    """Return the context class that an annotation asks for, or None.
 
     Raises:
-        UsageError: a subclass, which nobody makes.
+        UsageError: The annotation names a subclass of `Context`, which is never created.
     """
     kind = bare(hint)
     union = get_origin(kind) in (Union, UnionType)

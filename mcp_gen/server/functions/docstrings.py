@@ -1,4 +1,4 @@
-"""What docstrings say of parameters, in the styles of Google, NumPy and reStructuredText."""
+"""Parser of parameter descriptions in Google, NumPy and reStructuredText docstrings."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ _FIELD = re.compile(
 
 
 class DocstringInfo(NamedTuple):
-    """A docstring, taken apart."""
+    """Parts of a parsed docstring."""
 
     text: str | None
-    """All of it but what is said of single parameters; None if there is nothing else."""
+    """The docstring without the parameter descriptions; None if nothing else is in it."""
     parameters: dict[str, str]
+    """Descriptions by parameter name."""
 
 
 def parse_docstring(docstring: str | None) -> DocstringInfo:
-    """Take a docstring apart; one that is written in no known style is text as a whole."""
+    """Split a docstring into its text and the descriptions of parameters.
+
+    A docstring in an unknown style is returned whole as `text`.
+    """
     if not docstring:
         return DocstringInfo(None, {})
     lines = inspect.cleandoc(docstring).splitlines()
@@ -48,29 +52,29 @@ def parse_docstring(docstring: str | None) -> DocstringInfo:
 
 
 def _section(lines: list[str], start: int, parameters: dict[str, str]) -> int:
-    """Read what is said of parameters from a line on; returns where that ends."""
+    """Parse a parameter section and return its end; return `start` if none begins there."""
     line = lines[start]
     if _GOOGLE.fullmatch(line):
         return _google(lines, start + 1, parameters)
-    under = lines[start + 1] if start + 1 < len(lines) else ""
-    if _NUMPY.fullmatch(line) and _UNDERLINE.fullmatch(under):
+    underline = lines[start + 1] if start + 1 < len(lines) else ""
+    if _NUMPY.fullmatch(line) and _UNDERLINE.fullmatch(underline):
         return _numpy(lines, start + 2, parameters)
     field = _FIELD.fullmatch(line)
     if field:
-        end, text = _below(lines, start + 1, 0)
+        end, text = _indented_block(lines, start + 1, 0)
         if not field["type"]:
-            parameters[field["name"].lstrip("*")] = _joined(field["text"], *text)
+            parameters[field["name"].lstrip("*")] = _join_lines(field["text"], *text)
         return end
     return start
 
 
 def _google(lines: list[str], start: int, parameters: dict[str, str]) -> int:
-    end, block = _below(lines, start, 0)
+    end, block = _indented_block(lines, start, 0)
     indent = min((_indent(line) for line in block if line.strip()), default=0)
     for head, rest in _items(block, indent):
         item = _GOOGLE_ITEM.fullmatch(head.strip())
         if item:
-            parameters[item["name"]] = _joined(item["text"], *rest)
+            parameters[item["name"]] = _join_lines(item["text"], *rest)
     return end
 
 
@@ -82,17 +86,17 @@ def _numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int:
         item = _NUMPY_ITEM.fullmatch(head.strip())
         if item and rest:
             for name in item["name"].split(","):
-                parameters[name.strip().lstrip("*")] = _joined(*rest)
+                parameters[name.strip().lstrip("*")] = _join_lines(*rest)
     return end
 
 
 def _begins_section(lines: list[str], number: int) -> bool:
-    under = lines[number + 1] if number + 1 < len(lines) else ""
-    return bool(lines[number].strip()) and bool(_UNDERLINE.fullmatch(under))
+    underline = lines[number + 1] if number + 1 < len(lines) else ""
+    return bool(lines[number].strip()) and bool(_UNDERLINE.fullmatch(underline))
 
 
-def _below(lines: list[str], start: int, indent: int) -> tuple[int, list[str]]:
-    """The lines from one on that are indented further, and where they end."""
+def _indented_block(lines: list[str], start: int, indent: int) -> tuple[int, list[str]]:
+    """Return the end and the lines of the block that is indented deeper than `indent`."""
     end = start
     while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > indent):
         end += 1
@@ -100,7 +104,7 @@ def _below(lines: list[str], start: int, indent: int) -> tuple[int, list[str]]:
 
 
 def _items(block: list[str], indent: int) -> Iterator[tuple[str, list[str]]]:
-    """Each line at that indent, with what stands below it."""
+    """Yield each line at that indent with the lines below it."""
     head: str | None = None
     rest: list[str] = []
     for line in block:
@@ -118,5 +122,5 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _joined(*lines: str) -> str:
+def _join_lines(*lines: str) -> str:
     return " ".join(line.strip() for line in lines if line.strip())

@@ -1,4 +1,4 @@
-"""Which types look alike as JSON: only those that do not can stand in one union."""
+"""Detects ambiguous unions: types that have the same JSON representation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRINGS = {
     decimal.Decimal,
     uuid.UUID,
 }
-"""Types that JSON writes as texts."""
+"""Types that JSON represents as strings."""
 ARRAYS = frozenset(
     {
         list,
@@ -41,68 +41,71 @@ ARRAYS = frozenset(
         abc.MutableSet,
     }
 )
+"""Types that JSON represents as arrays."""
 OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
+"""Types that JSON represents as objects, besides classes with fields."""
 
 
-class _Look(NamedTuple):
-    """What a type looks like on the wire, and what it is."""
+class _JsonShape(NamedTuple):
+    """JSON representation of a type."""
 
     shape: Literal["text", "integer", "array", "object"]
-    what: object
+    type_: object
+    """The type itself, or `Literal` for all literals."""
     tag: object = None
-    """What tells a Struct from others."""
+    """Tag that distinguishes a Struct from other Structs."""
 
 
 def is_ambiguous_union(kinds: Iterable[Any]) -> bool:
-    """Whether two of these types cannot be told apart by what is on the wire.
+    """Return True if two of these types cannot be distinguished by their JSON.
 
     Source: https://jcristharif.com/msgspec/supported-types.html#union-optional
     """
-    shapes: dict[str, list[_Look]] = {}
+    shapes: dict[str, list[_JsonShape]] = {}
     for kind in kinds:
-        for look in _looks(kind):
-            shapes.setdefault(look.shape, []).append(look)
-    return not all(map(_told_apart, shapes.values()))
+        for candidate in _json_shapes(kind):
+            shapes.setdefault(candidate.shape, []).append(candidate)
+    return not all(map(_are_distinct, shapes.values()))
 
 
-def _told_apart(looks: list[_Look]) -> bool:
-    whats = {look.what for look in looks}
-    if len(looks) == 1 or whats <= {str, Literal} or whats <= {int, Literal}:
+def _are_distinct(candidates: list[_JsonShape]) -> bool:
+    types = {candidate.type_ for candidate in candidates}
+    if len(candidates) == 1 or types <= {str, Literal} or types <= {int, Literal}:
         return True
-    tags = [look.tag for look in looks]
+    tags = [candidate.tag for candidate in candidates]
     return None not in tags and len(set(tags)) == len(tags) and len(set(map(type, tags))) == 1
 
 
-def _looks(kind: Any) -> Iterator[_Look]:
+def _json_shapes(kind: Any) -> Iterator[_JsonShape]:
     origin = get_origin(kind) or kind
     if origin is Literal:
         for value in get_args(kind):
             if type(value) is str or type(value) is int:
-                yield _Look("text" if type(value) is str else "integer", Literal)
+                yield _JsonShape("text" if type(value) is str else "integer", Literal)
     elif origin in STRINGS:
-        yield _Look("text", origin)
+        yield _JsonShape("text", origin)
     elif origin is int:
-        yield _Look("integer", int)
+        yield _JsonShape("integer", int)
     elif origin in ARRAYS:
-        yield _Look("array", origin)
+        yield _JsonShape("array", origin)
     elif origin in OBJECTS or is_typeddict(origin):
-        yield _Look("object", origin)
+        yield _JsonShape("object", origin)
     elif isinstance(origin, type):
-        yield from _class_looks(cast("type[Any]", origin))
+        yield from _class_shapes(cast("type[Any]", origin))
 
 
-def _class_looks(kind: type[Any]) -> Iterator[_Look]:
+def _class_shapes(kind: type[Any]) -> Iterator[_JsonShape]:
     if issubclass(kind, enum.Enum):
-        yield _Look("text" if isinstance(next(iter(kind)).value, str) else "integer", kind)
+        yield _JsonShape("text" if isinstance(next(iter(kind)).value, str) else "integer", kind)
     elif issubclass(kind, Struct):
         config = kind.__struct_config__
-        yield _Look("array" if config.array_like else "object", kind, config.tag)
+        yield _JsonShape("array" if config.array_like else "object", kind, config.tag)
     elif is_named_tuple(kind):
-        yield _Look("array", kind)
+        yield _JsonShape("array", kind)
     elif kind not in (bool, float, NoneType):
-        yield _Look("object", kind)
+        yield _JsonShape("object", kind)
 
 
 def is_named_tuple(kind: type[Any]) -> bool:
-    """Whether it is a NamedTuple."""
+    """Return True if the class is a NamedTuple."""
     return issubclass(kind, tuple) and hasattr(cast("Any", kind), "_fields")

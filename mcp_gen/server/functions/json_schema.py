@@ -1,4 +1,4 @@
-"""JSON Schemas of types, and of the parameters of a function."""
+"""JSON Schema of types and of function parameters."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ _REFERENCE = "#/$defs/{name}"
 
 
 class Member(NamedTuple):
-    """A parameter, as its schema tells of it."""
+    """One parameter, as input of its JSON Schema."""
 
     name: str
     hint: Any
     default: Any
+    """Default value, or `NO_DEFAULT`."""
     description: str | None
     adapter: TypeAdapter[Any] | None = None
-    """What reads it, if that is pydantic."""
+    """The pydantic adapter that validates it; None if msgspec decodes it."""
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of a type; definitions it shares stand under `$defs`.
+    """Return the JSON Schema of a type, with shared definitions under `$defs`.
 
     Raises:
-        UsageError: a type that JSON cannot carry.
+        UsageError: The type is not JSON-serializable.
     """
     (schema,), definitions = _components((kind,))
     return _with_root(schema, definitions)
 
 
 def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The JSON Schema of what an adapter writes."""
+    """Return the JSON Schema of the values that a pydantic adapter serializes."""
     from mcp_gen.server.functions import pydantic_types
 
     named, definitions = pydantic_types.schemas({"it": adapter}, "serialization", {})
@@ -50,37 +51,39 @@ def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
-    """The JSON Schema of an object with a member per parameter. Without any, it must be empty.
+    """Return the JSON Schema of an object with one property per parameter.
+
+    Without parameters, the schema allows no properties.
 
     Raises:
-        UsageError: a type that JSON cannot carry.
+        UsageError: A type is not JSON-serializable.
     """
     if not parameters:
         return {"type": "object", "additionalProperties": False}
-    made, definitions = _of_each(parameters)
+    made, definitions = _parameter_schemas(parameters)
     properties: dict[str, Any] = {}
     for one in parameters:
         schema = dict(made[one.name])
         if one.description and "description" not in schema:
             schema["description"] = one.description
         if one.default is not NO_DEFAULT and "default" not in schema:
-            default = _as_json(one)
+            default = _default_as_json(one)
             if default is not UNSET:
                 schema["default"] = default
         properties[one.name] = schema
-    whole: dict[str, Any] = {"type": "object", "properties": properties}
+    schema_of_object: dict[str, Any] = {"type": "object", "properties": properties}
     required = [one.name for one in parameters if one.default is NO_DEFAULT]
     if required:
-        whole["required"] = required
+        schema_of_object["required"] = required
     if definitions:
-        whole["$defs"] = definitions
-    return whole
+        schema_of_object["$defs"] = definitions
+    return schema_of_object
 
 
-def _of_each(
+def _parameter_schemas(
     parameters: Sequence[Member],
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """The schema of each by name, and what they share."""
+    """Return the schema of each parameter by name, and the shared definitions."""
     plain = [one for one in parameters if one.adapter is None]
     schemas, definitions = _components(tuple(one.hint for one in plain))
     made = {one.name: schema for one, schema in zip(plain, schemas, strict=True)}
@@ -95,7 +98,7 @@ def _of_each(
 
 
 def _components(kinds: tuple[Any, ...]) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
-    found = [_alone(kind) for kind in kinds]
+    found = [_schema_without_definitions(kind) for kind in kinds]
     if None not in found:
         return [one for one in found if one is not None], {}
     try:
@@ -104,22 +107,22 @@ def _components(kinds: tuple[Any, ...]) -> tuple[Sequence[dict[str, Any]], dict[
         raise UsageError(f"no JSON Schema for {kinds!r}: {error}") from None
 
 
-def _alone(kind: Any) -> dict[str, Any] | None:
-    """The schema of a type that needs no definitions; None for others."""
+def _schema_without_definitions(kind: Any) -> dict[str, Any] | None:
+    """Return the schema of a type that needs no definitions; None for others."""
     try:
-        return _kept(kind)
+        return _cached_schema(kind)
     except TypeError:
-        return None  # not hashable, or no type of msgspec's
+        return None  # not hashable, or not supported by msgspec
 
 
 @lru_cache(maxsize=1024)
-def _kept(kind: Any) -> dict[str, Any] | None:
-    # Most parameters of most tools are of a few types.
+def _cached_schema(kind: Any) -> dict[str, Any] | None:
+    # Cached: most parameters of most tools have one of a few types.
     (schema,), definitions = msgspec.json.schema_components((kind,), ref_template=_REFERENCE)
     return None if definitions else schema
 
 
-def _as_json(one: Member) -> Any:
+def _default_as_json(one: Member) -> Any:
     if one.default is UNSET:
         return UNSET
     try:
@@ -127,17 +130,19 @@ def _as_json(one: Member) -> Any:
             return one.adapter.dump_python(one.default, mode="json", by_alias=True)
         return msgspec.to_builtins(one.default, str_keys=True)
     except Exception:
-        # A default need not be one that a caller could give: the function alone sees it.
+        # A default need not be serializable: only the function sees it.
         return UNSET
 
 
 def _with_root(schema: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     if name in definitions:
-        # The root itself, not a reference to it: clients look for `type` there.
-        schema = definitions.pop(name) if not _refers(definitions, name) else definitions[name]
+        # Inline the root instead of a reference to it: clients look for `type` there.
+        schema = (
+            definitions.pop(name) if not _is_referenced(definitions, name) else definitions[name]
+        )
     return {**schema, "$defs": definitions} if definitions else dict(schema)
 
 
-def _refers(definitions: dict[str, Any], name: str) -> bool:
+def _is_referenced(definitions: dict[str, Any], name: str) -> bool:
     return f'"#/$defs/{name}"'.encode() in msgspec.json.encode(definitions)

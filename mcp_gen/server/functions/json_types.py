@@ -1,4 +1,4 @@
-"""Which types JSON carries: told from annotations alone, so that nothing is built for it."""
+"""Decides from annotations alone whether msgspec or pydantic can decode a type."""
 
 from __future__ import annotations
 
@@ -38,16 +38,18 @@ __all__ = ["JsonTypeReader", "NotJsonType", "bare", "json_reader_for", "metadata
 
 
 class NotJsonType(Exception):
-    """A type that JSON cannot carry. The message says which, and what to use instead."""
+    """A type is not JSON-serializable; the message names it and what to use instead."""
 
 
 class JsonTypeReader(enum.Flag):
-    """Whose types an annotation is made of: who can read them."""
+    """Library that the types in an annotation require for decoding."""
 
     ANY = 0
-    """Builtins, dataclasses and the like: msgspec reads them, and pydantic could."""
+    """Builtins, dataclasses and similar types: msgspec decodes them, and pydantic could."""
     MSGSPEC = enum.auto()
+    """Struct, attrs classes, Raw or `Meta` constraints."""
     PYDANTIC = enum.auto()
+    """Pydantic models, or metadata of pydantic or annotated_types."""
 
 
 _LEAVES = frozenset({Any, None, NoneType, bool, int, float, *STRINGS})
@@ -63,25 +65,25 @@ _CONSTRAINTS: tuple[tuple[tuple[str, ...], frozenset[Any], str], ...] = (
     (("pattern",), frozenset({str}), "texts"),
     (("tz",), frozenset({datetime.datetime, datetime.time}), "times"),
 )
-"""Which of Meta's constraints are about what."""
+"""Constraints of `msgspec.Meta`, with the types that each applies to and their description."""
 
 
 def json_reader_for(hint: Any) -> JsonTypeReader:
-    """Who can read a type.
+    """Return the library that decodes a type.
 
     Raises:
-        NotJson: nobody.
+        NotJsonType: Neither library can decode it.
     """
     try:
         hash(hint)
     except TypeError:
-        # Metadata that cannot be hashed, and so cannot be kept.
-        return _look(hint, frozenset())
-    return _known(hint)
+        # Metadata that cannot be hashed cannot be cached.
+        return _reader_of(hint, frozenset())
+    return _cached_reader_of(hint)
 
 
 def bare(hint: Any) -> Any:
-    """The type below names and metadata: `int` for `Annotated[int, ...]`, and for a NewType."""
+    """Return the type without aliases and metadata: `int` for `Annotated[int, ...]`."""
     while True:
         origin = get_origin(hint)
         if origin is Annotated or origin is Final:
@@ -95,25 +97,25 @@ def bare(hint: Any) -> Any:
 
 
 def metadata(hint: Any) -> tuple[Any, ...]:
-    """What `Annotated` adds to a type."""
+    """Return the metadata that `Annotated` adds to a type."""
     return getattr(hint, "__metadata__", ())
 
 
-def _look(hint: Any, inside: frozenset[Any]) -> JsonTypeReader:
-    """`inside` are the classes that led here: those that contain themselves are fine."""
+def _reader_of(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
+    """Return the reader of a hint. Recursion into `enclosing` classes is allowed."""
     if isinstance(hint, (list, dict, set)):
-        raise _none_of_ours(cast("object", hint))  # no type at all, and not hashable
+        raise _not_json_type(cast("object", hint))  # not a type, and not hashable
     if get_origin(hint) is Annotated:
-        return _look(hint.__origin__, inside) | _metadata(hint)
+        return _reader_of(hint.__origin__, enclosing) | _reader_of_metadata(hint)
     hint = bare(hint)
     origin = get_origin(hint)
     if origin is None:
-        return _plain(hint, inside)
+        return _reader_of_plain(hint, enclosing)
     arguments = get_args(hint)
     if origin is Literal:
-        return _literal(hint)
+        return _reader_of_literal(hint)
     if origin is Union or origin is UnionType:
-        found = _all(arguments, inside)
+        found = _reader_of_all(arguments, enclosing)
         if JsonTypeReader.PYDANTIC not in found and is_ambiguous_union(map(bare, arguments)):
             raise NotJsonType(
                 f"{hint}: two of these look alike as JSON: use one of them, or Structs with tags"
@@ -122,19 +124,19 @@ def _look(hint: Any, inside: frozenset[Any]) -> JsonTypeReader:
     if origin in ARRAYS:
         if origin in _SETS and any(_class_of(one) in _MUTABLE for one in arguments):
             raise NotJsonType(f"{hint}: what is in a set must be hashable: use a list")
-        return _all((one for one in arguments if one not in (..., ())), inside)
+        return _reader_of_all((one for one in arguments if one not in (..., ())), enclosing)
     if origin in OBJECTS:
         if arguments:
             _check_key(hint, arguments[0])
-        return _all(arguments, inside)
+        return _reader_of_all(arguments, enclosing)
     if isinstance(origin, type):
-        return _plain(origin, inside) | _all(arguments, inside)
-    raise _none_of_ours(hint)
+        return _reader_of_plain(origin, enclosing) | _reader_of_all(arguments, enclosing)
+    raise _not_json_type(hint)
 
 
 @lru_cache(maxsize=4096)
-def _known(hint: Any) -> JsonTypeReader:
-    return _look(hint, frozenset())
+def _cached_reader_of(hint: Any) -> JsonTypeReader:
+    return _reader_of(hint, frozenset())
 
 
 def _class_of(hint: Any) -> Any:
@@ -142,73 +144,79 @@ def _class_of(hint: Any) -> Any:
     return get_origin(hint) or hint
 
 
-def _all(hints: Iterable[Any], inside: frozenset[Any]) -> JsonTypeReader:
+def _reader_of_all(hints: Iterable[Any], enclosing: frozenset[Any]) -> JsonTypeReader:
     found = JsonTypeReader.ANY
     for hint in hints:
-        found |= _look(hint, inside)
+        found |= _reader_of(hint, enclosing)
     if found is JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC:
         raise NotJsonType("types of msgspec and of pydantic do not go together: use one of them")
     return found
 
 
-def _plain(hint: Any, inside: frozenset[Any]) -> JsonTypeReader:
-    if hint in _LEAVES or hint in ARRAYS or hint in OBJECTS or hint in inside:
+def _reader_of_plain(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
+    if hint in _LEAVES or hint in ARRAYS or hint in OBJECTS or hint in enclosing:
         return JsonTypeReader.ANY
     if isinstance(hint, TypeVar):
         if hint.__constraints__:
             raise NotJsonType(f"{hint}: a type variable with constraints stands for no type")
-        return _look(hint.__bound__, inside) if hint.__bound__ else JsonTypeReader.ANY
+        return _reader_of(hint.__bound__, enclosing) if hint.__bound__ else JsonTypeReader.ANY
     if isinstance(hint, type):
-        return _class(cast("type[Any]", hint), inside)
-    raise _none_of_ours(hint)
+        return _reader_of_class(cast("type[Any]", hint), enclosing)
+    raise _not_json_type(hint)
 
 
-def _class(kind: type[Any], inside: frozenset[Any]) -> JsonTypeReader:
+def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeReader:
     if kind is Raw or kind is UnsetType:
         return JsonTypeReader.MSGSPEC
     if issubclass(kind, enum.Enum):
-        return _enum(kind)
+        return _reader_of_enum(kind)
     if issubclass(kind, Struct):
-        return JsonTypeReader.MSGSPEC | _fields(kind, kind.__struct_fields__, inside)
+        return JsonTypeReader.MSGSPEC | _reader_of_fields(kind, kind.__struct_fields__, enclosing)
     if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
         return JsonTypeReader.PYDANTIC
     if dataclasses.is_dataclass(kind):
-        return _fields(kind, [field.name for field in dataclasses.fields(kind)], inside)
+        return _reader_of_fields(
+            kind, [field.name for field in dataclasses.fields(kind)], enclosing
+        )
     if is_typeddict(kind) or is_named_tuple(kind):
-        return _fields(kind, list(kind.__annotations__), inside)
+        return _reader_of_fields(kind, list(kind.__annotations__), enclosing)
     attributes: Any = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
-        return JsonTypeReader.MSGSPEC | _fields(kind, [one.name for one in attributes], inside)
-    raise _none_of_ours(kind)
+        return JsonTypeReader.MSGSPEC | _reader_of_fields(
+            kind, [one.name for one in attributes], enclosing
+        )
+    raise _not_json_type(kind)
 
 
-def _fields(kind: type[Any], names: Iterable[str], inside: frozenset[Any]) -> JsonTypeReader:
+def _reader_of_fields(
+    kind: type[Any], names: Iterable[str], enclosing: frozenset[Any]
+) -> JsonTypeReader:
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError:
-        return JsonTypeReader.ANY  # it may be defined further down
+        return JsonTypeReader.ANY  # the name may be defined further down
     try:
-        known = (_without_marks(hints[name]) for name in names if name in hints)
-        return _all(known, inside | {kind})
+        field_hints = (_without_qualifiers(hints[name]) for name in names if name in hints)
+        return _reader_of_all(field_hints, enclosing | {kind})
     except NotJsonType as error:
         raise NotJsonType(f"{kind.__name__}: {error}") from None
 
 
-def _without_marks(hint: Any) -> Any:
-    """What a TypedDict's Required, NotRequired and ReadOnly are about."""
+def _without_qualifiers(hint: Any) -> Any:
+    """Return the type inside Required, NotRequired and ReadOnly of a TypedDict."""
     while getattr(get_origin(hint), "_name", "") in ("Required", "NotRequired", "ReadOnly"):
         (hint,) = get_args(hint)
     return hint
 
 
-def _enum(kind: type[enum.Enum]) -> JsonTypeReader:
+def _reader_of_enum(kind: type[enum.Enum]) -> JsonTypeReader:
     values: list[object] = [member.value for member in kind]
     if not values or not any(all(type(one) is t for one in values) for t in (int, str)):
         raise NotJsonType(f"{kind.__name__}: the values of an enum are all texts, or all integers")
     return JsonTypeReader.ANY
 
 
-def _literal(hint: Any) -> JsonTypeReader:
+def _reader_of_literal(hint: Any) -> JsonTypeReader:
     if all(type(value) in (str, int, bool, NoneType) for value in get_args(hint)):
         return JsonTypeReader.ANY
     raise NotJsonType(f"{hint}: literals are texts, integers, booleans and None")
@@ -223,18 +231,18 @@ def _check_key(hint: Any, key: Any) -> None:
         raise NotJsonType(f"{hint}: the keys of a JSON object are texts: use `dict[str, ...]`")
 
 
-def _metadata(hint: Any) -> JsonTypeReader:
+def _reader_of_metadata(hint: Any) -> JsonTypeReader:
     found = JsonTypeReader.ANY
     kind = _class_of(hint)
     for one in metadata(hint):
         if type(one).__module__.partition(".")[0] in ("pydantic", "annotated_types"):
             found |= JsonTypeReader.PYDANTIC
         elif isinstance(one, Meta):
-            found |= _constraints(kind, one)
+            found |= _reader_of_constraints(kind, one)
     return found
 
 
-def _constraints(kind: Any, meta: Meta) -> JsonTypeReader:
+def _reader_of_constraints(kind: Any, meta: Meta) -> JsonTypeReader:
     found = JsonTypeReader.ANY
     for names, kinds, what in _CONSTRAINTS:
         for name in names:
@@ -253,7 +261,7 @@ def _name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
-def _none_of_ours(hint: Any) -> NotJsonType:
+def _not_json_type(hint: Any) -> NotJsonType:
     return NotJsonType(
         f"JSON has nothing for {_name(hint)}: use builtins, dataclasses, TypedDicts, Structs, "
         "attrs classes, enums or pydantic models"

@@ -1,4 +1,4 @@
-"""Types that pydantic reads and writes. It is imported when the first of them is used."""
+"""Pydantic support, imported when the first pydantic type is used."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ __all__ = ["InvalidValue", "adapter", "default_of", "dump", "field_info", "read"
 
 
 class InvalidValue(msgspec.ValidationError):
-    """A value that does not fit; the message ends in the path below `$`, as msgspec's do."""
+    """Value does not fit its type; the message ends in the path below `$`, as msgspec's do."""
 
 
 def adapter(hint: Any, what: str) -> TypeAdapter[Any]:
-    """Reads and writes values of a type.
+    """Return the pydantic adapter of a type.
+
+    Args:
+        hint: The annotation.
+        what: Beginning of the error message.
 
     Raises:
-        UsageError: a type that pydantic cannot read, or no pydantic.
+        UsageError: Pydantic cannot handle the type, or is not installed.
     """
     try:
         import pydantic
@@ -37,10 +41,16 @@ def adapter(hint: Any, what: str) -> TypeAdapter[Any]:
 
 
 def read(adapter: TypeAdapter[Any], value: Any, path: str, *, strings: bool = False) -> Any:
-    """The value that JSON stands for; with `strings`, what came as texts may be numbers too.
+    """Validate a value.
+
+    Args:
+        adapter: Adapter of the expected type.
+        value: JSON bytes, or a Python value if `strings` is true.
+        path: JSON path of the value, for the error message.
+        strings: Validate a decoded value, whose strings may be converted to numbers and others.
 
     Raises:
-        BadValue: it is none; the message ends in the path.
+        InvalidValue: The value does not fit; the message ends in the path.
     """
     from pydantic import ValidationError
 
@@ -55,10 +65,10 @@ def read(adapter: TypeAdapter[Any], value: Any, path: str, *, strings: bool = Fa
 
 
 def dump(adapter: TypeAdapter[Any], value: Any) -> bytes:
-    """The value as JSON, as its schema says it.
+    """Encode a value as JSON that matches its schema.
 
     Raises:
-        ValueError: it is not of that type.
+        ValueError: The value is not of the adapter's type.
     """
     return adapter.dump_json(value, by_alias=True, warnings="error")
 
@@ -68,9 +78,12 @@ def schemas(
     mode: Literal["validation", "serialization"],
     taken: Mapping[str, Any],
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """The JSON Schemas of types, and the definitions that they share under `$defs`.
+    """Return the JSON Schemas of adapters by name, and the shared definitions for `$defs`.
 
-    No definition gets a name that is `taken`.
+    Args:
+        adapters: Adapters by name.
+        mode: `validation` for input, `serialization` for output.
+        taken: Definition names in use, which the new ones avoid.
     """
     from pydantic import TypeAdapter
 
@@ -89,7 +102,7 @@ def schemas(
 
 
 def field_info(default: Any) -> FieldInfo | None:
-    """The default if it is a pydantic field: `count: int = Field(1, ge=0)`."""
+    """Return the default if it is a pydantic field: `count: int = Field(1, ge=0)`; else None."""
     if type(default).__module__ != "pydantic.fields":
         return None
     from pydantic.fields import FieldInfo
@@ -98,7 +111,7 @@ def field_info(default: Any) -> FieldInfo | None:
 
 
 def default_of(info: FieldInfo, nothing: Any) -> Any:
-    """What a pydantic field stands for where nothing is given."""
+    """Return the default of a pydantic field, or `nothing` if the field is required."""
     if info.is_required():
         return nothing
     return info.get_default(call_default_factory=True, validated_data={})

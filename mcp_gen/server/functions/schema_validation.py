@@ -1,4 +1,4 @@
-"""JSON Schemas that a program wrote itself: looked over when defined, compiled when first used."""
+"""User-written JSON Schemas: checked at definition, compiled by jsonschema-rs at first use."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "CompiledSchema"]
 
 MAX_DEPTH = 64
+"""Maximum nesting depth of a schema."""
 MAX_SUBSCHEMAS = 10_000
+"""Maximum number of subschemas in a schema."""
 MAX_MESSAGE = 250
-"""Characters of what is said of a value that does not fit: it may have members of any name."""
+"""Maximum characters of a validation message: a value can have members of any name."""
 
 DIALECTS = frozenset(
     {
@@ -29,7 +31,7 @@ DIALECTS = frozenset(
         "https://json-schema.org/draft/2020-12/schema",
     }
 )
-"""What `$schema` may be. Without it, a schema is of the last of them."""
+"""Supported values of `$schema`. The default is 2020-12."""
 
 _SCHEMA = frozenset(
     {
@@ -51,19 +53,26 @@ _LIST = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
 _MAP = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
-_MOVE_ALONG = ("/$defs/", "/definitions/")
+_RELOCATED = ("/$defs/", "/definitions/")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class CompiledSchema:
-    """A JSON Schema as it was written; not a letter of it is changed.
+    """JSON Schema written by the user, kept unchanged.
 
-    Its dialect is 2020-12, or what `$schema` says. Nothing is fetched: it may refer to itself, but
-    not to other documents. `what` stands before each message. One that `moves` becomes part of
-    another at revisions where it must describe an object, unless it does.
+    The dialect is 2020-12 unless `$schema` names another supported one. No document is fetched:
+    references may point into the schema itself, not to other documents.
+
+    Args:
+        schema: The schema, a dict.
+        what: Beginning of each error message.
+        moves: The schema is embedded in another schema at revisions that require
+            `"type": "object"` at the root. Pointers of a schema with another root type must then
+            lead into `$defs` or `definitions`.
 
     Raises:
-        UsageError: no schema, one of another dialect, one too large, or a reference to elsewhere.
+        UsageError: The value is not a schema, its dialect is not supported, it is too large, or
+            it refers to another document or to a missing part.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
     """
@@ -73,7 +82,7 @@ class CompiledSchema:
         self.what = what
         if not isinstance(schema, dict):
             raise UsageError(f"{what}: expected a dict, got {type(schema).__name__}")
-        _LookingOver(self, moves=moves and self.schema.get("type") != "object").all()
+        _SchemaCheck(self, moves=moves and self.schema.get("type") != "object").run()
 
     @cached_property
     def _validator(self) -> Validator:
@@ -84,25 +93,29 @@ class CompiledSchema:
                 self.schema, retriever=_refuse, mask="the value", ignore_unknown_formats=True
             )
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            said = getattr(error, "message", None) or str(error)
-            raise UsageError(f"{self.what}: no valid schema: {said}") from None
+            message = getattr(error, "message", None) or str(error)
+            raise UsageError(f"{self.what}: no valid schema: {message}") from None
 
     def compile(self) -> None:
-        """Find out at once what else would be found when first used.
+        """Compile the schema now instead of at first use.
 
         Raises:
-            UsageError: no valid schema.
+            UsageError: The schema is not valid.
         """
         _ = self._validator
 
     def check(self, value: Any, path: str = "$") -> None:
-        """Compare plain JSON with the schema.
+        """Validate plain JSON against the schema.
 
-        Only the first difference is told: finding all can take longer than the value is worth.
+        Only the first mismatch is reported: collecting all of them can be expensive.
+
+        Args:
+            value: Plain JSON.
+            path: JSON path of the value, for the error message.
 
         Raises:
-            BadValue: it does not fit; the message ends in the path.
-            UsageError: the schema is none.
+            InvalidValue: The value does not match; the message ends in the path.
+            UsageError: The schema is not valid.
         """
         validator = self._validator
         if validator.is_valid(value):
@@ -112,37 +125,44 @@ class CompiledSchema:
         try:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
-            said, where = _short(error.message), _short(_path(path, error.instance_path))
-            raise InvalidValue(f"{said} - at `{where}`") from None
+            message, location = (
+                _truncate(error.message),
+                _truncate(_path(path, error.instance_path)),
+            )
+            raise InvalidValue(f"{message} - at `{location}`") from None
 
 
 def _refuse(uri: str) -> Any:
     raise ValueError(f"{uri} is another document")
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
 
 
 def _path(root: str, steps: list[str | int]) -> str:
-    below = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return root + "".join(below)
+    subschema = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return root + "".join(subschema)
 
 
-class _LookingOver:
-    """One walk over a schema: bounded, and blind to what only looks like a keyword."""
+class _SchemaCheck:
+    """Bounded walk over a schema. It descends only into subschemas, never into plain data."""
 
     def __init__(self, raw: CompiledSchema, *, moves: bool) -> None:
         self._raw = raw
         self._moves = moves
         self._count = 0
         self._known: set[str] = set()
-        """What may be referred to: identifiers, and identifiers with anchors."""
+        """Reference targets: identifiers, and identifiers with anchors."""
         self._references: list[tuple[str, str]] = []
-        """Base and reference of each."""
+        """Pairs of base URI and reference."""
 
-    def all(self) -> None:
-        """Raise UsageError for the first thing that is wrong."""
+    def run(self) -> None:
+        """Check the schema and its references.
+
+        Raises:
+            UsageError: For the first fault.
+        """
         self._walk(self._raw.schema, "", 0)
         for base, reference in self._references:
             whole = urljoin(base, reference)
@@ -150,50 +170,50 @@ class _LookingOver:
             if document.rstrip("#") in DIALECTS:
                 continue
             if document and document not in self._known:
-                raise self._wrong(
+                raise self._error(
                     f"`{reference}` is another document, and none is fetched: copy what you "
                     "need of it under `$defs`"
                 )
             stays = fragment.startswith("/") or not fragment
-            if self._moves and not document and stays and not fragment.startswith(_MOVE_ALONG):
-                raise self._wrong(f"put what `{reference}` refers to under `$defs`")
+            if self._moves and not document and stays and not fragment.startswith(_RELOCATED):
+                raise self._error(f"put what `{reference}` refers to under `$defs`")
             if fragment.startswith("/") and not document:
-                self._follow(reference, fragment)
+                self._resolve_pointer(reference, fragment)
             elif fragment and not fragment.startswith("/") and whole not in self._known:
-                raise self._wrong(f"`{reference}` refers to an anchor that is not there")
+                raise self._error(f"`{reference}` refers to an anchor that is not there")
 
-    def _follow(self, reference: str, pointer: str) -> None:
+    def _resolve_pointer(self, reference: str, pointer: str) -> None:
         found: Any = self._raw.schema
         for step in unquote(pointer).split("/")[1:]:
             step = step.replace("~1", "/").replace("~0", "~")
             try:
                 found = found[int(step) if type(found) is list else step]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise self._wrong(f"`{reference}` refers to what is not there") from None
+                raise self._error(f"`{reference}` refers to what is not there") from None
 
     def _walk(self, schema: Any, base: str, depth: int) -> None:
         if isinstance(schema, bool):
             return
         if not isinstance(schema, dict):
-            raise self._wrong(f"expected a schema, got {type(schema).__name__}")
+            raise self._error(f"expected a schema, got {type(schema).__name__}")
         self._count += 1
         if depth > MAX_DEPTH or self._count > MAX_SUBSCHEMAS:
-            raise self._wrong(
+            raise self._error(
                 f"more than {MAX_DEPTH} schemas in each other, or {MAX_SUBSCHEMAS} in all"
             )
-        known = cast("dict[str, Any]", schema)
-        base = self._identified(known, base)
+        members = cast("dict[str, Any]", schema)
+        base = self._register_identifiers(members, base)
         for keyword in _REFERENCES:
-            reference = known.get(keyword)
+            reference = members.get(keyword)
             if isinstance(reference, str):
                 self._references.append((base, reference))
-        for below in self._below(known):
-            self._walk(below, base, depth + 1)
+        for subschema in self._subschemas(members):
+            self._walk(subschema, base, depth + 1)
 
-    def _identified(self, schema: Mapping[str, Any], base: str) -> str:
+    def _register_identifiers(self, schema: Mapping[str, Any], base: str) -> str:
         dialect = schema.get("$schema")
         if dialect is not None and str(dialect).rstrip("#") not in DIALECTS:
-            raise self._wrong(
+            raise self._error(
                 f"`$schema`: expected one of {', '.join(sorted(DIALECTS))}; got {dialect!r}"
             )
         for keyword in ("$id", "id"):
@@ -208,20 +228,20 @@ class _LookingOver:
                 self._known.add(f"{base}#{schema[keyword]}")
         return base
 
-    def _below(self, schema: Mapping[str, Any]) -> Iterator[Any]:
+    def _subschemas(self, schema: Mapping[str, Any]) -> Iterator[Any]:
         for keyword, value in schema.items():
             if keyword in _MAP:
                 if not isinstance(value, dict):
-                    raise self._wrong(f"`{keyword}`: expected an object of schemas")
-                known = cast("dict[str, Any]", value)
-                # In old drafts a dependency may be a list of names.
-                yield from (one for one in known.values() if not isinstance(one, list))
+                    raise self._error(f"`{keyword}`: expected an object of schemas")
+                members = cast("dict[str, Any]", value)
+                # In old drafts a dependency can be a list of names.
+                yield from (one for one in members.values() if not isinstance(one, list))
             elif keyword in _LIST and isinstance(value, list):
                 yield from value
             elif keyword in _SCHEMA:
                 yield value
             elif keyword in _LIST:
-                raise self._wrong(f"`{keyword}`: expected a list of schemas")
+                raise self._error(f"`{keyword}`: expected a list of schemas")
 
-    def _wrong(self, what: str) -> UsageError:
+    def _error(self, what: str) -> UsageError:
         return UsageError(f"{self._raw.what}: {what}")

@@ -1,4 +1,4 @@
-"""A function's parameters as a msgspec struct: its JSON Schema, and decoding straight into it."""
+"""Function parameters as a msgspec Struct: JSON Schema, decoder and call."""
 
 from __future__ import annotations
 
@@ -40,43 +40,48 @@ __all__ = ["Parameter", "Signature", "json_schema"]
 
 
 class Parameter(Struct, frozen=True):
-    """What a caller gives: its name, its annotation, its default or `Signature.REQUIRED`."""
+    """One argument of a handler, supplied by the caller."""
 
     name: str
     hint: Any
     default: Any
+    """Default value, or `Signature.REQUIRED`."""
     by_pydantic: bool = False
-    """Whether pydantic reads it; all else is msgspec's."""
+    """True if pydantic decodes it; msgspec decodes all others."""
 
     @property
     def required(self) -> bool:
-        """Whether it has no default."""
+        """True if the parameter has no default."""
         return self.default is NO_DEFAULT
 
     @property
     def description(self) -> str | None:
-        """A text in the annotation: `Annotated[int, "how many"]`."""
+        """Description in the annotation: `Annotated[int, "how many"]`."""
         return next((one for one in metadata(self.hint) if isinstance(one, str)), None)
 
 
 class Signature:
-    """What a handler takes and returns.
+    """Parameters and return type of a handler.
 
-    What is made of its types is made when first needed: a server may have thousands of handlers.
-    That there can be made something of them is checked at once.
+    The types are checked at once. Schemas and decoders are built at first use, because a server may
+    have thousands of handlers.
+
+    Args:
+        function: The handler; see `inspect_function`.
 
     Raises:
-        UsageError: a parameter without a type, or with one that JSON cannot carry.
+        UsageError: The function is a generator, or a parameter has no type, has one that is not
+            JSON-serializable, or cannot be passed by keyword.
     """
 
     REQUIRED = NO_DEFAULT
-    """What the `default` of a parameter is where it has none."""
+    """Value of `Parameter.default` for a parameter without default."""
     UNANNOTATED = NO_DEFAULT
-    """What `returns` is where the function does not say."""
+    """Value of `returns` for a function without return annotation."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         found = inspect_function(function)
-        self._callee = found
+        self._info = found
         self.function: Callable[..., Any] = found.function
         self.name = found.name
         self.is_async = found.is_async
@@ -85,20 +90,20 @@ class Signature:
         ):
             raise UsageError(f"{self.name} yields: a handler returns all it has, in a list")
         self.returns: Any = found.hints.get("return", NO_DEFAULT)
-        """The annotation of the result; `UNANNOTATED` without one."""
+        """The return annotation, or `UNANNOTATED`."""
         self.parameters: list[Parameter] = []
-        """What callers give, in the order of the function."""
+        """Parameters supplied by the caller, in the order of the function."""
         self._contexts: list[tuple[str, Any]] = []
         wanted: dict[str, Depends] = {}
         for parameter in found.parameters:
             self._add(parameter, found.hints, wanted)
         self.plan = plan_of(self.name, wanted) if wanted else None
-        """The dependencies that the function asks for."""
+        """Plan of the function's dependencies; None if it has none."""
 
     @property
     def doc(self) -> str | None:
-        """The function's docstring."""
-        return self._callee.doc
+        """The docstring of the function."""
+        return self._info.doc
 
     def _add(
         self, parameter: inspect.Parameter, hints: Mapping[str, Any], wanted: dict[str, Depends]
@@ -109,7 +114,7 @@ class Signature:
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise UsageError(f"{self.name}: {name} must be usable as a keyword")
         if name not in hints:
-            raise UsageError(self._untyped(name))
+            raise UsageError(self._missing_annotation(name))
         hint = hints[name]
         depends = depends_of(hint)
         kind = context_kind(hint)
@@ -130,7 +135,7 @@ class Signature:
                 Parameter(name, hint, default, JsonTypeReader.PYDANTIC in reader)
             )
 
-    def _untyped(self, name: str) -> str:
+    def _missing_annotation(self, name: str) -> str:
         if name in ("self", "cls"):
             return (
                 f"{self.name}: a method has its {name} when its object is there: "
@@ -139,43 +144,47 @@ class Signature:
         return f"{self.name}: annotate {name}, so that callers see its type"
 
     def reader_of(self, what: str, hint: Any) -> JsonTypeReader:
-        """Who can read, and write, what the function has under a type.
+        """Return the library that decodes and encodes a type of this function.
+
+        Args:
+            what: Name of the parameter or result, for the error message.
+            hint: The annotation.
 
         Raises:
-            UsageError: nobody, as JSON.
+            UsageError: The type is not JSON-serializable.
         """
         try:
             return json_reader_for(hint)
         except NotJsonType as error:
             raise UsageError(f"{self.name}: {what}: {error}") from None
 
-    # --- what callers give ---
+    # --- arguments of a call ---
 
     @cached_property
     def struct(self) -> type[Struct]:
-        """The parameters as a struct, names as they are. What pydantic reads is raw in it."""
+        """Parameters as a Struct with the same names. Parameters of pydantic types are `Raw`."""
         fields: list[Any] = []
         for one in self.parameters:
             hint = Raw if one.by_pydantic else one.hint
             fields.append(
                 (one.name, hint) if one.required else (one.name, hint, self.default_of(one))
             )
-        # A function that takes nothing says so in its schema, and so it is held to that.
+        # The schema of a function without parameters allows no properties; enforce it.
         return msgspec.defstruct(
             f"{self.name}_arguments", fields, kw_only=True, forbid_unknown_fields=not fields
         )
 
     def default_of(self, parameter: Parameter) -> Any:
-        """The default of a parameter that has one, as that of a struct's field."""
+        """Return the default of an optional parameter, as the default of a Struct field."""
         value = parameter.default
         if value.__class__ in (list, dict, set):
-            # A default that a call could change is copied for each.
+            # Copy mutable defaults for each call.
             return msgspec.field(default_factory=partial(copy.copy, value))
         return value
 
     @cached_property
     def adapters(self) -> dict[str, TypeAdapter[Any]]:
-        """What reads the parameters that are pydantic's."""
+        """Pydantic adapters by parameter name."""
         return {
             one.name: pydantic_types.adapter(one.hint, f"{self.name}: {one.name}")
             for one in self.parameters
@@ -184,11 +193,11 @@ class Signature:
 
     @cached_property
     def decode(self) -> Callable[[bytes | Raw], Any]:
-        """From JSON to the struct.
+        """Decoder from JSON to the Struct.
 
         Raises:
-            msgspec.ValidationError: not what the function takes; the message ends in the path.
-            msgspec.DecodeError: not JSON.
+            msgspec.ValidationError: The arguments do not fit; the message ends in the path.
+            msgspec.DecodeError: The arguments are not valid JSON.
         """
         decode = msgspec.json.Decoder(self.struct).decode
         if not self.adapters:
@@ -196,13 +205,15 @@ class Signature:
         return lambda data: self._with_adapters(decode(data))
 
     def convert(self, values: Mapping[str, Any], *, strict: bool = True) -> Any:
-        """From JSON that is decoded already to the struct.
+        """Convert decoded JSON to the Struct.
 
-        Unless `strict`, a text may stand for a number, a boolean or null: so do the arguments of
-        prompts and the variables of templates.
+        Args:
+            values: Arguments by name.
+            strict: False: strings may be converted to numbers, booleans or null, as for prompt
+                arguments and template variables.
 
         Raises:
-            msgspec.ValidationError: not what the function takes; the message ends in the path.
+            msgspec.ValidationError: The arguments do not fit; the message ends in the path.
         """
         if not self.adapters:
             return msgspec.convert(values, self.struct, strict=strict, str_keys=True)
@@ -224,9 +235,9 @@ class Signature:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the parameters: always an object.
+        """JSON Schema of the parameters, always of an object.
 
-        Descriptions are those in the annotations, or else in the docstring.
+        Descriptions come from the annotations, else from the docstring.
         """
         texts = parse_docstring(self.doc).parameters if self.parameters else {}
         return of_parameters(
@@ -246,32 +257,39 @@ class Signature:
 
     @cached_property
     def invoke(self) -> Callable[[Any, Context], Any]:
-        """Calls the function, which asks for no dependencies: `invoke(values, ctx)`.
+        """Direct call of a function without dependencies: `invoke(values, ctx)`.
 
-        What an async function returns has to be awaited.
+        The result of an async function has to be awaited.
         """
         given = [f"{one.name}=values.{one.name}" for one in self.parameters]
         given += [
             f"{name}={'ctx.blocking' if kind is BlockingContext else 'ctx'}"
             for name, kind in self._contexts
         ]
-        # Written out once: taking the struct apart anew for each call takes as long as the rest.
+        # Compiled once: unpacking the Struct in each call takes as long as the rest of it.
         made: Callable[[Any, Context], Any] = eval(
             f"lambda values, ctx: function({', '.join(given)})", {"function": self.function}
         )
         return made
 
     def arguments(self, values: Struct, ctx: Context) -> dict[str, Any]:
-        """The keyword arguments of a call, without dependencies."""
+        """Return the keyword arguments of a call, without dependencies."""
         named = msgspec.structs.asdict(values)
         for name, kind in self._contexts:
             named[name] = context_for(kind, ctx)
         return named
 
     async def call(self, values: Struct, ctx: Context, *, threads: bool = True) -> Any:
-        """Call the function, with the dependencies it asks for.
+        """Call the function with its dependencies.
 
-        One that is not async runs in a thread, so that it may block; without `threads` it must not.
+        Args:
+            values: The decoded arguments.
+            ctx: Context of the request.
+            threads: Run a function that is not async in a thread, where it may block. False: run it
+                on the event loop, where it must not block.
+
+        Returns:
+            The result, awaited if necessary.
         """
         named = self.arguments(values, ctx)
         on_loop = self.is_async or not threads

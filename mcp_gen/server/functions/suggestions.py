@@ -1,4 +1,4 @@
-"""What to say of a name that is not there: which one was meant."""
+"""Suggestions for unknown names: "did you mean"."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Collection
 __all__ = ["suggest"]
 
 MAX_NAMES = 8
+"""Maximum number of known names in a message."""
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """The end of a message: the names that are close, or else what there is."""
-    # Imported here: what is looked for is there, as a rule.
+    """Return the end of an error message: similar names, else the known names.
+
+    Args:
+        name: The unknown name.
+        known: All known names.
+    """
+    # Imported here: only needed for an unknown name.
     import difflib
 
     near = difflib.get_close_matches(name, known, n=3)

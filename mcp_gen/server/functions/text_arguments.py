@@ -1,4 +1,4 @@
-"""Arguments that travel as texts, read into the types of a function's parameters."""
+"""Decodes string arguments into the parameter types of a function."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ __all__ = ["TextReader"]
 
 
 class TextReader:
-    """Reads the arguments of one function.
+    """Decoder of the string arguments of one function.
 
-    A number, a truth value, a date, an Enum and the like stand in the text as they are; what JSON
-    writes as an object or an array, such as a dataclass or a list, is JSON text.
+    Numbers, booleans, dates, enums and similar types are written as plain text. Types that JSON
+    represents as objects or arrays, such as a dataclass or a list, are written as JSON text.
+
+    Args:
+        signature: Signature of the function.
 
     Raises:
-        UsageError: a parameter of a type that no text becomes.
+        UsageError: A parameter type cannot be decoded from text.
     """
 
     def __init__(self, signature: Signature) -> None:
@@ -31,19 +34,21 @@ class TextReader:
         fields = msgspec.structs.fields(signature.struct)
         self._names = frozenset(field.encode_name for field in fields)
         self.required = [field.encode_name for field in fields if field.required]
-        self._as_json = {
+        self._json_arguments = {
             field.encode_name
             for field in fields
             if self._is_structured(field.encode_name, field.type)
         }
 
     def read(self, arguments: Mapping[str, str], name: str) -> Any:
-        """The arguments as the struct of the function's parameters; others are left out.
+        """Return the arguments as the Struct of the parameters; ignore unknown arguments.
 
-        `name` is that under which the function is offered.
+        Args:
+            arguments: Strings by argument name.
+            name: Public name of the prompt, for error messages.
 
         Raises:
-            InvalidParams: an argument is missing, or its text is none of its type.
+            InvalidParams: An argument is missing, or its text does not fit its type.
         """
         missing = [one for one in self.required if one not in arguments]
         if missing:
@@ -51,8 +56,8 @@ class TextReader:
         values: dict[str, Any] = {
             key: text for key, text in arguments.items() if key in self._names
         }
-        for key in self._as_json & values.keys():
-            values[key] = _parsed(values[key])
+        for key in self._json_arguments & values.keys():
+            values[key] = _parse_json_text(values[key])
         try:
             return msgspec.convert(values, self._struct, strict=False)
         except msgspec.ValidationError as error:
@@ -61,14 +66,14 @@ class TextReader:
     def _is_structured(self, parameter: str, hint: Any) -> bool:
         try:
             msgspec.json.schema(hint)
-            kinds = {type(one).__name__ for one in _arms(msgspec.inspect.type_info(hint))}
+            kinds = {type(one).__name__ for one in _union_members(msgspec.inspect.type_info(hint))}
         except TypeError as error:
-            raise self._refuse(parameter) from error
-        if kinds - _AS_IT_IS - _AS_JSON:
-            raise self._refuse(parameter)
-        return not _AS_JSON.isdisjoint(kinds)
+            raise self._unsupported(parameter) from error
+        if kinds - _PLAIN_KINDS - _JSON_KINDS:
+            raise self._unsupported(parameter)
+        return not _JSON_KINDS.isdisjoint(kinds)
 
-    def _refuse(self, parameter: str) -> UsageError:
+    def _unsupported(self, parameter: str) -> UsageError:
         return UsageError(
             f"{self._name}: no text becomes the parameter {parameter}; annotate it as str, a "
             "number, bool, a date, Enum or Literal, or as a dataclass, a Struct, a list or a dict, "
@@ -76,32 +81,34 @@ class TextReader:
         )
 
 
-_AS_IT_IS = frozenset(
+_PLAIN_KINDS = frozenset(
     f"{name}Type"
     for name in (
         *("Any", "None", "Bool", "Int", "Float", "Str", "Bytes", "ByteArray", "MemoryView"),
         *("DateTime", "Time", "Date", "TimeDelta", "UUID", "Decimal", "Enum", "Literal"),
     )
 )
-_AS_JSON = frozenset(
+"""Types, as msgspec names them, that are written as plain text."""
+_JSON_KINDS = frozenset(
     f"{name}Type"
     for name in (
         *("List", "Set", "FrozenSet", "VarTuple", "Tuple", "Dict", "TypedDict", "NamedTuple"),
         *("Struct", "Dataclass"),
     )
 )
+"""Types, as msgspec names them, that are written as JSON text."""
 
 
-def _arms(info: Any) -> list[Any]:
+def _union_members(info: Any) -> list[Any]:
     while isinstance(info, msgspec.inspect.Metadata):
         info = info.type
     if isinstance(info, msgspec.inspect.UnionType):
-        return [arm for one in info.types for arm in _arms(one)]
+        return [arm for one in info.types for arm in _union_members(one)]
     return [info]
 
 
-def _parsed(text: str) -> Any:
-    """JSON if it is an object or an array; else the text, which the type may take or refuse."""
+def _parse_json_text(text: str) -> Any:
+    """Return the value of a JSON object or array; return any other text unchanged."""
     try:
         value: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -110,7 +117,7 @@ def _parsed(text: str) -> Any:
 
 
 def missing_arguments(name: str, missing: list[str]) -> InvalidParams:
-    """The error where arguments are required that did not come."""
+    """Return the error for missing required arguments."""
     named = ", ".join(f"`{one}`" for one in missing)
     plural = "s" if len(missing) > 1 else ""
     return InvalidParams(f"{name}: expected the argument{plural} {named} - at `$.arguments`")

@@ -1,4 +1,4 @@
-"""Types whose values are made of text: of a URI's variables, or of a prompt's arguments."""
+"""Types that can be decoded from text: URI variables and prompt arguments."""
 
 from __future__ import annotations
 
@@ -11,36 +11,41 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 __all__ = ["Choices", "choices", "made_of_text", "takes_several"]
 
 Choices: TypeAlias = Mapping[str, Sequence[str]]
-"""The values that each argument can have, by its name; none where that is open."""
+"""Possible values by argument name; empty if any value is possible."""
 
-_TEXTUAL = frozenset(
+_TEXT_KINDS = frozenset(
     f"{name}Type"
     for name in (
         *("Any", "Bool", "Bytes", "Date", "DateTime", "Decimal", "Enum", "Float", "Int"),
         *("Literal", "None", "Str", "Time", "TimeDelta", "UUID"),
     )
 )
-"""The kinds of types, as msgspec names them, whose values it makes of text."""
+"""Types, as msgspec names them, that it can convert from a string."""
 
 
 def made_of_text(hint: Any, *, several: bool = False) -> bool:
-    """Whether msgspec makes values of this type from a text; of its items, if there are several."""
+    """Return True if msgspec can convert a string to this type.
+
+    Args:
+        hint: The annotation.
+        several: Check the items of the collection instead of the type itself.
+    """
     info = _info(hint)
     if several:
-        info = _bare(info.item_type)
-    return all(type(arm).__name__ in _TEXTUAL for arm in _arms(info))
+        info = _without_metadata(info.item_type)
+    return all(type(arm).__name__ in _TEXT_KINDS for arm in _union_members(info))
 
 
 def takes_several(hint: Any) -> bool:
-    """Whether this is a list, or another collection of items of one type."""
+    """Return True if the type is a collection of items of one type, such as a list."""
     from msgspec import inspect
 
     return isinstance(_info(hint), inspect.CollectionType)
 
 
 def choices(hint: Any) -> tuple[str, ...]:
-    """The texts that make the values of this type, where these are given: Enum, Literal, bool."""
-    kind = _bare_hint(hint)
+    """Return the possible values of an Enum, Literal or bool as strings; empty for other types."""
+    kind = _underlying_type(hint)
     origin = get_origin(kind)
     if origin is Literal:
         return tuple(_text(value) for value in get_args(kind) if value is not None)
@@ -58,8 +63,8 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _bare_hint(hint: Any) -> Any:
-    """The type below `Annotated`, and below the names that were given to it."""
+def _underlying_type(hint: Any) -> Any:
+    """Return the type without `Annotated`, NewType and type aliases."""
     while True:
         if get_origin(hint) is Annotated:
             hint = get_args(hint)[0]
@@ -75,17 +80,17 @@ def _info(hint: Any) -> Any:
     from msgspec import inspect
 
     try:
-        return _bare(inspect.type_info(hint))
+        return _without_metadata(inspect.type_info(hint))
     except TypeError:
-        return None  # nothing that JSON could carry
+        return None  # not JSON-serializable
 
 
-def _arms(info: Any) -> list[Any]:
-    return [_bare(arm) for arm in getattr(info, "types", (info,))]
+def _union_members(info: Any) -> list[Any]:
+    return [_without_metadata(arm) for arm in getattr(info, "types", (info,))]
 
 
-def _bare(info: Any) -> Any:
-    """Without the descriptions around it."""
+def _without_metadata(info: Any) -> Any:
+    """Return the type info without metadata."""
     while type(info).__name__ == "Metadata":
         info = info.type
     return info

@@ -1,4 +1,4 @@
-"""How long clients may keep a result, and whom they may share it with."""
+"""Cache hints of results: `ttlMs` and `cacheScope`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ __all__ = ["CacheHints", "Hints"]
 
 
 class CacheHints(Struct, frozen=True):
-    """`ttl_ms` is for how long a result is fresh; `cache_scope` is who may share it.
+    """Cache hints for the results of a server.
 
-    `public`: the result holds nothing of one user, and any client or proxy may serve it to any
-    other. Sent from 2026-07-28 on; the defaults say that a result is stale at once, and nobody
-    else's.
+    Hints are sent from revision 2026-07-28 on. With the defaults a result is stale at once and is
+    not shared.
+
+    Args:
+        ttl_ms: Time in milliseconds for which a result is fresh; at least 0.
+        cache_scope: `private`: the result must not be served to others. `public`: it holds no data
+            of one user, and any client or proxy may serve it to any other.
+
+    Raises:
+        UsageError: `ttl_ms` is negative, or `cache_scope` is neither of the two.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching
     """
@@ -31,12 +38,12 @@ class CacheHints(Struct, frozen=True):
             raise UsageError(f"cache_scope={self.cache_scope!r}: expected 'public' or 'private'")
 
     def fields(self) -> dict[str, Any]:
-        """The hints as fields of a result."""
+        """Return the hints as fields of a result."""
         return {"ttl_ms": self.ttl_ms, "cache_scope": self.cache_scope}
 
 
 class Hints(Struct):
-    """The hints of a server: those of a method, or the ones for all that have none of their own."""
+    """Cache hints of a server: per method, with a default for methods without their own."""
 
     default: CacheHints
     discover: CacheHints | None = None
@@ -47,6 +54,6 @@ class Hints(Struct):
     read_resource: CacheHints | None = None
 
     def of(self, method: str) -> CacheHints:
-        """The hints of a method, by its name in Python."""
+        """Return the hints of a method, given its Python name."""
         found: CacheHints | None = getattr(self, method)
         return found or self.default

@@ -1,4 +1,4 @@
-"""Cursors: opaque names of the place in a list behind which the next page begins."""
+"""Pagination cursors: opaque positions in a list."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["cursor_to", "decode", "encode", "place_of"]
 T = TypeVar("T")
 
 _PROCESS = secrets.token_urlsafe(6)
-"""Numbers mean something in the process that gave them."""
+"""Identifier of this process: item numbers are valid only in the process that assigned them."""
 
 
-class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """Behind which item: by its number, and for other processes by its name."""
+class _Position(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """Position after an item, by its number, and by its name for other processes."""
 
     field: str
     process: str
@@ -32,13 +32,13 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     name: str
 
 
-def encode(place: object) -> str:
-    """Return the cursor of a place in a list."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
+def encode(position: object) -> str:
+    """Return the cursor of a position in a list."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
 
 
 def decode(cursor: str, kind: type[T]) -> T | None:
-    """Return the place that a cursor names; None if it is no cursor of such a place."""
+    """Return the position of a cursor, or None if it does not decode to that type."""
     try:
         text = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
         return msgspec.json.decode(text, type=kind)
@@ -47,36 +47,46 @@ def decode(cursor: str, kind: type[T]) -> T | None:
 
 
 def cursor_to(field: str, number: int, name: str) -> str:
-    """The cursor of the page that begins behind an item of a list."""
-    return encode(_Place(field, _PROCESS, number, name))
+    """Return the cursor of the page that begins after an item.
+
+    Args:
+        field: Name of the list's field in the result.
+        number: Number of the item.
+        name: Name of the item.
+    """
+    return encode(_Position(field, _PROCESS, number, name))
 
 
 def place_of(cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()) -> int:
-    """The number of the item behind which a page begins; it may be gone by now.
+    """Return the number of the item after which a page begins. The item may be removed by now.
 
-    `more` is what the list shows beside the registry's items.
+    A cursor of another process is valid as long as its item exists: without sessions, each request
+    may reach another server process.
 
-    A cursor that another process made for the same list is good as long as its item is there:
-    where requests stand for themselves, the next one may come to any of several servers.
+    Args:
+        cursor: Pagination cursor from the client.
+        field: Name of the list's field in the result.
+        items: Registry of the listed items.
+        more: Items of the list that are not in the registry.
 
     Raises:
-        InvalidParams: nothing that was made for this list.
+        InvalidParams: The cursor was not made for this list.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
     """
-    place = decode(cursor, _Place)
-    if place is None or place.field != field:
-        raise _unknown(items.kind)
-    if place.process == _PROCESS:
-        return place.number
-    entry: Numbered | None = items.entry(place.name)
-    entry = entry or next((one for one in more if one.name == place.name), None)
+    position = decode(cursor, _Position)
+    if position is None or position.field != field:
+        raise _invalid_cursor(items.kind)
+    if position.process == _PROCESS:
+        return position.number
+    entry: Numbered | None = items.entry(position.name)
+    entry = entry or next((one for one in more if one.name == position.name), None)
     if entry is None:
-        raise _unknown(items.kind)
+        raise _invalid_cursor(items.kind)
     return entry.number
 
 
-def _unknown(kind: str) -> InvalidParams:
+def _invalid_cursor(kind: str) -> InvalidParams:
     return InvalidParams(
         f"{kind} list: expected a cursor from this list's last page; begin again without one - "
         "at `$.cursor`"

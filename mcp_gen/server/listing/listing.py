@@ -1,4 +1,4 @@
-"""Lists of what a server offers: pages, filters, and bytes that are made once per revision."""
+"""Paginated and filtered lists of a server, encoded once per revision."""
 
 from __future__ import annotations
 
@@ -31,16 +31,22 @@ B = TypeVar("B")
 N = TypeVar("N", bound="Numbered")
 
 Filter: TypeAlias = "Callable[[Context, Any], bool]"
-"""`filter(ctx, item)`: whether the client of this request may see, and use, what is described."""
+"""`filter(ctx, item)` returns True if the client of the request may see and use the item."""
 
 
 class Listing(Generic[T]):
-    """One kind of thing that a server offers, as its clients get to see it.
+    """Paginated list of one kind of item, such as the tools of a server.
 
-    `result` and `field` are the list's type and the field in it; `describe` gives the newest wire
-    type of an item, and `finish(item, described, revision)` adds what only that revision has a
-    place for. Where neither filters nor sessions make a difference, a page is encoded once
-    per revision.
+    A page is encoded once per revision, unless filters or items of a session are involved.
+
+    Args:
+        kind: Name of the kind, for messages.
+        result: Name of the list's result type.
+        field: Name of the items' field in the result.
+        describe: Returns the newest wire type of an item.
+        changed: Called after each change of the items.
+        hints: Cache hints of the server.
+        finish: `finish(item, described, revision)` adds fields that only that revision has.
     """
 
     def __init__(
@@ -63,20 +69,20 @@ class Listing(Generic[T]):
         self.field = field
         self._method = _snake(result.removesuffix("Result"))
         self.describe = describe
-        """The newest wire type of an item."""
-        self._own = object()
-        """Under what a session keeps its own items of this list: another server has others."""
+        """Returns the newest wire type of an item."""
+        self._session_key = object()
+        """Key of this list's items in a session: another server has another key."""
         self.finish = finish
         self._changed = changed
         self.pages: dict[tuple[str, int], EncodedResult] = {}
-        """Pages as they are sent, by revision and by how many items are before them."""
+        """Encoded pages by revision and number of preceding items."""
 
     @property
     def page_size(self) -> int | None:
-        """How many items a page has at most; None: there is one page.
+        """Maximum number of items per page; None: all items are on one page.
 
         Raises:
-            UsageError: set to less than 1.
+            UsageError: Set to less than 1.
         """
         return self._page_size
 
@@ -92,79 +98,96 @@ class Listing(Generic[T]):
         self._changed()
 
     def forget(self) -> None:
-        """The pages are no longer true."""
-        # Not cleared: a page that another thread outdates while it is made goes to the old ones.
+        """Discard the encoded pages."""
+        # Replaced, not cleared: a page that another thread is building goes to the old dict.
         self.pages = {}
 
     # --- one item ---
 
     def find(self, ctx: Context, name: str) -> T | None:
-        """The item of that name, if the client of this request may use it.
+        """Return the item of that name, or None if the client of the request may not use it.
 
-        What a session has of its own stands before what the server has under the same name.
+        An item of the session takes precedence over the server's item of the same name.
         """
         session = ctx.caller.session
         entry: Entry[T] | None = None
         if session is not None and "local" in session.__dict__:
-            local = self._local(session)
-            entry = local.entry(name) if local else None
+            session_items = self._session_items(session)
+            entry = session_items.entry(name) if session_items else None
         if entry is None:
             entry = self.items.entries.get(name)
             if entry is None:
                 return None
-        if not self.filters or self._passes(ctx, entry.item):
+        if not self.filters or self._is_allowed(ctx, entry.item):
             return entry.item
         return None
 
     def visible(self, ctx: Context) -> Sequence[T]:
-        """Every item that the client of this request may use, in order."""
-        return [entry.item for entry in self._shown(ctx, self.items.after(0), 0)]
+        """Return all items that the client of the request may use, in order."""
+        return [entry.item for entry in self._visible_entries(ctx, self.items.after(0), 0)]
 
-    def _passes(self, ctx: Context, item: T) -> bool:
+    def _is_allowed(self, ctx: Context, item: T) -> bool:
         described = self.describe(item)
         return all(one(ctx, described) for one in self.filters)
 
     # --- the items of one session ---
 
-    def _local(self, session: Session | None) -> Registry[T] | None:
+    def _session_items(self, session: Session | None) -> Registry[T] | None:
         if session is None or "local" not in session.__dict__:
             return None
-        found: Registry[T] | None = session.local.get(self._own)
+        found: Registry[T] | None = session.local.get(self._session_key)
         return found
 
     def in_session(self, session: Session, changed: Callable[[], None]) -> Listing[T]:
-        """The same list, whose items are those of one session alone."""
-        mine = copy.copy(self)
-        mine.items = session.local.setdefault(self._own, Registry(self.kind, changed))
-        return mine
+        """Return a copy of this list whose items belong to one session.
+
+        Args:
+            session: The session that holds the items.
+            changed: Called after each change of these items.
+        """
+        copied = copy.copy(self)
+        copied.items = session.local.setdefault(self._session_key, Registry(self.kind, changed))
+        return copied
 
     # --- lists ---
 
     def page(self, ctx: Context, cursor: str | None, *, as_bytes: bool) -> Any:
-        """The page behind a cursor: a result of the request's revision, or that encoded.
+        """Return the page at a cursor.
+
+        Args:
+            ctx: Context of the request.
+            cursor: Pagination cursor; None for the first page.
+            as_bytes: Return a cached encoded page where possible.
+
+        Returns:
+            An `EncodedResult`, or a result of the request's revision.
 
         Raises:
-            InvalidParams: a cursor that was not made here.
+            InvalidParams: The cursor was not made for this list.
         """
         pages = self.pages
         every = entries = self.items.after(0)
-        behind = 0
+        after = 0
         if cursor is not None:
-            behind = place_of(cursor, self.field, self.items)
-            entries = self.items.after(behind)
-        # Pages that begin anywhere else are rare, and there could be one for each item.
+            after = place_of(cursor, self.field, self.items)
+            entries = self.items.after(after)
+        # Other starts are rare, and caching them could need one page per item.
         first = len(every) - len(entries)
-        regular = first % (self._page_size or len(every) or 1) == 0
-        if not (as_bytes and regular) or self.filters or self._local(ctx.caller.session):
-            return self._page(ctx, entries, behind)
+        is_cacheable = first % (self._page_size or len(every) or 1) == 0
+        if (
+            not (as_bytes and is_cacheable)
+            or self.filters
+            or self._session_items(ctx.caller.session)
+        ):
+            return self._page(ctx, entries, after)
         key = (ctx.revision, first)
         found = pages.get(key)
         if found is None:
-            found = pages[key] = as_encoded(ctx, self._page(ctx, entries, behind))
+            found = pages[key] = as_encoded(ctx, self._page(ctx, entries, after))
         return found
 
-    def _page(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Any:
-        shown = self._shown(ctx, entries, behind)
+    def _page(self, ctx: Context, entries: Iterable[Entry[T]], after: int) -> Any:
+        shown = self._visible_entries(ctx, entries, after)
         return self.result(ctx, shown, self.at, private=bool(self.filters))
 
     def result(
@@ -175,12 +198,16 @@ class Listing(Generic[T]):
         *,
         private: bool,
     ) -> Any:
-        """A page of what is shown, from its first on; `at` gives the wire type of a revision.
+        """Return a result with the first page of the given entries.
 
-        `private` says that others may see other items.
+        Args:
+            ctx: Context of the request.
+            shown: Entries from the first of the page on.
+            at: `at(revision, entry)` returns the wire type of an entry.
+            private: Other clients may see other items: the cache scope is `private`.
         """
         size = self._page_size
-        # One more than fits tells whether there is a next page.
+        # Fetch one more than fits to detect a next page.
         page = list(shown if size is None else islice(shown, size + 1))
         fields: dict[str, Any] = {self.field: [at(ctx.revision, entry) for entry in page[:size]]}
         if size is not None and len(page) > size:
@@ -193,25 +220,28 @@ class Listing(Generic[T]):
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)
 
     def shown(self, ctx: Context) -> Iterator[Entry[T]]:
-        """Every item that the client of this request may use, in order, with its number."""
-        return self._shown(ctx, self.items.after(0), 0)
+        """Yield the entries of all items that the client of the request may use, in order."""
+        return self._visible_entries(ctx, self.items.after(0), 0)
 
     def differs(self, ctx: Context) -> bool:
-        """Whether the client of this request may see something else than others."""
-        return bool(self.filters or self._local(ctx.caller.session))
+        """Return True if the client of the request may see other items than other clients."""
+        return bool(self.filters or self._session_items(ctx.caller.session))
 
-    def _shown(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Iterator[Entry[T]]:
-        """Of the entries behind a number, and the session's own, those that the client may use."""
-        local = self._local(ctx.caller.session)
-        if local:
-            own = local.after(behind)
-            others = (entry for entry in entries if entry.name not in local)
+    def _visible_entries(
+        self, ctx: Context, entries: Iterable[Entry[T]], after: int
+    ) -> Iterator[Entry[T]]:
+        """Return the allowed entries after a number, including those of the session."""
+        session_items = self._session_items(ctx.caller.session)
+        if session_items:
+            own = session_items.after(after)
+            others = (entry for entry in entries if entry.name not in session_items)
             entries = heapq.merge(others, own, key=lambda entry: entry.number)
         if not self.filters:
             return iter(entries)
-        return (entry for entry in entries if self._passes(ctx, entry.item))
+        return (entry for entry in entries if self._is_allowed(ctx, entry.item))
 
     def at(self, revision: str, entry: Entry[T]) -> Any:
+        """Return an item in the wire type of a revision, cached in its entry."""
         made = entry.forms.get(revision)
         if made is None:
             made = project(self.describe(entry.item), revision).value
@@ -222,24 +252,30 @@ class Listing(Generic[T]):
 
 
 def as_encoded(ctx: Context, page: Any) -> EncodedResult:
-    """A page as it is sent, to be kept for others."""
+    """Encode a page for the revision of the request."""
     binding = ctx.server.runtime.kernel.binding(ctx.revision)
     return EncodedResult(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 
-def listings(box: object) -> Iterator[tuple[str, Listing[Any]]]:
-    """The listings of a feature, with the names of the attributes that hold them."""
-    for name, value in vars(box).items():
+def listings(registry: object) -> Iterator[tuple[str, Listing[Any]]]:
+    """Yield the listings of a registry, with the names of their attributes."""
+    for name, value in vars(registry).items():
         if isinstance(value, Listing):
             yield name, value
 
 
-def in_session(box: B, session: Session, changed: Callable[[], None]) -> B:
-    """The same feature, to which is added, and from which is taken, for one session alone."""
-    mine = copy.copy(box)
-    for name, listing in listings(box):
-        setattr(mine, name, listing.in_session(session, changed))
-    return mine
+def in_session(registry: B, session: Session, changed: Callable[[], None]) -> B:
+    """Return a copy of a registry whose items belong to one session.
+
+    Args:
+        registry: Registry with listings as attributes.
+        session: The session that holds the items.
+        changed: Called after each change of these items.
+    """
+    copied = copy.copy(registry)
+    for name, listing in listings(registry):
+        setattr(copied, name, listing.in_session(session, changed))
+    return copied
 
 
 def _snake(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a server offers of one kind, by name, in the order in which it was added."""
+"""Ordered, thread-safe registry of named items."""
 
 from __future__ import annotations
 
@@ -20,39 +20,42 @@ _numbers = count(1)
 
 
 def next_number() -> int:
-    """A number that is greater than those of all items so far, of whatever registry."""
+    """Return a number greater than those of all existing items, in any registry."""
     return next(_numbers)
 
 
 class Numbered(Protocol):
-    """What has a place in a list."""
+    """Item with a position in a list."""
 
     number: int
     name: str
 
 
 class Entry(Struct, Generic[T], eq=False):
-    """One item under its name. `number` grows over all registries of the process."""
+    """One registered item. Numbers grow over all registries of the process."""
 
     number: int
     name: str
     item: T
     forms: dict[str, Any] = {}
-    """The item as its clients see it, by revision: made when first needed."""
+    """The item in its wire types, by revision; built at first use."""
 
 
 class Registry(Generic[T]):
-    """Items by name. `changed` is called after each addition and removal.
+    """Items by name, in insertion order; safe to change from any thread.
 
-    Because numbers only grow, a page can begin behind an item that is gone by now. Any thread may
-    add and remove.
+    Numbers only grow. A page can therefore begin after an item that is removed by now.
+
+    Args:
+        kind: Name of the kind of items, for error messages.
+        changed: Called after each addition, removal and replacement.
     """
 
     def __init__(self, kind: str, changed: Callable[[], None]) -> None:
         self.kind = kind
         self._changed = changed
         self.entries: dict[str, Entry[T]] = {}
-        """What there is, for looking things up; only the methods here change it."""
+        """Entries by name, for lookups. Only the methods of this class may change it."""
         self._in_order: list[Entry[T]] | None = None
         self._lock = Lock()
 
@@ -69,7 +72,7 @@ class Registry(Generic[T]):
         """Add an item.
 
         Raises:
-            UsageError: there is one of that name.
+            UsageError: The name is taken.
         """
         with self._lock:
             if name in self.entries:
@@ -82,10 +85,10 @@ class Registry(Generic[T]):
         self._changed()
 
     def remove(self, name: str) -> T:
-        """Take an item away; whoever is using it goes on.
+        """Remove and return an item. Calls in progress are not affected.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: No item has that name.
         """
         with self._lock:
             if name not in self.entries:
@@ -96,10 +99,15 @@ class Registry(Generic[T]):
         return entry.item
 
     def replace(self, old: str, name: str, item: T) -> None:
-        """Put an item, under a name of its own, where another was; it is the last in the order.
+        """Replace an item by one that may have another name. The new item is last in the order.
+
+        Args:
+            old: Name of the item to replace.
+            name: Name of the new item.
+            item: The new item.
 
         Raises:
-            UsageError: there is none under the old name, or one under the new name.
+            UsageError: No item has the old name, or the new name is taken.
         """
         with self._lock:
             if old not in self.entries:
@@ -112,16 +120,16 @@ class Registry(Generic[T]):
         self._changed()
 
     def get(self, name: str) -> T | None:
-        """The item of that name."""
+        """Return the item of that name, or None."""
         found = self.entries.get(name)
         return found.item if found else None
 
     def entry(self, name: str) -> Entry[T] | None:
-        """The item of that name, with what else is known of it."""
+        """Return the entry of that name, or None."""
         return self.entries.get(name)
 
     def after(self, number: int) -> Sequence[Entry[T]]:
-        """The entries whose number is greater, in order."""
+        """Return the entries with greater numbers, in order."""
         entries = self._ordered()
         if not number:
             return entries

@@ -1,4 +1,4 @@
-"""Completions: what could stand in a prompt's argument or a template's variable."""
+"""Completion functions for prompt arguments and template variables (`completion/complete`)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ __all__ = ["Completions"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_VALUES = 100
-"""https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion"""
+"""Maximum number of values in a completion.
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
+"""
 
 
 class _Completer:
-    """The function that completes one argument: of a value, and of the arguments chosen already."""
+    """Completion function of one argument. It takes the value so far and the other arguments."""
 
     def __init__(self, function: Callable[..., Any], what: str) -> None:
         self._what = what
         self._signature = Signature(function)
-        takes = self._signature.parameters
-        self._names = [one.name for one in takes]
-        if len(takes) not in (1, 2) or not made_of_text(takes[0].hint):
+        parameters = self._signature.parameters
+        self._names = [one.name for one in parameters]
+        if len(parameters) not in (1, 2) or not made_of_text(parameters[0].hint):
             raise UsageError(
                 f"{what}: {self._signature.name} takes `value: str`, then if it likes "
                 "`arguments: Mapping[str, str]`, and the context anywhere"
@@ -38,7 +41,7 @@ class _Completer:
             raise UsageError(f"{what}: {self._signature.name} returns a str, not a list of them")
 
     async def __call__(self, ctx: Context, value: str, arguments: Mapping[str, str]) -> Any:
-        """What the function returns."""
+        """Return the return value of the function."""
         given = dict(zip(self._names, (value, arguments), strict=False))
         made = await self._signature.call(self._signature.struct(**given), ctx)
         if isinstance(made, str):
@@ -47,22 +50,32 @@ class _Completer:
 
 
 class Completions:
-    """The completions of a server: functions, by what they complete."""
+    """Completion functions of a server, by prompt or template and argument.
+
+    Args:
+        changed: Called when completions become available: with each new function, and with each
+            prompt or template that has arguments with known values.
+    """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self._completers: dict[tuple[str, str], _Completer] = {}
 
     def offer(self, choices: Choices) -> None:
-        """Something has been added whose arguments can have these values."""
+        """Report possible values of the arguments of a new prompt or template."""
         if any(choices.values()):
             self._changed()
 
     def add(self, name: str, argument: str, function: Callable[..., Any]) -> None:
-        """Complete an argument with a function.
+        """Add the completion function of an argument.
+
+        Args:
+            name: Name of the prompt, or URI template.
+            argument: Name of the argument or variable.
+            function: The completion function.
 
         Raises:
-            UsageError: it has one, or the function takes something else.
+            UsageError: The argument has a function already, or its signature is not valid.
         """
         what = f"completion of `{argument}` in {name!r}"
         if (name, argument) in self._completers:
@@ -71,10 +84,10 @@ class Completions:
         self._changed()
 
     def remove(self, name: str, argument: str) -> None:
-        """Complete an argument with its function no longer.
+        """Remove the completion function of an argument.
 
         Raises:
-            UsageError: it has none.
+            UsageError: The argument has no function.
         """
         if self._completers.pop((name, argument), None) is None:
             raise UsageError(
@@ -89,17 +102,25 @@ class Completions:
         chosen: Mapping[str, str],
         choices: Choices,
     ) -> latest.Completion:
-        """What could stand in an argument, the best first."""
+        """Return completions of an argument, best first.
+
+        Args:
+            ctx: Context of the request.
+            name: Name of the prompt, or URI template.
+            argument: Name and current value of the argument.
+            chosen: Arguments that the user has chosen already.
+            choices: Possible values by argument name, used for an argument without function.
+        """
         completer = self._completers.get((name, argument.name))
         if completer is not None:
             return _completion(await completer(ctx, argument.value, chosen))
-        begun = argument.value.casefold()
+        prefix = argument.value.casefold()
         known = choices.get(argument.name, ())
-        return _completion([one for one in known if one.casefold().startswith(begun)])
+        return _completion([one for one in known if one.casefold().startswith(prefix)])
 
 
 def _completion(made: Any) -> latest.Completion:
-    """What a function returned, with no more values than may be sent."""
+    """Return a completion from a function's return value, cut to `MAX_VALUES`."""
     total: int | None = None
     has_more: bool | None = None
     if isinstance(made, Wire) and type(made).__name__ == latest.Completion.__name__:

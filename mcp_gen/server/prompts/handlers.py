@@ -31,7 +31,7 @@ class PromptHandlers(ServerHandlers["Context"]):
     async def list_prompts(
         self, ctx: Context, params: common.PaginatedRequestParams
     ) -> common.ListPromptsResult:
-        """prompts/list"""
+        """Return a page of prompts (`prompts/list`)."""
         kernel = self.kernel
         as_bytes = not (kernel.hooks.list_prompts or kernel.middleware)
         page: common.ListPromptsResult = self.prompts.listing.page(
@@ -42,7 +42,7 @@ class PromptHandlers(ServerHandlers["Context"]):
     async def get_prompt(
         self, ctx: Context, params: common.GetPromptRequestParams
     ) -> common.GetPromptResult | common.InputRequiredResult:
-        """prompts/get"""
+        """Return the messages of a prompt (`prompts/get`)."""
         return await run_with_rounds(ctx, params, self.prompts.get)
 
 
@@ -56,7 +56,7 @@ class CompletionHandlers(ServerHandlers["Context"]):
     async def complete(
         self, ctx: Context, params: common.CompleteRequestParams
     ) -> common.CompleteResult:
-        """completion/complete"""
+        """Complete an argument of a prompt or resource template (`completion/complete`)."""
         reference: Any = params.ref
         name: str = reference.uri if hasattr(reference, "uri") else reference.name
         if hasattr(reference, "uri"):

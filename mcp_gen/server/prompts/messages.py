@@ -1,4 +1,4 @@
-"""What a prompt may return, and the messages it becomes."""
+"""Prompt messages: `user`, `assistant`, and conversion of a prompt's return value."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 __all__ = ["Said", "assistant", "prompt_result", "user"]
 
 Said: TypeAlias = "str | common.ContentBlock"
-"""A text, or a content block of any revision."""
+"""Text, or a content block of any revision."""
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 
 
 def user(content: Said) -> latest.PromptMessage:
-    """A message from the user: a text, or a content block such as ImageContent.
+    """Return a message with the role `user`.
+
+    Args:
+        content: Text, or a content block such as ImageContent, of any revision.
+
+    Raises:
+        TypeError: The content is neither.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#promptmessage
     """
@@ -31,17 +37,33 @@ def user(content: Said) -> latest.PromptMessage:
 
 
 def assistant(content: Said) -> latest.PromptMessage:
-    """A message from the assistant, a model: a text, or a content block; see `user`."""
+    """Return a message with the role `assistant`: an answer of the model.
+
+    Args:
+        content: Text, or a content block such as ImageContent, of any revision.
+
+    Raises:
+        TypeError: The content is neither.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#promptmessage
+    """
     return _message("assistant", content)
 
 
 def prompt_result(
     value: Any, description: str | None
 ) -> common.GetPromptResult | common.InputRequiredResult:
-    """The result of a prompt that returned `value`: what is no message yet, the user says.
+    """Return the result of `prompts/get` for a prompt's return value.
+
+    Texts and content blocks become messages with the role `user`. A `GetPromptResult` or
+    `InputRequiredResult` stays as it is.
+
+    Args:
+        value: Return value of the prompt function.
+        description: Description of the prompt.
 
     Raises:
-        TypeError: nothing that becomes messages.
+        TypeError: The value cannot be converted to messages.
     """
     if _kind(value) == latest.GetPromptResult.__name__ or is_alternative_result(
         cast("Any", type(value))
@@ -73,5 +95,5 @@ def _message(role: Literal["user", "assistant"], content: Said) -> latest.Prompt
 
 
 def _kind(value: Any) -> str:
-    """The name of a wire type, of whichever revision; empty for anything else."""
+    """Return the class name of a wire type of any revision; empty for other values."""
     return type(value).__name__ if isinstance(value, Wire) else ""

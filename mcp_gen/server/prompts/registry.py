@@ -1,4 +1,4 @@
-"""Prompts: messages made from arguments, for users to pick."""
+"""Registry of the prompts of a server, and prompts from functions and descriptions."""
 
 from __future__ import annotations
 
@@ -26,35 +26,44 @@ __all__ = ["FunctionPrompt", "HandledPrompt", "PromptHandler", "PromptRegistry"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 PromptHandler: TypeAlias = "Callable[[Context, dict[str, str]], Any]"
-"""`handler(ctx, arguments)` gives what a prompt may return; it may be async."""
+"""`handler(ctx, arguments)`, async or not; it returns what a prompt function may return."""
 
 
-class _Offered(Protocol):
-    """A prompt that is offered."""
+class _RegisteredPrompt(Protocol):
+    """Prompt of the registry."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def choices(self) -> Choices:
-        """The values that each argument can have, by its name; none where that is open."""
+        """Possible values by argument name; empty if any value is possible."""
         ...
 
     def describe(self) -> latest.Prompt:
-        """What clients see."""
+        """Return the description that clients see."""
         ...
 
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
-        """What the function behind it returns.
+        """Call the prompt's function and return its return value.
 
         Raises:
-            InvalidParams: an argument is missing, or none of its type.
+            InvalidParams: An argument is missing, or does not fit its type.
         """
         ...
 
 
 class FunctionPrompt:
-    """One prompt made from a function."""
+    """Prompt that calls a function.
+
+    Args:
+        function: The function; its parameters are the arguments of the prompt.
+        name: Name of the prompt; None: the function's.
+        **described: Other fields of the description.
+
+    Raises:
+        UsageError: A parameter has no type, or one that cannot be decoded from text.
+    """
 
     def __init__(self, function: Callable[..., Any], name: str | None, **described: Any) -> None:
         self._function = function
@@ -64,6 +73,7 @@ class FunctionPrompt:
         self._reader = TextReader(self._signature)
 
     def describe(self) -> latest.Prompt:
+        """Return the description that clients see."""
         return self._prompt
 
     @cached_property
@@ -83,15 +93,26 @@ class FunctionPrompt:
 
     @property
     def choices(self) -> Choices:
+        """Possible values by argument name; empty if any value is possible."""
         return {one.name: choices(one.hint) for one in self._signature.parameters}
 
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
+        """Call the function with the decoded arguments.
+
+        Raises:
+            InvalidParams: An argument is missing, or does not fit its type.
+        """
         values = self._reader.read(arguments, self.name)
         return await self._signature.call(values, ctx)
 
 
 class HandledPrompt:
-    """One prompt as it is described, and what fills it in."""
+    """Prompt with a user-written description and a handler.
+
+    Args:
+        prompt: The description.
+        handler: Receives the context and the declared arguments.
+    """
 
     def __init__(self, prompt: latest.Prompt, handler: PromptHandler) -> None:
         self.name = prompt.name
@@ -102,13 +123,20 @@ class HandledPrompt:
         self._required = [one.name for one in prompt.arguments or () if one.required]
 
     def describe(self) -> latest.Prompt:
+        """Return the description that clients see."""
         return self._prompt
 
     @property
     def choices(self) -> Choices:
+        """Empty values by argument name: any value is possible."""
         return {one.name: () for one in self._prompt.arguments or ()}
 
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
+        """Call the handler with the declared arguments.
+
+        Raises:
+            InvalidParams: A required argument is missing.
+        """
         missing = [name for name in self._required if name not in arguments]
         if missing:
             raise missing_arguments(self.name, missing)
@@ -119,48 +147,53 @@ class HandledPrompt:
 
 
 class PromptRegistry:
-    """The prompts of a server: listed, found and filled in."""
+    """Registry of a server's prompts, in insertion order. Supports `len` and iteration.
+
+    Args:
+        changed: Called after each change of the list.
+        hints: Cache hints of the server.
+    """
 
     def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
-        self.listing: Listing[_Offered] = Listing(
+        self.listing: Listing[_RegisteredPrompt] = Listing(
             "prompt",
             result="ListPromptsResult",
             field="prompts",
-            describe=lambda offered: offered.describe(),
+            describe=lambda prompt: prompt.describe(),
             changed=changed,
             hints=hints,
         )
         self.completable: Callable[[Choices], None] | None = None
-        """Called with the values that each argument of a new prompt can have."""
+        """Called with the possible values of the arguments of each new prompt."""
 
     def __len__(self) -> int:
         return len(self.listing.items)
 
     def __iter__(self) -> Iterator[latest.Prompt]:
-        return (offered.describe() for offered in self.listing.items)
+        return (prompt.describe() for prompt in self.listing.items)
 
-    def add(self, offered: _Offered) -> None:
+    def add(self, prompt: _RegisteredPrompt) -> None:
         """Add a prompt.
 
         Raises:
-            UsageError: there is one of that name, or it has none.
+            UsageError: The name is taken or empty.
         """
-        if not offered.name:
+        if not prompt.name:
             raise UsageError("a prompt needs a name that is not empty")
-        self.listing.items.add(offered.name, offered)
+        self.listing.items.add(prompt.name, prompt)
         if self.completable is not None:
-            self.completable(offered.choices)
+            self.completable(prompt.choices)
 
     async def get(
         self, ctx: Context, params: common.GetPromptRequestParams
     ) -> common.GetPromptResult | common.InputRequiredResult:
-        """Fill in the prompt that is named.
+        """Return the messages of the prompt that a `prompts/get` request names.
 
         Raises:
-            InvalidParams: no such prompt, or arguments that it does not take.
+            InvalidParams: The prompt is unknown, or its arguments do not fit.
         """
-        offered = self.listing.find(ctx, params.name)
-        if offered is None:
+        prompt = self.listing.find(ctx, params.name)
+        if prompt is None:
             raise InvalidParams(f"unknown prompt: {params.name}")
-        made = ctx.allow(await offered.fill_in(ctx, params.arguments or {}))
-        return prompt_result(made, offered.describe().description)
+        made = ctx.allow(await prompt.fill_in(ctx, params.arguments or {}))
+        return prompt_result(made, prompt.describe().description)

@@ -1,4 +1,4 @@
-"""What reading a resource gives: wire contents, made from whatever its function returned."""
+"""Converts the return value of a resource function to a `ReadResourceResult`."""
 
 from __future__ import annotations
 
@@ -29,53 +29,65 @@ _PARTS = (latest.TextResourceContents.__name__, latest.BlobResourceContents.__na
 
 
 class Contents(Struct, frozen=True):
-    """What a resource's function may return to say the media type with the data.
+    """Resource data with a media type, as the return value of a resource function.
 
-    Text goes as text, bytes in base64, anything else as JSON. A list of these is a resource in
-    parts.
+    Strings are sent as text, bytes in base64, anything else as JSON. A list of `Contents` is a
+    resource in several parts.
+
+    Args:
+        data: Content of the part.
+        mime_type: Media type, such as `image/png`. None: that of the resource, or the default for
+            the type of the data.
+        uri: URI of this part. None: the requested URI.
+        meta: `_meta` of the part.
     """
 
     data: Any
     mime_type: str | None = None
-    """Media type, such as `image/png`; None: that of the resource, or the one of such data."""
     uri: str | None = None
-    """The address of this part; None: the one that was asked for."""
     meta: dict[str, Any] | None = None
 
 
-class _Home:
-    """The types of one revision that a result is made of, so that nothing is left to project."""
+class _WireTypes:
+    """Wire types of one revision that a result needs, so that nothing has to be projected."""
 
     def __init__(self, revision: str) -> None:
-        home = mcp_wire.types(revision)
+        types = mcp_wire.types(revision)
         profile = mcp_wire.profile(revision)
         self.revision = revision
         self.hints = profile.cache_hints
-        self.result: Any = home.ReadResourceResult
-        self.text: Any = home.TextResourceContents
-        self.blob: Any = home.BlobResourceContents
+        self.result: Any = types.ReadResourceResult
+        self.text: Any = types.TextResourceContents
+        self.blob: Any = types.BlobResourceContents
 
 
-_home = cache(_Home)
+_wire_types = cache(_WireTypes)
 
 
 def read_result(
     value: Any, revision: str, *, uri: str, mime_type: str | None, hints: Mapping[str, Any]
 ) -> Any:
-    """What a function returned, as a result of a revision.
+    """Return the result of `resources/read` at a revision.
 
-    `mime_type` is what the resource says of itself, `hints` are the fields of its cache hints. What
-    the function made of wire types itself stays as it is, except that all contents get a media
-    type; None means that there is no such resource.
+    Wire types that the function returned stay as they are, but contents without a media type get
+    one.
+
+    Args:
+        value: Return value of the function. None: the resource does not exist.
+        revision: Protocol revision of the result.
+        uri: The requested URI.
+        mime_type: Media type of the resource; None: the default for the type of the data.
+        hints: Fields of the resource's cache hints. Hints in a returned result take precedence.
 
     Raises:
-        ResourceNotFound: the value is None.
-        ValueError: a time to live that the function has given is below 0.
+        ResourceNotFound: The value is None.
+        TypeError: The value is not JSON-serializable.
+        ValueError: The time to live in a returned result is negative.
     """
-    home = _home(revision)
+    types = _wire_types(revision)
     if isinstance(value, Wire):
         if type(value).__name__ == latest.ReadResourceResult.__name__:
-            return _completed(value, home, mime_type, hints)
+            return _complete_result(value, types, mime_type, hints)
         if is_alternative_result(type(value)):
             return value
     if value is None:
@@ -83,18 +95,20 @@ def read_result(
     values: Sequence[Any] = [value]
     if isinstance(value, list | tuple) and any(map(_is_part, cast("list[Any]", value))):
         values = cast("list[Any]", value)
-    contents = [_part(one, home, uri, mime_type) for one in values]
-    return home.result(contents=contents, **(hints if home.hints else {}))
+    contents = [_part(one, types, uri, mime_type) for one in values]
+    return types.result(contents=contents, **(hints if types.hints else {}))
 
 
-def _completed(value: Any, home: _Home, mime_type: str | None, hints: Mapping[str, Any]) -> Any:
+def _complete_result(
+    value: Any, types: _WireTypes, mime_type: str | None, hints: Mapping[str, Any]
+) -> Any:
     if getattr(value, "ttl_ms", 0) < 0:
         raise ValueError(f"ttl_ms={value.ttl_ms}: a time to live is at least 0")
-    contents = [_part(one, home, one.uri, mime_type) for one in value.contents]
-    # At a revision that has hints, the function has given its own.
+    contents = [_part(one, types, one.uri, mime_type) for one in value.contents]
+    # A result of a revision with cache hints has the function's own.
     own = {key: getattr(value, key) for key in hints if hasattr(value, key)}
-    return home.result(
-        contents=contents, meta=value.meta, **({**hints, **own} if home.hints else {})
+    return types.result(
+        contents=contents, meta=value.meta, **({**hints, **own} if types.hints else {})
     )
 
 
@@ -104,30 +118,30 @@ def _is_part(value: Any) -> bool:
     )
 
 
-def _part(value: Any, home: _Home, uri: str, mime_type: str | None) -> Any:
+def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any:
     if isinstance(value, Contents):
         data = value.data
-        part: Any = _part(data, home, value.uri or uri, value.mime_type or mime_type)
+        part: Any = _part(data, types, value.uri or uri, value.mime_type or mime_type)
         if value.meta is None:
             return part
         newest = project(part, mcp_wire.LATEST).value
-        return project(replace(newest, meta=value.meta), home.revision).value
+        return project(replace(newest, meta=value.meta), types.revision).value
     if isinstance(value, Wire) and _is_part(value):
         part = value
         if part.mime_type is None:
             fallback = TEXT if hasattr(part, "text") else BINARY
             part = replace(part, mime_type=mime_type or fallback)
-        return project(part, home.revision).value
+        return project(part, types.revision).value
     if isinstance(value, str):
-        return home.text(uri=uri, text=value, mime_type=mime_type or TEXT)
+        return types.text(uri=uri, text=value, mime_type=mime_type or TEXT)
     if isinstance(value, _BYTES):
         blob = b64encode(cast("bytes", value)).decode()
-        return home.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
-    return home.text(uri=uri, text=_to_json(value).decode(), mime_type=mime_type or JSON)
+        return types.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
+    return types.text(uri=uri, text=_to_json(value).decode(), mime_type=mime_type or JSON)
 
 
 def mime_type_of(returns: Any) -> str | None:
-    """The media type of what a function returns, by its annotation; None where that is open."""
+    """Return the media type that a return annotation implies, or None if it is open."""
     origin = get_origin(returns)
     if origin is Annotated:
         return mime_type_of(get_args(returns)[0])
@@ -141,16 +155,16 @@ def mime_type_of(returns: Any) -> str | None:
         return TEXT
     if issubclass(kind, _BYTES):
         return BINARY
-    return None if any(map(_says_itself, (origin or returns, *get_args(returns)))) else JSON
+    return None if any(map(_has_own_mime_type, (origin or returns, *get_args(returns)))) else JSON
 
 
-def _says_itself(kind: Any) -> bool:
-    """Whether values of a type have media types of their own."""
+def _has_own_mime_type(kind: Any) -> bool:
+    """Return True if values of the type carry their own media types."""
     return isinstance(kind, type) and issubclass(kind, Wire | Contents)
 
 
-def _plain(value: Any) -> Any:
-    """What msgspec does not write itself: pydantic's models, and blocks of unknown kinds."""
+def _serializable(value: Any) -> Any:
+    """Return a serializable form of what msgspec cannot encode: pydantic models, unknown blocks."""
     if isinstance(value, UnknownContent):
         return Raw(value.raw)
     dump = getattr(value, "model_dump", None)
@@ -159,4 +173,4 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a resource's function returned {type(value).__name__}, which is no JSON")
 
 
-_to_json = msgspec.json.Encoder(enc_hook=_plain).encode
+_to_json = msgspec.json.Encoder(enc_hook=_serializable).encode

@@ -1,4 +1,4 @@
-"""Files under a folder as resources: found by their path, read in a thread, nothing outside."""
+"""`FileResources`: serves the files of a folder as resources."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = ["FileResources"]
 _log = logging.getLogger("mcp_gen.server")
 
 _SCANNED = 100_000
-"""How many entries of folders one list looks at, whatever the pattern leaves of them."""
-_LONGEST = 4096
-"""How many characters a path may have."""
+"""Maximum number of directory entries that one list scans, whether they match or not."""
+_MAX_PATH_LENGTH = 4096
+"""Maximum number of characters of a path."""
 
 _TYPES = {
     ".jsonl": "application/jsonl",
@@ -42,9 +42,9 @@ _TYPES = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-"""What some releases of Python lack."""
+"""Media types that some Python versions do not know."""
 _COMPRESSED = {"bzip2": "application/x-bzip2", "gzip": "application/gzip", "xz": "application/x-xz"}
-_TEXTUAL = frozenset(
+_TEXT_SUBTYPES = frozenset(
     (
         *("javascript", "json", "jsonl", "sql", "toml", "x-csh", "x-latex", "x-ndjson", "x-sh"),
         *("x-tcl", "x-tex", "xml", "yaml"),
@@ -54,26 +54,34 @@ _TEXTUAL = frozenset(
 
 
 class FileResources:
-    """The files under a folder: `server.add_resources(FileResources("docs"))`.
+    """Files of a folder as resources: `server.add_resources(FileResources("docs"))`.
 
-    A file is listed, and read, under the prefix and its path: as `docs://guide/intro.md` with
-    `prefix="docs://"`. Without a prefix it is the `file:` URI that the file has on this machine.
+    A file is listed and read under the URI that joins the prefix and its path, for example
+    `docs://guide/intro.md` with `prefix="docs://"`.
 
-    `pattern` says which files are served, with `*` and `?` within a name and `**` for any folders;
-    hidden ones, whose names or folders begin with a dot, only if `hidden`. A file of more than
-    `max_bytes` is not read. A list without pages shows `max_listed` files; the others can be read
-    all the same. `mime_types` are media types by suffix, where these should not be the usual ones.
-    `within_client_roots` serves only what is inside of a folder that the client works in; such
-    files are read but not listed, because a client can be asked for its folders only while it
-    reads. Other keywords describe the template: see `Server.resource`.
+    Files outside of the folder are never read: path traversal and symbolic links out of the folder
+    are rejected. Text files in UTF-8 are sent as text, all others in base64. Files are read in a
+    thread.
 
-    Nothing outside of the folder is read, whatever a path says and wherever a link points. What is
-    text is sent as text if it is UTF-8, anything else in base64.
+    Args:
+        root: The folder.
+        prefix: Beginning of each URI. None: the `file:` URI of the folder on this machine.
+        pattern: Files to serve: `*` and `?` match within a name, `**` matches any folders.
+        hidden: Serve hidden files too: those whose name, or a folder of theirs, begins with a dot.
+        max_bytes: Maximum size of a file in bytes. Reading a larger file is an error.
+        max_listed: Maximum number of files in a list without pagination. The others can still be
+            read.
+        mime_types: Media types by suffix, such as `{".md": "text/plain"}`, in place of the usual
+            ones.
+        within_client_roots: Serve only files inside the roots of the client (`roots/list`). Such
+            files are read but not listed, because roots can be requested only during a read.
+        **described: Description of the template and defaults of the reads; see `Server.resource`.
 
     Raises:
-        UsageError: no such folder, or a prefix that is no URI.
+        UsageError: The folder does not exist, or the prefix is not a URI.
 
-    Source: https://modelcontextprotocol.io/specification/2026-07-28/server/resources#security-considerations
+    Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/server/resources#security-considerations
     """
 
     def __init__(
@@ -101,29 +109,52 @@ class FileResources:
             prefix = self.root.joinpath("_").as_uri()[:-1]
         check_uri(prefix, f"prefix={prefix!r}")
         self.uri_template = f"{prefix}{{path*}}"
+        """URI template of the files."""
         self.described: DescriptionOptions = {"name": self.root.name or "files", **described}
+        """Description of the template."""
         self._template = UriTemplate(self.uri_template)
         self._pattern = pattern.split("/")
         self._hidden = hidden
         self._max_bytes = max_bytes
         self._max_listed = max_listed
         self._within_client_roots = within_client_roots
-        self._given_types = {**_TYPES, **(mime_types or {})}
+        self._mime_types = {**_TYPES, **(mime_types or {})}
 
-    # --- what a server asks for ---
+    # --- resource source ---
 
     async def page(self, ctx: Context, after: str, limit: int | None) -> Sequence[ListedResource]:
-        """The files whose paths come after one, in order."""
+        """Return files in the order of their paths.
+
+        Args:
+            ctx: Context of the request.
+            after: Path after which the page begins; empty for the first page.
+            limit: Maximum number of files. None: `max_listed`; a log warning says if there are
+                more.
+        """
         if self._within_client_roots:
             return []
         return await asyncio.to_thread(self._page, after, limit)
 
     async def find(self, ctx: Context, path: str) -> latest.Resource | None:
-        """What there is under a path."""
+        """Return the description of the file at a path, or None if it is not served.
+
+        Args:
+            ctx: Context of the request.
+            path: Path below the folder, with `/` as separator.
+        """
         return await asyncio.to_thread(self._find, path)
 
     async def read(self, path: str, ctx: Context) -> Contents:
-        """One of the files below the folder."""
+        """Read a file.
+
+        Args:
+            path: Path below the folder, with `/` as separator.
+            ctx: Context of the request.
+
+        Raises:
+            ResourceNotFound: The file does not exist or is not served.
+            McpError: The file is larger than `max_bytes`.
+        """
         roots: list[str] | None = None
         if self._within_client_roots:
             roots = [root.uri for root in await ctx.list_roots()]
@@ -132,11 +163,13 @@ class FileResources:
     # --- in a thread ---
 
     def _page(self, after: str, limit: int | None) -> Sequence[ListedResource]:
-        most = self._max_listed if limit is None else limit
-        found = [*islice(self._walk(tuple(after.split("/")) if after else ()), most + 1)]
-        if len(found) > most and limit is None:
-            _log.warning("%s has more than %d files: not all are listed", self.root, most)
-        return [ListedResource(path, self._resource(path, size)) for path, size in found[:most]]
+        max_files = self._max_listed if limit is None else limit
+        found = [*islice(self._walk(tuple(after.split("/")) if after else ()), max_files + 1)]
+        if len(found) > max_files and limit is None:
+            _log.warning("%s has more than %d files: not all are listed", self.root, max_files)
+        return [
+            ListedResource(path, self._resource(path, size)) for path, size in found[:max_files]
+        ]
 
     def _find(self, path: str) -> latest.Resource | None:
         real = self._locate(path)
@@ -156,17 +189,17 @@ class FileResources:
         )
 
     def _walk(self, after: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-        """The paths and sizes of what is served, in the order of their parts, behind `after`."""
+        """Yield the path and size of each served file after `after`, ordered by path segments."""
         scanned = 0
         open_folders = [self._entries(str(self.root), (), after)]
         while open_folders:
-            for parts, entry, behind in open_folders[-1]:
+            for parts, entry, inner_after in open_folders[-1]:
                 scanned += 1
                 if scanned > _SCANNED:
                     _log.warning("%s: stopped looking after %d entries", self.root, _SCANNED)
                     return
                 if entry.is_dir(follow_symlinks=False):
-                    open_folders.append(self._entries(entry.path, parts, behind))
+                    open_folders.append(self._entries(entry.path, parts, inner_after))
                     break
                 if parts > after and (size := self._size(parts, entry)) is not None:
                     yield "/".join(parts), size
@@ -174,21 +207,21 @@ class FileResources:
                 open_folders.pop()
 
     def _entries(
-        self, folder: str, inside: tuple[str, ...], after: tuple[str, ...]
+        self, folder: str, segments: tuple[str, ...], after: tuple[str, ...]
     ) -> Iterator[tuple[tuple[str, ...], os.DirEntry[str], tuple[str, ...]]]:
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError:
-            return  # gone by now, or not for us
+            return  # removed by now, or not readable
         first = after[:1]
         for entry in entries:
             if (entry.name,) >= first and (self._hidden or not entry.name.startswith(".")):
-                behind = after[1:] if (entry.name,) == first else ()
-                yield (*inside, entry.name), entry, behind
+                inner_after = after[1:] if (entry.name,) == first else ()
+                yield (*segments, entry.name), entry, inner_after
 
     def _size(self, parts: tuple[str, ...], entry: os.DirEntry[str]) -> int | None:
-        if not self._serves(parts):
+        if not self._is_served(parts):
             return None
         try:
             if entry.is_symlink() and self._locate("/".join(parts)) is None:
@@ -222,38 +255,38 @@ class FileResources:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ResourceNotFound
-            # Read, not asked for: a file may grow meanwhile.
+            # Read instead of trusting the size: a file may grow meanwhile.
             data = file.read(self._max_bytes + 1)
         if len(data) > self._max_bytes:
             raise _too_large(max(found.st_size, len(data)), self._max_bytes)
         return data
 
-    # --- what is served ---
+    # --- checks ---
 
-    def _serves(self, parts: Sequence[str]) -> bool:
-        """Whether a path may be served at all, whatever is there."""
+    def _is_served(self, parts: Sequence[str]) -> bool:
+        """Return True if a path may be served, whether a file exists or not."""
         if not all(is_name(part) for part in parts):
             return False
-        return self._shows(parts) and fits(parts, self._pattern)
+        return self._is_visible(parts) and fits(parts, self._pattern)
 
-    def _shows(self, parts: Sequence[str]) -> bool:
+    def _is_visible(self, parts: Sequence[str]) -> bool:
         return self._hidden or not any(part.startswith(".") for part in parts)
 
     def _locate(self, path: str) -> Path | None:
-        """The file that a path leads to, links followed; None if it is not to be served."""
-        if len(path) > _LONGEST or not self._serves(path.split("/")):
+        """Return the file at a path, with links resolved; None if it is not served."""
+        if len(path) > _MAX_PATH_LENGTH or not self._is_served(path.split("/")):
             return None
         try:
             real = (self.root / path).resolve(strict=True)
-            inside = real.relative_to(self.root).parts
+            segments = real.relative_to(self.root).parts
         except (OSError, RuntimeError, ValueError):
-            return None  # there is none, links lead in circles, or out of the folder
-        return real if real.is_file() and self._shows(inside) else None
+            return None  # missing, a link loop, or a link out of the folder
+        return real if real.is_file() and self._is_visible(segments) else None
 
     @cached_property
     def _types(self) -> mimetypes.MimeTypes:
         types = mimetypes.MimeTypes()
-        for suffix, mime_type in self._given_types.items():
+        for suffix, mime_type in self._mime_types.items():
             types.add_type(mime_type, suffix)
         return types
 
@@ -264,7 +297,7 @@ class FileResources:
 
 def _is_text(mime_type: str) -> bool:
     kind, _, subtype = mime_type.partition("/")
-    return kind == "text" or subtype.endswith(("+json", "+xml")) or subtype in _TEXTUAL
+    return kind == "text" or subtype.endswith(("+json", "+xml")) or subtype in _TEXT_SUBTYPES
 
 
 def _too_large(size: int, limit: int) -> McpError:

@@ -1,4 +1,4 @@
-"""Handlers of the resources/* methods."""
+"""Handlers of resources/list, resources/templates/list, resources/read and subscriptions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SUBSCRIPTIONS", "ResourceHandlers"]
 
 MAX_SUBSCRIPTIONS = 10_000
-"""How many resources one session may subscribe to: each is kept as long as the session is."""
+"""Maximum number of subscribed resources per session; they are kept as long as the session."""
 
 
 class ResourceHandlers(ServerHandlers["Context"]):
-    """Handlers of lists, reads and subscriptions of resources."""
+    """Handlers of the resources/* methods."""
 
     kernel: Kernel[Context]
     resources: ResourceRegistry
@@ -33,7 +33,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
     async def list_resources(
         self, ctx: Context, params: common.PaginatedRequestParams
     ) -> common.ListResourcesResult:
-        """resources/list"""
+        """Return a page of resources (`resources/list`)."""
         kernel = self.kernel
         as_bytes = not (kernel.hooks.list_resources or kernel.middleware)
         page: common.ListResourcesResult = await self.resources.page(
@@ -44,7 +44,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
     async def list_resource_templates(
         self, ctx: Context, params: common.PaginatedRequestParams
     ) -> common.ListResourceTemplatesResult:
-        """resources/templates/list"""
+        """Return a page of resource templates (`resources/templates/list`)."""
         kernel = self.kernel
         as_bytes = not (kernel.hooks.list_resource_templates or kernel.middleware)
         page: common.ListResourceTemplatesResult = self.resources.templates.page(
@@ -55,7 +55,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
     async def read_resource(
         self, ctx: Context, params: common.ReadResourceRequestParams
     ) -> common.ReadResourceResult | common.InputRequiredResult:
-        """resources/read"""
+        """Read a resource (`resources/read`)."""
         return await run_with_rounds(ctx, params, self._read)
 
     async def _read(
@@ -68,7 +68,7 @@ class ResourceHandlers(ServerHandlers["Context"]):
     async def subscribe(
         self, ctx: Context, params: common.SubscribeRequestParams
     ) -> common.EmptyResult:
-        """resources/subscribe"""
+        """Subscribe the session to a resource (`resources/subscribe`)."""
         subscribed = _session(ctx).subscribed
         if not await self.resources.knows(ctx, params.uri):
             raise not_found(ctx, params.uri)
@@ -83,8 +83,8 @@ class ResourceHandlers(ServerHandlers["Context"]):
     async def unsubscribe(
         self, ctx: Context, params: common.UnsubscribeRequestParams
     ) -> common.EmptyResult:
-        """resources/unsubscribe"""
-        # What is gone by now, or was never subscribed to, is not subscribed to afterwards either.
+        """Unsubscribe the session from a resource (`resources/unsubscribe`)."""
+        # Not an error without subscription: the outcome is the same.
         session = _session(ctx)
         session.subscribed.discard(params.uri)
         session.unsaved = True

@@ -1,4 +1,4 @@
-"""Paths that clients name: which ones are safe, which fit a pattern, and how they are opened."""
+"""Client-supplied paths: traversal checks, glob patterns, and opening without following links."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ __all__ = ["fits", "is_inside", "is_name", "opened"]
 
 
 def is_name(part: str) -> bool:
-    """Whether a part of a path names something below, on any system."""
+    """Return True if a path segment names an entry of its folder, on any operating system."""
     if part in ("", ".", "..") or "\\" in part or "\0" in part:
         return False
     return not (os.name == "nt" and ":" in part)
 
 
 def fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a path is one of a pattern; the time grows with the length of both."""
+    """Return True if a path matches a pattern, in time bounded by the product of their lengths."""
     reached = {0}
     for part in parts:
-        reached = _across(reached, pattern)
+        reached = _skip_double_stars(reached, pattern)
         reached = {
             at if pattern[at] == "**" else at + 1
             for at in reached
             if at < len(pattern) and (pattern[at] == "**" or fnmatchcase(part, pattern[at]))
         }
-    return len(pattern) in _across(reached, pattern)
+    return len(pattern) in _skip_double_stars(reached, pattern)
 
 
-def _across(reached: set[int], pattern: Sequence[str]) -> set[int]:
-    """The same places, and those behind a `**` that stands for no folder."""
+def _skip_double_stars(reached: set[int], pattern: Sequence[str]) -> set[int]:
+    """Return the positions, and those after each `**` that matches no folder."""
     found = set(reached)
     for at in sorted(reached):
         while at < len(pattern) and pattern[at] == "**":
@@ -41,7 +41,10 @@ def _across(reached: set[int], pattern: Sequence[str]) -> set[int]:
 
 
 def opened(root: Path, parts: Sequence[str]) -> int:
-    """Open a file step by step, following no link: whoever swaps a folder for one gains nothing."""
+    """Open a file without following links, so that swapping a folder for a link gains nothing.
+
+    Platforms without `dir_fd` or `O_NOFOLLOW` open it in one step.
+    """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
         return os.open(root.joinpath(*parts), flags)
@@ -57,12 +60,12 @@ def opened(root: Path, parts: Sequence[str]) -> int:
 
 
 def is_inside(real: Path, roots: Sequence[str]) -> bool:
-    """Whether a file is below one of the client's folders."""
+    """Return True if a file is inside one of the client's roots."""
     return any(real.is_relative_to(folder) for folder in map(_folder, roots) if folder is not None)
 
 
 def _folder(uri: str) -> Path | None:
-    """The folder on this machine that a `file:` URI names."""
+    """Return the local folder of a `file:` URI, or None."""
     from urllib.parse import unquote, urlsplit
 
     try:

@@ -1,8 +1,7 @@
-"""The resources of a server: how a URI finds one, how it is read, what the list shows.
+"""Registry of a server's resources and templates: finds, reads and lists them.
 
-A URI is looked for among the resources first, exactly as it was sent. Then the templates are tried
-in the order in which they were added: the first that it matches, with values that its function
-takes, is the one.
+A URI is looked up among the resources first, unchanged. Then the templates are tried in insertion
+order; the first one whose pattern and parameter types match the URI is used.
 """
 
 from __future__ import annotations
@@ -32,22 +31,27 @@ if TYPE_CHECKING:
 __all__ = ["ResourceRegistry", "not_found"]
 
 
-class _Found(NamedTuple):
-    """A resource, and the arguments of its function."""
+class _Match(NamedTuple):
+    """Resource or template that matches a URI, with the arguments of its function."""
 
     item: FixedResource | TemplatedResource
     values: Any
 
 
-class _Place(msgspec.Struct, array_like=True, tag="source", forbid_unknown_fields=True):
-    """Behind which resource of which source a page begins; without names, before the first."""
+class _SourcePosition(msgspec.Struct, array_like=True, tag="source", forbid_unknown_fields=True):
+    """Position after a resource of a source; without names, before the first one."""
 
     template: str = ""
     key: str = ""
 
 
 class ResourceRegistry:
-    """The resources of a server."""
+    """Registry of a server's resources and templates.
+
+    Args:
+        changed: Called after each change of a list.
+        hints: Cache hints of the server.
+    """
 
     def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
         self.listing: Listing[FixedResource] = Listing(
@@ -68,15 +72,15 @@ class ResourceRegistry:
         )
         self._hints = hints
         self.completable: Callable[[Choices], None] | None = None
-        """Called with the values that each variable of a new template can have."""
-        self._sourced: set[str] = set()
-        """Every template that has ever had a source: without one, lists are made ahead."""
+        """Called with the possible values of the variables of each new template."""
+        self._source_templates: set[str] = set()
+        """Templates that ever had a source. While it is empty, encoded pages can be cached."""
 
     def add(self, item: FixedResource) -> None:
         """Add a resource.
 
         Raises:
-            UsageError: there is one under that URI.
+            UsageError: The URI is taken.
         """
         self.listing.items.add(item.uri, item)
 
@@ -84,51 +88,58 @@ class ResourceRegistry:
         """Add a template.
 
         Raises:
-            UsageError: it is there already.
+            UsageError: The template is registered already.
         """
         if item.source is not None:
-            self._sourced.add(item.uri_template)
+            self._source_templates.add(item.uri_template)
         self.templates.items.add(item.uri_template, item)
         if self.completable is not None:
             self.completable(item.choices)
 
     @property
     def has_sources(self) -> bool:
-        """Whether there are resources that come and go by themselves, or have been."""
-        return bool(self._sourced)
+        """True if the registry has, or had, resource sources."""
+        return bool(self._source_templates)
 
     # --- finding and reading ---
 
-    def find(self, ctx: Context, uri: str) -> _Found | None:
-        """What the client of this request may read under a URI."""
+    def find(self, ctx: Context, uri: str) -> _Match | None:
+        """Return the resource or template that the client may read under a URI, or None."""
         fixed = self.listing.find(ctx, uri)
         if fixed is not None:
-            return _Found(fixed, None)
+            return _Match(fixed, None)
         if uri in self.listing.items:
-            return None  # it is filtered out, whatever a template would make of it
+            return None  # filtered out: a matching template must not expose it
         if not is_uri(uri):
-            return None  # what is read is given back under its URI
+            return None  # results repeat the URI, which must be valid
         session = ctx.caller.session
         shared = session is None or "local" not in session.__dict__
-        every = shared and not self.templates.filters
-        return _matched(self.templates.items if every else self.templates.visible(ctx), uri)
+        all_templates = shared and not self.templates.filters
+        return _match_templates(
+            self.templates.items if all_templates else self.templates.visible(ctx), uri
+        )
 
     async def knows(self, ctx: Context, uri: str) -> bool:
-        """Whether there is something that the client of this request may read under a URI."""
+        """Return True if a resource exists that the client of the request may read under a URI."""
         found = self.find(ctx, uri)
-        return found is not None and await self._passes(ctx, found, exists=False)
+        return found is not None and await self._is_readable(ctx, found, exists=False)
 
     async def read(
         self, ctx: Context, uri: str, revision: str
     ) -> common.ReadResourceResult | common.InputRequiredResult:
-        """Read what a URI names, as a result of a revision.
+        """Read the resource at a URI.
+
+        Args:
+            ctx: Context of the request.
+            uri: The URI.
+            revision: Protocol revision of the result.
 
         Raises:
-            McpError: there is no such resource; or raised by its function.
+            McpError: The resource does not exist, or raised by its function.
         """
         try:
             found = self.find(ctx, uri)
-            if found is None or not await self._passes(ctx, found, exists=True):
+            if found is None or not await self._is_readable(ctx, found, exists=True):
                 raise ResourceNotFound
             item = found.item
             value = ctx.allow(await item.read(ctx, found.values))
@@ -141,16 +152,16 @@ class ResourceRegistry:
             raise not_found(ctx, error.uri or uri) from None
 
     def _hints_of_reads(self) -> dict[str, Any]:
-        """For how long, and for whom, what says nothing of it itself is fresh."""
+        """Return the default cache hints of `resources/read`."""
         fields = self._hints.of("read_resource").fields()
         if self.listing.filters or self.templates.filters:
-            fields["cache_scope"] = "private"  # others may not be allowed to read it
+            fields["cache_scope"] = "private"  # other clients may not be allowed to read it
         return fields
 
-    async def _passes(self, ctx: Context, found: _Found, *, exists: bool) -> bool:
-        """Whether what is found has nothing against it: filters, or that its source lacks it.
+    async def _is_readable(self, ctx: Context, found: _Match, *, exists: bool) -> bool:
+        """Return True if filters allow the resource and its source has it.
 
-        `exists` says that reading will tell whether it is there.
+        With `exists`, reading will detect a resource that its source lacks.
         """
         item, filters = found.item, self.listing.filters
         source = item.source if isinstance(item, TemplatedResource) else None
@@ -161,54 +172,72 @@ class ResourceRegistry:
         return described is not None and all(one(ctx, described) for one in filters)
 
     def link(self, uri: str) -> latest.ResourceLink:
-        """A link to what there is under a URI.
+        """Return a link to the resource at a URI.
 
         Raises:
-            UsageError: there is nothing.
+            UsageError: No resource or template matches the URI.
         """
         fixed = self.listing.items.get(uri)
         if fixed is not None:
             return latest.ResourceLink(**asdict(fixed.described))
-        found = _matched(self.templates.items, uri)
+        found = _match_templates(self.templates.items, uri)
         if found is None:
             raise UsageError(f"there is no resource {uri!r} to link to: add it, or a template")
         fields = asdict(found.item.described)
         del fields["uri_template"]
         return latest.ResourceLink(uri=uri, **fields)
 
-    # --- lists: what was added, then what the sources have ---
+    # --- lists: registered resources, then those of sources ---
 
     async def page(self, ctx: Context, cursor: str | None, *, as_bytes: bool) -> Any:
-        """A page of the resources; see `Listing.page`."""
-        sources = self._sources(ctx) if self._sourced else []
+        """Return a page of the resources: first registered ones, then those of sources.
+
+        Args:
+            ctx: Context of the request.
+            cursor: Pagination cursor; None for the first page.
+            as_bytes: Return a cached encoded page where possible.
+
+        Returns:
+            An `EncodedResult`, or a result of the request's revision.
+
+        Raises:
+            InvalidParams: The cursor was not made for this list.
+        """
+        sources = self._sources(ctx) if self._source_templates else []
         if not sources:
             return self.listing.page(ctx, cursor, as_bytes=as_bytes)
-        place = decode(cursor, _Place) if cursor else None
-        page = self.listing.page(ctx, None if place else cursor, as_bytes=False)
-        if place is None and page.next_cursor is not None:
+        position = decode(cursor, _SourcePosition) if cursor else None
+        page = self.listing.page(ctx, None if position else cursor, as_bytes=False)
+        if position is None and page.next_cursor is not None:
             return page
-        shown: list[Any] = [] if place else list(page.resources)
-        behind = await self._fill(ctx, sources, place or _Place(), shown)
-        return replace(page, resources=shown, next_cursor=behind and encode(behind))
+        shown: list[Any] = [] if position else list(page.resources)
+        next_position = await self._append_from_sources(
+            ctx, sources, position or _SourcePosition(), shown
+        )
+        return replace(page, resources=shown, next_cursor=next_position and encode(next_position))
 
-    async def _fill(
-        self, ctx: Context, sources: Sequence[ResourceSource], begin: _Place, shown: list[Any]
-    ) -> _Place | None:
-        """Add what the sources have behind a place; returns where the next page begins, if any."""
+    async def _append_from_sources(
+        self,
+        ctx: Context,
+        sources: Sequence[ResourceSource],
+        start: _SourcePosition,
+        shown: list[Any],
+    ) -> _SourcePosition | None:
+        """Append resources of the sources after a position; return the start of the next page."""
         names = [source.uri_template for source in sources]
-        if begin.template and begin.template not in names:
+        if start.template and start.template not in names:
             raise InvalidParams("resource: what this cursor was made for is gone - at `$.cursor`")
-        first = names.index(begin.template) if begin.template else 0
-        last, after, size = begin, begin.key, self.listing.page_size
+        first = names.index(start.template) if start.template else 0
+        last, after, size = start, start.key, self.listing.page_size
         for source in sources[first:]:
-            room = None if size is None else size - len(shown)
-            # One more than there is room for tells whether there is another page.
-            more = await source.page(ctx, after, None if room is None else room + 1)
-            for one in more[:room]:
-                last = _Place(source.uri_template, one.key)
+            remaining = None if size is None else size - len(shown)
+            # Fetch one more than fits to detect a next page.
+            more = await source.page(ctx, after, None if remaining is None else remaining + 1)
+            for one in more[:remaining]:
+                last = _SourcePosition(source.uri_template, one.key)
                 if all(each(ctx, one.resource) for each in self.listing.filters):
                     shown.append(project(one.resource, ctx.revision).value)
-            if room is not None and len(more) > room:
+            if remaining is not None and len(more) > remaining:
                 return last
             after = ""
         return None
@@ -218,7 +247,9 @@ class ResourceRegistry:
 
 
 def not_found(ctx: Context, uri: str) -> McpError:
-    """The error where nothing can be read under a URI, as the request's revision has it.
+    """Return the error for a URI without resource, or for a text that is not a URI.
+
+    The error code depends on the revision of the request.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/resources#error-handling
     """
@@ -229,9 +260,9 @@ def not_found(ctx: Context, uri: str) -> McpError:
     return McpError(code, f"resource not found: {uri[:100]}", {"uri": uri})
 
 
-def _matched(templates: Iterable[TemplatedResource], uri: str) -> _Found | None:
+def _match_templates(templates: Iterable[TemplatedResource], uri: str) -> _Match | None:
     for template in templates:
-        # Most are told apart by how they begin.
+        # The prefix rules out most templates cheaply.
         if uri.startswith(template.prefix) and (values := template.match(uri)) is not None:
-            return _Found(template, values)
+            return _Match(template, values)
     return None

@@ -1,7 +1,7 @@
-"""Resources and templates as a program defines them: described, checked, and read.
+"""Definitions of resources and templates: description, checks and reading.
 
-A resource is fixed content or a function; a template is a function of its variables, or a source
-that lists what there is under it as well.
+A resource has fixed content or a function. A template has a function of its variables, or a source
+that also lists its resources.
 """
 
 from __future__ import annotations
@@ -40,14 +40,20 @@ __all__ = [
 ]
 
 ResourceSource: TypeAlias = SourceOf[Context]
-"""A source of resources, as `add_resources` takes it."""
+"""Source of resources, as `Server.add_resources` accepts it."""
 
 
 class FixedResource:
-    """A resource under one URI.
+    """Resource with one URI.
+
+    Args:
+        uri: The URI.
+        source: Function, or the content itself.
+        size: Size in bytes before base64; computed for fixed content.
+        **given: Description of the resource; see `DescriptionOptions`.
 
     Raises:
-        UsageError: no URI, no content, or a function that needs more than there is.
+        UsageError: The URI or the content is not valid, or the function has required parameters.
     """
 
     def __init__(self, uri: str, source: Source, *, size: int | None = None, **given: Any) -> None:
@@ -57,16 +63,16 @@ class FixedResource:
         self.uri = uri
         self._source = source
         self._signature = None if isinstance(source, str | bytes) else Signature(source)
-        self.hints = _hints_of(given)
+        self.hints = _pop_hints(given)
         fields: dict[str, Any] = {"name": uri}
         if self._signature is not None:
             self._check(self._signature)
-            fields |= _of_function(self._signature)
+            fields |= _description_from(self._signature)
         if isinstance(source, str | bytes):
             fields["mime_type"] = TEXT if isinstance(source, str) else BINARY
             size = len(source.encode() if isinstance(source, str) else source)
-        self.described = latest.Resource(uri=uri, size=size, **{**fields, **_said(given)})
-        """What clients see."""
+        self.described = latest.Resource(uri=uri, size=size, **{**fields, **_without_none(given)})
+        """Description of the resource that clients see."""
         self.mime_type: str | None = given.get("mime_type")
 
     def _check(self, signature: Signature) -> None:
@@ -79,17 +85,28 @@ class FixedResource:
             )
 
     async def read(self, ctx: Context, values: Any) -> Any:
-        """What its function returns, or the content."""
+        """Return the content, or the return value of the function.
+
+        Args:
+            ctx: Context of the request.
+            values: Ignored: the resource has no variables.
+        """
         if self._signature is None:
             return self._source
         return await self._signature.call(self._signature.struct(), ctx)
 
 
 class TemplatedResource:
-    """All resources under a template.
+    """All resources of a URI template.
+
+    Args:
+        uri_template: The template.
+        function: Reads a resource; its parameters are the variables of the template.
+        source: Source that lists resources of the template.
+        **given: Description of the template; see `DescriptionOptions`.
 
     Raises:
-        UsageError: variables and parameters do not go together.
+        UsageError: The template is not valid, or its variables do not match the parameters.
     """
 
     def __init__(
@@ -107,17 +124,17 @@ class TemplatedResource:
         self.uri_template = uri_template
         self.source = source
         self.signature = Signature(function)
-        self.hints = _hints_of(given)
+        self.hints = _pop_hints(given)
         self.parameters = {one.name: one for one in self.signature.parameters}
         lists = {one.name for one in self.signature.parameters if takes_several(one.hint)}
         self.template = UriTemplate(uri_template, frozenset(lists))
         self.prefix = self.template.prefix
-        """What every URI of the template begins with."""
+        """Literal beginning of all URIs of the template."""
         check_beginning(self.prefix, f"URI template {uri_template!r}")
         self._check()
-        fields = {**_of_function(self.signature), **_said(given)}
+        fields = {**_description_from(self.signature), **_without_none(given)}
         self.described = latest.ResourceTemplate(uri_template=uri_template, **fields)
-        """What clients see."""
+        """Description of the template that clients see."""
         self.mime_type: str | None = given.get("mime_type")
 
     def _check(self) -> None:
@@ -152,7 +169,7 @@ class TemplatedResource:
                 )
 
     def match(self, uri: str) -> msgspec.Struct | None:
-        """The function's arguments from a URI; None if it is none of this template."""
+        """Return the function's arguments from a URI, or None if the URI does not match."""
         found = self.template.match(uri)
         if found is None:
             return None
@@ -164,11 +181,16 @@ class TemplatedResource:
 
     @cached_property
     def choices(self) -> Choices:
-        """The values that each variable can have, by its name; none where that is open."""
+        """Possible values by variable name; empty if any value is possible."""
         return {name: choices(self.parameters[name].hint) for name in self.template.variables}
 
     async def read(self, ctx: Context, values: msgspec.Struct) -> Any:
-        """What its function returns."""
+        """Return the return value of the function.
+
+        Args:
+            ctx: Context of the request.
+            values: Arguments of the function, from `match`.
+        """
         return await self.signature.call(values, ctx)
 
 
@@ -176,11 +198,11 @@ def _is_content(value: object) -> bool:
     return isinstance(value, str | bytes)
 
 
-def _hints_of(described: dict[str, Any]) -> Mapping[str, Any]:
-    """Take the cache hints that were given out of what is described.
+def _pop_hints(described: dict[str, Any]) -> Mapping[str, Any]:
+    """Remove the cache hints from a description, and return them.
 
     Raises:
-        UsageError: they make no sense.
+        UsageError: A hint is not valid.
     """
     given = {key: described.pop(key, None) for key in ("ttl_ms", "cache_scope")}
     given = {key: value for key, value in given.items() if value is not None}
@@ -188,14 +210,14 @@ def _hints_of(described: dict[str, Any]) -> Mapping[str, Any]:
     return given
 
 
-def _of_function(signature: Signature) -> dict[str, Any]:
+def _description_from(signature: Signature) -> dict[str, Any]:
     summary = (signature.doc or "").strip().partition("\n\n")[0]
     text = " ".join(line.strip() for line in summary.splitlines())
     mime_type = mime_type_of(signature.returns)
     return {"name": signature.name, "description": text or None, "mime_type": mime_type}
 
 
-def _said(given: dict[str, Any]) -> dict[str, Any]:
+def _without_none(given: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 

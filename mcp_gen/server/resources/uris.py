@@ -1,4 +1,4 @@
-"""URIs as texts: what they may be made of, and how escapes are read."""
+"""URI syntax checks and percent-decoding."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def check_literal(text: str, what: str) -> None:
-    """Refuse what a URI cannot hold as it stands.
+    """Check that a URI may contain a text unescaped. `what` begins the error message.
 
     Raises:
-        UsageError: with the character, and how to write it.
+        UsageError: Names the character, and its percent-encoding.
     """
     found = _NO_LITERAL.search(text)
     if found:
@@ -29,10 +29,10 @@ def check_literal(text: str, what: str) -> None:
 
 
 def check_uri(text: str, what: str) -> None:
-    """Refuse what is no URI; `what` is where that was written.
+    """Check that a text is a URI. `what` begins the error message.
 
     Raises:
-        UsageError: with what is missing or wrong.
+        UsageError: The scheme is missing, or a character is not allowed.
     """
     check_literal(text, what)
     if not _SCHEME.match(text):
@@ -40,10 +40,10 @@ def check_uri(text: str, what: str) -> None:
 
 
 def check_beginning(text: str, what: str) -> None:
-    """Refuse what no URI begins with; `text` is what stands before a template's first variable.
+    """Check the literal text before a template's first variable. `what` begins the error message.
 
     Raises:
-        UsageError: it is neither a scheme nor the beginning of one.
+        UsageError: The text is neither a scheme nor the beginning of one.
     """
     if not (_SCHEME.match(text) or _SCHEME_BEGUN.fullmatch(text)):
         raise _without_scheme(text, what)
@@ -54,15 +54,15 @@ def _without_scheme(text: str, what: str) -> UsageError:
 
 
 def is_uri(text: str) -> bool:
-    """Whether a client's text is a URI, characters beyond ASCII allowed."""
+    """Return True if a client's text is a URI; characters beyond ASCII are allowed."""
     return bool(_SCHEME.match(text)) and not _NO_URI.search(text)
 
 
 def decoded(raw: str) -> str:
-    """The text that escapes stand for.
+    """Percent-decode a text.
 
     Raises:
-        ValueError: an escape that is cut off, or that is not UTF-8.
+        ValueError: An escape is incomplete, or the bytes are not UTF-8.
     """
     if "%" not in raw:
         return raw

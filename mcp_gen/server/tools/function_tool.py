@@ -1,4 +1,4 @@
-"""Tools made from functions: schema from hints, arguments decoded once into types of their own."""
+"""Tools from functions: input schema from the annotations, arguments decoded once."""
 
 from __future__ import annotations
 
@@ -24,10 +24,28 @@ __all__ = ["FunctionTool"]
 
 
 class FunctionTool(ServerTool):
-    """One tool and the function behind it.
+    """Tool that calls a function.
 
-    `input_schema` and `output_schema` stand in for those of the annotations. Arguments are held to
-    the one, and then to the annotations; results to the other.
+    Args:
+        function: The function; see `Signature`.
+        name: Name of the tool; by default the function's.
+        title: Display name.
+        description: Description; by default the docstring without its parameter section.
+        annotations: Behaviour hints for clients.
+        icons: Icons with `https:` or `data:` URIs.
+        meta: `_meta` of the tool.
+        input_schema: JSON Schema that replaces the one from the annotations. Arguments are
+            validated against it, then decoded by the annotations.
+        output_schema: JSON Schema that replaces the one from the return annotation. Results are
+            validated against it.
+        timeout_s: Seconds after which a call fails; None: no limit.
+        run_in_thread: Run a function that is not async in a thread. None: the server's default.
+        task: Task support; None: the tool never runs as a task.
+        meanwhile: First status message of a task.
+
+    Raises:
+        UsageError: The name, a schema, an icon, the signature or a combination of options is not
+            valid.
     """
 
     def __init__(
@@ -66,43 +84,47 @@ class FunctionTool(ServerTool):
             "icons": icons,
             "meta": meta,
         }
-        self._raw = None if input_schema is None else _input_schema(name, input_schema)
+        self._compiled_schema = None if input_schema is None else _input_schema(name, input_schema)
         if output_schema is not None:
             self.output = output_of_schema(name, output_schema)
         else:
             hint = is_structured(self.signature.returns)
             reader = self.signature.reader_of("its result", hint) if hint else JsonTypeReader.ANY
             self.output = output_of_hint(name, hint, reader)
-        self._directly = (
+        self._calls_directly = (
             self.signature.is_async and self.signature.plan is None and timeout_s is None
         )
 
     @property
     def by_annotations(self) -> bool:
-        """Whether the annotations alone say what arguments it takes, all of them to msgspec."""
-        return self._raw is None and not any(one.by_pydantic for one in self.signature.parameters)
+        """Return True if msgspec can derive the input schema from the annotations alone."""
+        return self._compiled_schema is None and not any(
+            one.by_pydantic for one in self.signature.parameters
+        )
 
     def _describe(self) -> latest.Tool:
         signature = self.signature
         return latest.Tool(
             name=self.name,
             description=self._description or parse_docstring(signature.doc).text,
-            input_schema=self._raw.schema if self._raw else signature.input_schema,
+            input_schema=self._compiled_schema.schema
+            if self._compiled_schema
+            else signature.input_schema,
             output_schema=self.output.schema(),
             **self._described,
         )
 
     def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
-        """The function's arguments from the call's; see `OfferedTool.decode`."""
-        if self._raw is not None:
-            self._raw.check(plain_arguments(arguments))
+        """Decode the arguments of a call for the function; see `ServerTool.decode`."""
+        if self._compiled_schema is not None:
+            self._compiled_schema.check(plain_arguments(arguments))
         if isinstance(arguments, Raw):
             return self.signature.decode(arguments)
         return self.signature.convert(arguments or {})
 
     def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
-        """Call the function; one that is not async runs in a thread, so that it may block."""
-        if self._directly:
+        """Call the function. One that is not async runs in a thread, where it may block."""
+        if self._calls_directly:
             called: Awaitable[Any] = self.signature.invoke(arguments, ctx)
             return called
         running = self.signature.call(arguments, ctx, threads=self._in_thread(ctx))
@@ -110,7 +132,7 @@ class FunctionTool(ServerTool):
 
 
 def _input_schema(name: str, schema: dict[str, Any]) -> CompiledSchema:
-    # Imported here: most servers have none.
+    # Imported here: few tools have their own input schema.
     from mcp_gen.server.tools.schema_tool import input_schema_of
 
     return input_schema_of(name, schema)

@@ -24,12 +24,12 @@ class ToolHandlers(ServerHandlers["Context"]):
     kernel: Kernel[Context]
     tools: ToolRegistry
     tool_tasks: ToolTasks[Context] | None = None
-    """Answers calls once there is a tool that runs as a task."""
+    """Handles calls as soon as a tool can run as a task; None until then."""
 
     async def list_tools(
         self, ctx: Context, params: common.PaginatedRequestParams
     ) -> common.ListToolsResult:
-        """tools/list"""
+        """Return a page of tools (`tools/list`)."""
         kernel = self.kernel
         as_bytes = not (kernel.hooks.list_tools or kernel.middleware)
         page: common.ListToolsResult = self.tools.listing.page(
@@ -40,8 +40,8 @@ class ToolHandlers(ServerHandlers["Context"]):
     def call_tool(
         self, ctx: Context, params: CallParams
     ) -> Awaitable[common.CallToolResult | common.InputRequiredResult]:
-        """tools/call"""
-        # Not async itself: one coroutine less for every call to go through.
+        """Call a tool (`tools/call`)."""
+        # Not async: saves one coroutine per call.
         if self.tool_tasks is not None:
             return (ctx.task_box or self.tool_tasks).call(ctx, params, self.tools)
         return run_with_rounds(ctx, params, self.tools.call)

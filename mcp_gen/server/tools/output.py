@@ -1,4 +1,4 @@
-"""How what a tool returns becomes the result of a call: as content, or as data and content."""
+"""Converts the return value of a tool to a `CallToolResult`: content, or structured content."""
 
 from __future__ import annotations
 
@@ -36,25 +36,27 @@ if TYPE_CHECKING:
 __all__ = ["Output", "output_of_hint", "output_of_schema"]
 
 _PLAIN = frozenset({bool, dict, float, int, list, str, NoneType})
-"""What most tools return, and what is no wire type for certain."""
+"""Classes of most return values. They are never wire types."""
 
 
 class Output:
-    """Results of a tool that promises no data: texts and blocks."""
+    """Output of a tool without output schema: texts and content blocks."""
 
     def schema(self) -> dict[str, Any] | None:
-        """The schema of the data that clients are promised."""
+        """Return the output schema, or None."""
         return None
 
     def result(self, value: Any, revision: str, seen: bool) -> common.CallToolResult:
-        """What the tool returned, as a result of a revision.
+        """Return the result of a call at a revision.
 
-        What the tool made of wire types itself stays as it is. Results that are `seen` by hooks
-        hold plain values, others may hold encoded ones.
+        Args:
+            value: Return value of the tool. Wire types stay as they are.
+            revision: Protocol revision of the result.
+            seen: Hooks see the result: it must hold plain values. False: it may hold encoded ones.
 
         Raises:
-            UsageError: the tool promised something else.
-            TypeError: JSON cannot carry it.
+            UsageError: The value does not match the output schema.
+            TypeError: The value is not JSON-serializable.
         """
         if value.__class__ not in _PLAIN:
             if is_result(value):
@@ -66,15 +68,15 @@ class Output:
         results = of_revision(revision)
         if value is None:
             return results.of_texts(())
-        many = isinstance(value, (list, tuple))
-        values = cast("Sequence[Any]", value) if many else [value]
+        is_sequence = isinstance(value, (list, tuple))
+        values = cast("Sequence[Any]", value) if is_sequence else [value]
         if any(map(is_block, values)):
             return latest.CallToolResult(content=list(map(as_block, values)))
         return results.of_texts(map(as_text, values))
 
 
 class _DataOutput(Output):
-    """Results of a tool that promises data."""
+    """Output of a tool with an output schema."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -84,7 +86,7 @@ class _DataOutput(Output):
         return (self.schema() or {}).get("type") == "object"
 
     def result(self, value: Any, revision: str, seen: bool) -> common.CallToolResult:
-        """What the tool returned, as a result of a revision; see `Output.result`."""
+        """Return the result of a call at a revision; see `Output.result`."""
         content: Sequence[Any] | None = None
         if value.__class__ not in _PLAIN:
             if is_result(value):
@@ -96,31 +98,31 @@ class _DataOutput(Output):
         try:
             json = self._json(value)
         except (msgspec.ValidationError, ValueError) as error:
-            raise self._broken() from error
+            raise self._schema_mismatch() from error
         return of_revision(revision).of_data(value, json, self._is_object, seen, content)
 
     def _json(self, value: Any) -> bytes:
-        """The value as JSON.
+        """Return the value as JSON.
 
         Raises:
-            ValueError: it is not what was promised.
+            ValueError: The value does not match the output schema.
         """
         raise NotImplementedError
 
     def _check_result(self, result: Any) -> None:
-        """A result that the tool made itself holds what was promised, or says that it failed."""
+        """Check that a result built by the tool has structured content, or is an error."""
         if result.is_error:
             return
         if getattr(result, "structured_content", None) in (None, UNSET):
-            raise self._broken() from ValueError("it has no structured content")
+            raise self._schema_mismatch() from ValueError("it has no structured content")
 
-    def _broken(self) -> UsageError:
-        # What the value is instead is for the log alone: it may hold what no peer should see.
+    def _schema_mismatch(self) -> UsageError:
+        # The value appears only in the log: it may hold data that no peer should see.
         return UsageError(f"{self._what}: the result is not what the tool's output schema says")
 
 
 class _HintOutput(_DataOutput):
-    """Data of a type that msgspec writes."""
+    """Output of a type that msgspec encodes."""
 
     def __init__(self, what: str, hint: Any) -> None:
         super().__init__(what)
@@ -132,7 +134,7 @@ class _HintOutput(_DataOutput):
         return json_schema(self._hint)
 
     def schema(self) -> dict[str, Any]:
-        """The schema of the type."""
+        """Return the JSON Schema of the type."""
         return self._schema
 
     @cached_property
@@ -142,13 +144,13 @@ class _HintOutput(_DataOutput):
     def _json(self, value: Any) -> bytes:
         json = to_json(value)
         if self._classes is not None and value.__class__ not in self._classes:
-            # Type checkers see to the rest; here it is for functions that none has seen.
+            # Check the outer class only; type checkers cover the rest.
             self._decoder.decode(json)
         return json
 
 
 class _PydanticOutput(_DataOutput):
-    """Data of a type that pydantic writes."""
+    """Output of a type that pydantic encodes."""
 
     def __init__(self, what: str, hint: Any) -> None:
         super().__init__(what)
@@ -165,45 +167,51 @@ class _PydanticOutput(_DataOutput):
         return of_pydantic(self._adapter)
 
     def schema(self) -> dict[str, Any]:
-        """The schema of what pydantic writes."""
+        """Return the JSON Schema of the pydantic type, in serialization mode."""
         return self._schema
 
     def _json(self, value: Any) -> bytes:
         if self._is_model and not isinstance(value, self._class):
-            # Of other classes pydantic writes the fields it finds, which may be none.
+            # Pydantic would serialize another class with the fields it finds, possibly none.
             raise ValueError(f"expected {self._hint}, got {type(value).__name__}")
         return pydantic_types.dump(self._adapter, value)
 
 
 class _SchemaOutput(_DataOutput):
-    """Data that a JSON Schema describes."""
+    """Output with a user-written JSON Schema."""
 
-    def __init__(self, what: str, raw: CompiledSchema) -> None:
+    def __init__(self, what: str, compiled_schema: CompiledSchema) -> None:
         super().__init__(what)
-        self._raw = raw
+        self._compiled_schema = compiled_schema
 
     def schema(self) -> dict[str, Any]:
-        """The schema as it was written."""
-        return self._raw.schema
+        """Return the schema as written."""
+        return self._compiled_schema.schema
 
     def _json(self, value: Any) -> bytes:
         json = to_json(value)
-        self._raw.check(msgspec.json.decode(json))
+        self._compiled_schema.check(msgspec.json.decode(json))
         return json
 
     def _check_result(self, result: Any) -> None:
         super()._check_result(result)
-        # At revisions that hold objects alone, others are wrapped.
-        as_promised = self._is_object or isinstance(result, latest.CallToolResult)
-        if as_promised and not getattr(result, "is_error", None):
+        # Revisions that allow only objects wrap other values.
+        is_unwrapped = self._is_object or isinstance(result, latest.CallToolResult)
+        if is_unwrapped and not getattr(result, "is_error", None):
             try:
-                self._raw.check(msgspec.json.decode(to_json(result.structured_content)))
+                self._compiled_schema.check(msgspec.json.decode(to_json(result.structured_content)))
             except msgspec.ValidationError as error:
-                raise self._broken() from error
+                raise self._schema_mismatch() from error
 
 
 def output_of_hint(what: str, hint: Any, reader: JsonTypeReader) -> Output:
-    """What makes results of data of a type; of content, where the type is None."""
+    """Return the output for a return type.
+
+    Args:
+        what: Name of the tool, for error messages.
+        hint: Type of the structured content; None for unstructured content.
+        reader: Library that encodes the type.
+    """
     if hint is None:
         return Output()
     return (
@@ -214,10 +222,14 @@ def output_of_hint(what: str, hint: Any, reader: JsonTypeReader) -> Output:
 
 
 def output_of_schema(what: str, schema: Any) -> Output:
-    """What makes results of data that a JSON Schema describes.
+    """Return the output for a user-written JSON Schema.
+
+    Args:
+        what: Name of the tool, for error messages.
+        schema: The output schema.
 
     Raises:
-        UsageError: no schema that is understood here; see `RawSchema`.
+        UsageError: The schema is not supported; see `CompiledSchema`.
     """
     from mcp_gen.server.functions.schema_validation import CompiledSchema
 

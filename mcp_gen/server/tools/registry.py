@@ -1,4 +1,4 @@
-"""The tools of a server: added, listed, found and called."""
+"""Registry of the tools of a server: add, find and call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ _NULL = Raw(b"null")
 
 
 class ToolRegistry:
-    """The tools of a server, in the order in which they were added: `len`, `in`, iteration."""
+    """Registry of a server's tools, in insertion order. Supports `len`, `in` and iteration.
+
+    Args:
+        changed: Called after each change of the list.
+        hints: Cache hints of the server.
+    """
 
     def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
         self.listing: Listing[ServerTool] = Listing(
@@ -49,15 +54,15 @@ class ToolRegistry:
             hints=hints,
         )
         self.for_hooks = False
-        """Whether hooks see the results: then these are of the newest types, at every revision."""
+        """True if hooks see the results: these have the newest wire types at every revision."""
         self.arms: Mapping[type[Any], Extension] = {}
-        """What calls may also be answered with, by extensions that clients must have declared."""
+        """Alternative result types of calls, and the extension that a client must declare."""
         self.enable_tasks: Callable[[], None] | None = None
-        """Called with the first tool that runs as a task, before it is added."""
+        """Called before each tool that can run as a task is added."""
         self.enable_apps: Callable[[ServerTool], None] | None = None
-        """Called with each tool that has to do with an app, before it is added."""
+        """Called with each tool that has UI metadata, before it is added."""
         self.run_in_threads = True
-        """Whether tools that are not async run in threads, where they do not say it themselves."""
+        """Default for tools that are not async: True if they run in threads."""
 
     def __len__(self) -> int:
         return len(self.listing.items)
@@ -70,18 +75,18 @@ class ToolRegistry:
 
     @property
     def names(self) -> list[str]:
-        """The names of the tools."""
+        """Names of the tools, in order."""
         return [tool.name for tool in self]
 
     def get(self, name: str) -> ServerTool | None:
-        """The tool of that name."""
+        """Return the tool of that name, or None."""
         return self.listing.items.get(name)
 
     def __getitem__(self, name: str) -> ServerTool:
-        """The tool of that name, as `transformed` and `Server.add_tool` take it.
+        """Return the tool of that name, as `transformed` and `Server.add_tool` accept it.
 
         Raises:
-            UsageError: there is none.
+            UsageError: No tool has that name.
         """
         tool = self.get(name)
         if tool is None:
@@ -92,16 +97,20 @@ class ToolRegistry:
         """Add a tool.
 
         Raises:
-            UsageError: there is one of that name.
+            UsageError: The name is taken.
         """
         self._prepare(tool)
         self.listing.items.add(tool.name, tool)
 
     def replace(self, name: str, tool: ServerTool) -> None:
-        """Put a tool in the place of another.
+        """Replace a tool by another, which may have another name.
+
+        Args:
+            name: Name of the tool to replace.
+            tool: The new tool.
 
         Raises:
-            UsageError: there is none of that name, or one that has the new tool's name.
+            UsageError: No tool has that name, or the new tool's name is taken.
         """
         self._prepare(tool)
         self.listing.items.replace(name, tool.name, tool)
@@ -115,12 +124,19 @@ class ToolRegistry:
     async def call(
         self, ctx: Context, params: CallParams
     ) -> common.CallToolResult | common.InputRequiredResult:
-        """Call the tool that is named.
+        """Call the tool that a `tools/call` request names.
+
+        Args:
+            ctx: Context of the request.
+            params: Name of the tool, and its arguments.
+
+        Returns:
+            The result. Errors of the tool are results with `is_error`.
 
         Raises:
-            InvalidParams: no such tool, or arguments that it does not take where the revision
-                answers them with a protocol error.
-            McpError: raised by the tool.
+            InvalidParams: The tool is unknown, or the arguments do not fit and the revision reports
+                that as a protocol error.
+            McpError: Raised by the tool.
         """
         tool = self.listing.find(ctx, params.name)
         if tool is None:
@@ -129,7 +145,7 @@ class ToolRegistry:
         try:
             arguments = tool.decode(None if given is UNSET or given == _NULL else given)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return _bad_arguments(ctx, tool, given, error)
+            return _invalid_arguments(ctx, tool, given, error)
         try:
             made = await tool.call(ctx, arguments)
             if self.arms:
@@ -143,18 +159,18 @@ class ToolRegistry:
         except McpError:
             raise
         except InvalidArguments as error:
-            return _bad_arguments(ctx, tool, given, error)
+            return _invalid_arguments(ctx, tool, given, error)
         except ToolError as error:
             return failed(str(error))
         except SystemExit as error:
-            # A library that was made for the command line; the server has more to do.
+            # Raised by libraries made for the command line; the server keeps running.
             _log.exception("tool %s failed", tool.name)
             return failed(f"SystemExit: {error}")
         except Exception as error:
-            if isinstance(told := primary_error(error), McpError):
-                raise told from None  # out of a group
+            if isinstance(primary := primary_error(error), McpError):
+                raise primary from None  # unwrapped from a group
             if is_disconnect(error):
-                _log.debug("tool %s: %s", tool.name, told)
+                _log.debug("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)
             return failed(describe(error))
@@ -163,10 +179,16 @@ class ToolRegistry:
 def build_tool(
     tool: Any, handler: Any = None, /, *, ui: McpUiToolMeta | str | None = None, **described: Any
 ) -> ServerTool:
-    """A tool from what `Server.add_tool` takes, before it is offered to anybody.
+    """Build a tool from the arguments of `Server.add_tool`.
+
+    Args:
+        tool: A function, a tool description or a tool.
+        handler: Handler of a tool description; None for anything else.
+        ui: URI of the app that shows the results, or UI metadata.
+        **described: Options of `FunctionTool` or `SchemaTool`.
 
     Raises:
-        UsageError: see `Server.tool`.
+        UsageError: The arguments are not valid; see `Server.tool`.
     """
     if isinstance(tool, ServerTool):
         if handler is not None or described or ui is not None:
@@ -188,14 +210,14 @@ def build_tool(
     return made
 
 
-def _bad_arguments(
+def _invalid_arguments(
     ctx: Context, tool: ServerTool, given: Any, error: Exception
 ) -> common.CallToolResult:
-    where = str(error) if "`$" in str(error) else f"{error} - at `$`"
-    message = f"{tool.name}: {where.replace('`$', '`$.arguments')}"
-    # What is no object, or no text, breaks the protocol at every revision.
-    no_object = isinstance(given, Raw) and not bytes(given).startswith(b"{")
-    broken = no_object or not isinstance(error, msgspec.ValidationError)
-    if broken or ctx.profile.bad_arguments == "protocol_error":
+    detail = str(error) if "`$" in str(error) else f"{error} - at `$`"
+    message = f"{tool.name}: {detail.replace('`$', '`$.arguments')}"
+    # Arguments that are not an object or not UTF-8 are a protocol error at every revision.
+    is_not_object = isinstance(given, Raw) and not bytes(given).startswith(b"{")
+    is_protocol_error = is_not_object or not isinstance(error, msgspec.ValidationError)
+    if is_protocol_error or ctx.profile.bad_arguments == "protocol_error":
         raise InvalidParams(message)
     return failed(message)

@@ -1,4 +1,4 @@
-"""What an annotation says of a tool's result: data, which clients are promised, or content."""
+"""Derives from the return annotation whether a tool has structured output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcp_wire import UnknownContent, Wire
 
 __all__ = ["classes_of", "is_structured"]
 
-_NO_DATA = (str, NoneType, Any, object, Never, NoReturn, NO_DEFAULT)
+_UNSTRUCTURED = (str, NoneType, Any, object, Never, NoReturn, NO_DEFAULT)
 _ABSTRACT: dict[Any, frozenset[type]] = {
     Sequence: frozenset({list, tuple}),
     MutableSequence: frozenset({list}),
@@ -37,48 +37,49 @@ _ABSTRACT: dict[Any, frozenset[type]] = {
 
 
 def is_structured(returns: Any) -> Any:
-    """The type of the data that a function returns by its annotation; None if it is content.
+    """Return the type of the structured content, or None if the output is unstructured.
 
-    Texts are content, and so is what may hold wire types: the function makes its own.
+    Strings are unstructured, and so is anything that may contain wire types: the function then
+    builds its own content.
     """
     if get_origin(bare(returns)) in (Awaitable, Coroutine):
         returns = get_args(bare(returns))[-1]
     if get_origin(returns) in (Union, UnionType):
-        # Not a result but a question, or a task: what follows it is what is promised.
-        arms = [arm for arm in get_args(returns) if not _comes_first(arm)]
+        # Skip alternative results (input_required, a task): the final result has the schema.
+        arms = [arm for arm in get_args(returns) if not _is_alternative(arm)]
         returns = Union[tuple(arms)] if arms else None  # noqa: UP007
     if get_origin(returns) is Structured:
         return get_args(returns)[0]
-    return returns if _is_data(returns) else None
+    return returns if _is_structured_type(returns) else None
 
 
-def _is_data(returns: Any) -> bool:
+def _is_structured_type(returns: Any) -> bool:
     kind = bare(returns)
     origin, inner = get_origin(kind), get_args(kind)
-    if _has_wire(kind) or kind is Structured:
+    if _may_contain_blocks(kind) or kind is Structured:
         return False
     if origin is list:
-        return all(_is_data(item) for item in inner)
+        return all(_is_structured_type(item) for item in inner)
     if origin in (Union, UnionType):
-        return any(_is_data(arm) for arm in inner)
-    return not any(kind is one for one in _NO_DATA)
+        return any(_is_structured_type(arm) for arm in inner)
+    return not any(kind is one for one in _UNSTRUCTURED)
 
 
-def _has_wire(hint: Any) -> bool:
-    """Whether there may be content in it: on its own, in a list, or as one of several."""
+def _may_contain_blocks(hint: Any) -> bool:
+    """Return True if a value may contain content blocks: itself, in a list, or in a union."""
     hint = bare(hint)
     origin = get_origin(hint)
     if origin in (list, tuple, Sequence, Union, UnionType):
-        return any(map(_has_wire, get_args(hint)))
+        return any(map(_may_contain_blocks, get_args(hint)))
     return isinstance(hint, type) and issubclass(hint, (Wire, UnknownContent))
 
 
-def _comes_first(hint: Any) -> bool:
+def _is_alternative(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Wire) and is_alternative_result(hint)
 
 
 def classes_of(hint: Any) -> frozenset[type] | None:
-    """The classes of values that are taken for the type without a closer look; None for all."""
+    """Return the value classes accepted for the type without decoding; None: all classes."""
     hint = bare(hint)
     origin = get_origin(hint) or hint
     if origin is Any or isinstance(origin, TypeVar):

@@ -1,4 +1,4 @@
-"""Tools made from a description and a handler: arguments are plain JSON, held to a JSON Schema."""
+"""Tools from a `Tool` description and a handler, with arguments as plain JSON."""
 
 from __future__ import annotations
 
@@ -24,11 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["RawHandler", "SchemaTool", "input_schema_of"]
 
 RawHandler: TypeAlias = "Callable[[Context, dict[str, Any]], Any]"
-"""`handler(ctx, arguments)`, async or not; it may return what a tool function may return."""
+"""`handler(ctx, arguments)`, async or not; it returns what a tool function may return."""
 
 
 class SchemaTool(ServerTool):
-    """One tool as it was described, and its handler. Its schemas reach clients as they are."""
+    """Tool with a user-written description and a handler. Clients receive its schemas unchanged.
+
+    Args:
+        tool: Description with input schema, of any revision.
+        handler: Receives the context and the validated arguments as plain JSON.
+        timeout_s: Seconds after which a call fails; None: no limit.
+        run_in_thread: Run a handler that is not async in a thread. None: the server's default.
+        task: Task support; None: what the description declares.
+        meanwhile: First status message of a task.
+
+    Raises:
+        UsageError: The name, a schema, an icon, the handler or a combination of options is not
+            valid.
+    """
 
     def __init__(
         self,
@@ -40,7 +53,7 @@ class SchemaTool(ServerTool):
         task: TaskSupport | None = None,
         immediate_message: str | None = None,
     ) -> None:
-        task = task or _said_support(tool)
+        task = task or _declared_task_support(tool)
         tool = project(tool, mcp_wire.LATEST).value
         super().__init__(
             tool.name,
@@ -52,12 +65,12 @@ class SchemaTool(ServerTool):
         check_icons(f"tool {tool.name}", tool.icons)
         self._tool = tool
         self._handler = handler
-        self._is_async = _checked(tool.name, handler)
+        self._is_async = _check_handler(tool.name, handler)
         if run_in_thread and self._is_async:
             raise UsageError(
                 f"tool {tool.name}: an async handler runs on the loop, not in a thread"
             )
-        self._input = input_schema_of(tool.name, tool.input_schema)
+        self._input_schema = input_schema_of(tool.name, tool.input_schema)
         self.output = Output()
         if tool.output_schema is not None:
             self.output = output_of_schema(tool.name, tool.output_schema)
@@ -66,13 +79,13 @@ class SchemaTool(ServerTool):
         return self._tool
 
     def decode(self, arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
-        """The arguments as plain JSON; see `OfferedTool.decode`."""
+        """Return the validated arguments as plain JSON; see `ServerTool.decode`."""
         plain = plain_arguments(arguments)
-        self._input.check(plain)
+        self._input_schema.check(plain)
         return plain
 
     def call(self, ctx: Context, arguments: dict[str, Any]) -> Awaitable[Any]:
-        """Call the handler; one that is not async runs in a thread, so that it may block."""
+        """Call the handler. One that is not async runs in a thread, where it may block."""
         return self._within_timeout(self._run(ctx, arguments))
 
     async def _run(self, ctx: Context, arguments: dict[str, Any]) -> Any:
@@ -84,10 +97,10 @@ class SchemaTool(ServerTool):
 
 
 def input_schema_of(name: str, schema: Any) -> CompiledSchema:
-    """The schema of a tool's arguments, which are an object.
+    """Compile the input schema of a tool.
 
     Raises:
-        UsageError: it is for something else, or no schema that is understood here.
+        UsageError: The schema is not of type `object`, or is not supported.
     """
     made = CompiledSchema(schema, f"tool {name}: input schema")
     if made.schema.get("type") != "object":
@@ -95,15 +108,15 @@ def input_schema_of(name: str, schema: Any) -> CompiledSchema:
     return made
 
 
-def _said_support(tool: Any) -> TaskSupport | None:
-    """What a description says of tasks, at the revision that has a place for it."""
+def _declared_task_support(tool: Any) -> TaskSupport | None:
+    """Return the task support that a description declares, at the revision that has this field."""
     execution: Any = getattr(tool, "execution", None)
     support: Any = getattr(execution, "task_support", None)
     return None if support == "forbidden" else support
 
 
-def _checked(name: str, handler: Any) -> bool:
-    """Whether the handler is async."""
+def _check_handler(name: str, handler: Any) -> bool:
+    """Return True if the handler is async."""
     if not callable(handler):
         raise UsageError(f"tool {name}: give it a handler: `add_tool(tool, handler)`")
     try:
@@ -113,7 +126,7 @@ def _checked(name: str, handler: Any) -> bool:
             f"tool {name}: its handler takes a context and the arguments: `handler(ctx, arguments)`"
         ) from None
     except ValueError:
-        pass  # a builtin that does not say what it takes
+        pass  # a builtin without signature
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
         getattr(handler, "__call__", None)  # noqa: B004 - the method of a callable object
     )

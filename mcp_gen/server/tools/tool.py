@@ -1,4 +1,4 @@
-"""What every tool has: a name, a description for clients, and a way to be called."""
+"""Base class of tools; checks of tool names, icons and UI metadata."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ __all__ = [
 
 T = TypeVar("T")
 TaskSupport: TypeAlias = Literal["optional", "required"]
+"""Task support of a tool: a call may run as a task, or always does."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
 
 
 class InvalidArguments(msgspec.ValidationError):
-    """Arguments that a tool could look at only when called; the message ends in the path."""
+    """Arguments that the tool rejects only during the call; the message ends in the path."""
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether a tool may be called that.
+    """Return True if the name is a valid tool name.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names
     """
@@ -52,13 +53,25 @@ def is_tool_name(name: str) -> bool:
 
 
 class ServerTool(AnyTool):
-    """One tool of a server, however it was made."""
+    """Base class of all tools of a server.
+
+    Args:
+        name: 1 to 128 letters, digits, `_`, `-` and `.`.
+        timeout_s: Seconds after which a call fails; None: no limit.
+        run_in_thread: Run code that is not async in a thread. None: the server's default.
+        task: Task support; None: the tool never runs as a task.
+        meanwhile: First status message of a task; only with `task`.
+
+    Raises:
+        UsageError: An argument is not valid.
+    """
 
     output: Output
+    """Converts return values to results."""
     ui: McpUiToolMeta | None = None
-    """The app that shows its results, and who may call it; None where apps play no part."""
+    """UI metadata: the app that shows the results, and who may call the tool; None without app."""
     is_remote: bool = False
-    """Whether calls go to another server in the end, whose rounds and results they are."""
+    """True if calls are relayed to another server, with its input requests and results."""
 
     def __init__(
         self,
@@ -80,19 +93,19 @@ class ServerTool(AnyTool):
             raise UsageError(f'tool {name}: task={task!r}: expected "optional", "required" or None')
         self.name = name
         self.task: TaskSupport | None = task
-        """Whether it may run, or only runs, as a task; None: it never does."""
+        """Task support: `optional`, `required`, or None if the tool never runs as a task."""
         if immediate_message is not None and task is None:
             raise UsageError(
                 f"tool {name}: immediate_message= is for tools that run as tasks: give it task="
             )
         self.immediate_message = immediate_message
-        """What there is to be said when a task begins."""
+        """First status message of a task; `model-immediate-response` where the revision has it."""
         self.timeout_s = timeout_s
         self.run_in_thread = run_in_thread
 
     @cached_property
     def tool(self) -> latest.Tool:
-        """What clients see."""
+        """Description of the tool that clients see."""
         described = self._describe()
         if self.ui is None:
             return described
@@ -105,25 +118,35 @@ class ServerTool(AnyTool):
 
     @abstractmethod
     def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
-        """What `call` takes, from the arguments of a call.
+        """Decode the arguments of a call into the form that `call` takes.
+
+        Args:
+            arguments: JSON text, a decoded object, or None.
 
         Raises:
-            msgspec.ValidationError: not what the tool takes; the message ends in the path.
-            msgspec.DecodeError: not JSON.
+            msgspec.ValidationError: The arguments do not fit; the message ends in the path.
+            msgspec.DecodeError: The arguments are not valid JSON.
         """
 
     @abstractmethod
     def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
-        """Run the tool: what this gives is to be awaited for what the tool returns.
+        """Run the tool.
+
+        Args:
+            ctx: Context of the request.
+            arguments: Return value of `decode`.
+
+        Returns:
+            An awaitable of the tool's return value.
 
         Raises:
-            ToolError: it took too long.
-            BadArguments: not what the tool takes, as it could not say before.
-            Exception: what the tool raises.
+            ToolError: The call exceeded `timeout_s`.
+            InvalidArguments: The arguments do not fit, and only the call could detect it.
+            Exception: Raised by the tool.
         """
 
     def _in_thread(self, ctx: Context) -> bool:
-        """Whether what is not async runs in a thread."""
+        """Return True if code that is not async runs in a thread."""
         if self.run_in_thread is None:
             return ctx.server.tools.run_in_threads
         return self.run_in_thread
@@ -137,16 +160,16 @@ class ServerTool(AnyTool):
                 return await running
         except TimeoutError:
             if not timeout.expired():
-                raise  # one of the tool's own
+                raise  # raised by the tool itself
             raise ToolError(f"{self.name}: not done within {self.timeout_s:g} s") from None
 
 
 def plain_arguments(arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a call as plain JSON.
+    """Return the arguments of a call as plain JSON.
 
     Raises:
-        msgspec.ValidationError: no object.
-        msgspec.DecodeError: not JSON.
+        msgspec.ValidationError: The arguments are not an object.
+        msgspec.DecodeError: The arguments are not valid JSON.
     """
     if isinstance(arguments, Raw):
         return msgspec.json.decode(arguments, type=dict[str, Any])
@@ -154,10 +177,14 @@ def plain_arguments(arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
 
 
 def check_icons(what: str, icons: Iterable[latest.Icon] | None) -> None:
-    """Icons are what clients can show without running anything.
+    """Check that icons have `https:` or `data:` URIs, which clients can show safely.
+
+    Args:
+        what: Beginning of the error message.
+        icons: The icons, if any.
 
     Raises:
-        UsageError: an icon from elsewhere than the web or the data itself.
+        UsageError: An icon has another scheme.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/basic#icons
     """
@@ -171,10 +198,14 @@ def check_icons(what: str, icons: Iterable[latest.Icon] | None) -> None:
 
 
 def validate_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
-    """What `ui=` of a tool means.
+    """Return the UI metadata for the `ui` option of a tool.
+
+    Args:
+        name: Name of the tool, for error messages.
+        ui: URI of an app, or UI metadata.
 
     Raises:
-        UsageError: no URI of an app, or nobody who may call the tool.
+        UsageError: The URI is not valid, or `visibility` is empty.
     """
     # Imported here: most servers have no apps.
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -189,10 +220,14 @@ def validate_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:
 
 
 def check_app_uri(uri: str, what: str) -> None:
-    """Refuse what is no URI of an app.
+    """Check the URI of an app.
+
+    Args:
+        uri: The URI.
+        what: Beginning of the error message.
 
     Raises:
-        UsageError: it has another scheme, nothing behind it, or is a template.
+        UsageError: The URI does not begin with `ui://`, nothing follows it, or it has variables.
     """
     from mcp_gen.core.extensions.ui import SCHEME  # most servers have no apps
 

@@ -1,4 +1,4 @@
-"""Tools offered in another shape.
+"""Transformed tools: other names, descriptions, arguments and results.
 
 Imported by: api.
 """

@@ -1,4 +1,4 @@
-"""What becomes of one argument of a tool that is offered in another way."""
+"""`Argument`: changes one argument of a transformed tool."""
 
 from __future__ import annotations
 
@@ -17,36 +17,42 @@ __all__ = ["Argument"]
 
 
 class Argument(AnyArgument, frozen=True, kw_only=True):
-    """How clients see one argument of a tool, or what it has where they do not see it.
+    """Changes to one argument of a transformed tool: renamed, redescribed, restricted or hidden.
 
-    What is not given stays as the tool has it.
+    Fields that are left out keep what the tool has.
+
+    Args:
+        name: Name that clients see.
+        description: Description that clients see; an empty string removes the tool's.
+        default: JSON-serializable value that the tool receives if a call omits the argument; None
+            is null.
+        required: True: each call must have the argument. False: a call may omit it; an argument
+            that the tool requires then needs a `default`.
+        schema: JSON Schema keywords that replace the tool's, such as `{"enum": ["a", "b"]}`.
+            Values are validated against them and against the tool's schema, so keywords can only
+            restrict.
+        hide: Hide the argument from clients. The tool uses its own default.
+        fixed: Hide the argument from clients and pass this JSON-serializable value.
+        make: Hide the argument from clients and pass the return value of `make(ctx)`, which is
+            called for each call on the event loop, async or not. In a multi round-trip request
+            (`input_required`) it is called again in each round.
 
     Raises:
-        UsageError: what contradicts itself, as a hidden argument with a description.
+        UsageError: Options contradict each other, such as a description of a hidden argument.
     """
 
     name: str | None = None
-    """What clients call it."""
     description: str | None = None
-    """What it is for; an empty text takes the tool's own away."""
     default: Any = UNSET
-    """What the tool gets from a call without it, as JSON or what becomes JSON; None is null."""
     required: bool | None = None
-    """Whether each call must have it. One that the tool requires needs a `default` for False."""
     schema: Mapping[str, Any] | None = None
-    """Keywords of JSON Schema in place of the tool's own, as `{"enum": ["a", "b"]}`. Values are
-    held to them and to what the tool takes, so they can only ask for more."""
     hide: bool = False
-    """Clients do not see it, and the tool gets none: its own default goes."""
     fixed: Any = UNSET
-    """Clients do not see it, and the tool gets this value: JSON, or what becomes JSON."""
     make: Callable[[Context], Any] | None = None
-    """Clients do not see it, and the tool gets what `make(ctx)` gives in each call; async or not,
-    and it runs on the loop. A call that is answered in rounds makes it anew in each."""
 
     @property
     def hidden(self) -> bool:
-        """Whether clients do not see it."""
+        """True if clients do not see the argument."""
         return self.hide or self.fixed is not UNSET or self.make is not None
 
     def __post_init__(self) -> None:
@@ -57,14 +63,14 @@ class Argument(AnyArgument, frozen=True, kw_only=True):
         if self.fixed is not UNSET and self.make is not None:
             raise UsageError("an argument: fixed= and make= are two values: give one of them")
         if self.hidden:
-            seen = {
+            visible_options = {
                 "name": self.name,
                 "description": self.description,
                 "default": None if self.default is UNSET else "given",
                 "required": self.required,
                 "schema": self.schema,
             }
-            for what, given in seen.items():
+            for what, given in visible_options.items():
                 if given is not None:
                     raise UsageError(
                         f"an argument: {what}= is for one that clients see; this one is hidden"

@@ -1,4 +1,4 @@
-"""From the arguments that clients give to those of a tool, and back in what is said of them."""
+"""Maps client arguments to tool arguments, and error messages back to client names."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ __all__ = ["ArgumentMapping"]
 
 
 class ArgumentMapping:
-    """What becomes of the arguments of a tool that is offered as `name`.
+    """Argument mapping of a transformed tool.
+
+    Args:
+        tool: The tool to call.
+        name: Name of the transformed tool.
+        arguments: Changes by the tool's argument names.
 
     Raises:
-        UsageError: see `transformed`.
+        UsageError: The changes do not fit the tool; see `transformed`.
     """
 
     def __init__(self, tool: ServerTool, name: str, arguments: Mapping[str, Argument]) -> None:
@@ -33,15 +38,15 @@ class ArgumentMapping:
         self._name = name
         self._arguments = dict(arguments)
         self._what = f"tool {tool.name}"
-        self._theirs = tool.tool.input_schema
-        known: dict[str, Any] = self._theirs.get("properties", {})
+        self._tool_schema = tool.tool.input_schema
+        known: dict[str, Any] = self._tool_schema.get("properties", {})
         self._check_arguments(known)
-        self.schema = rewrite_schema(self._theirs, arguments, self._what)
-        """What clients see."""
+        self.schema = rewrite_schema(self._tool_schema, arguments, self._what)
+        """Input schema that clients see."""
         CompiledSchema(self.schema, f"tool {name}: input schema")
-        # Names that the tool has for what clients call otherwise, or do not see.
-        self._gone = known.keys() - self.schema["properties"].keys()
-        self._back = {one.name: old for old, one in arguments.items() if one.name is not None}
+        # Tool names of arguments that are renamed or hidden.
+        self._withheld_names = known.keys() - self.schema["properties"].keys()
+        self._tool_names = {one.name: old for old, one in arguments.items() if one.name is not None}
         self._required: list[str] = self.schema.get("required", [])
         self._closed = False in (
             self.schema.get("additionalProperties"),
@@ -49,7 +54,7 @@ class ArgumentMapping:
         )
         self._check_values()
 
-    def _seen(self, name: str) -> str:
+    def _client_name(self, name: str) -> str:
         one = self._arguments.get(name)
         return name if one is None or one.name is None else one.name
 
@@ -59,7 +64,7 @@ class ArgumentMapping:
     # --- at definition ---
 
     def _check_arguments(self, known: Mapping[str, Any]) -> None:
-        required = self._theirs.get("required", ())
+        required = self._tool_schema.get("required", ())
         for name, one in self._arguments.items():
             if name not in known:
                 raise UsageError(f"{self._what} has no argument {name!r}{suggest(name, known)}")
@@ -67,7 +72,7 @@ class ArgumentMapping:
             if absent and name in required:
                 value = "fixed= or make=" if one.hide else "default="
                 raise UsageError(f"{self._what} requires {name}: say what it gets, with {value}")
-        names = [self._seen(name) for name in known if not self._is_hidden(name)]
+        names = [self._client_name(name) for name in known if not self._is_hidden(name)]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise UsageError(f"tool {self._name}: two arguments are called {min(twice)!r}")
@@ -75,13 +80,15 @@ class ArgumentMapping:
     def _check_values(self) -> None:
         for check in self._checks.values():
             check.compile()
-        defaults, fixed = self._plain
+        defaults, fixed = self._given_values
         given = {**defaults, **fixed}
         if not given:
             return
-        # Each by itself: what the tool says of all of them together is for a call.
+        # Check each value alone: constraints on the whole object apply only to a call.
         kept = ("$schema", "$id", "$defs", "definitions", "properties")
-        each = {keyword: self._theirs[keyword] for keyword in kept if keyword in self._theirs}
+        each = {
+            keyword: self._tool_schema[keyword] for keyword in kept if keyword in self._tool_schema
+        }
         try:
             CompiledSchema(each, self._what).check(given)
             for name, check in self._checks.items():
@@ -92,23 +99,25 @@ class ArgumentMapping:
 
     @cached_property
     def _checks(self) -> dict[str, CompiledSchema]:
-        """What more is asked of arguments than the tool asks, by its names for them."""
+        """Schemas of additional restrictions, by the tool's argument names."""
         kept = ("$schema", "$defs", "definitions")
-        around = {keyword: self._theirs[keyword] for keyword in kept if keyword in self._theirs}
-        # Definitions may refer to what only the whole schema has: they come where they are needed.
+        around = {
+            keyword: self._tool_schema[keyword] for keyword in kept if keyword in self._tool_schema
+        }
+        # Add definitions only where needed: they may refer to parts that only the whole has.
         alone = {keyword: one for keyword, one in around.items() if keyword == "$schema"}
         return {
             name: CompiledSchema(
                 {**(around if _has_reference(one.schema) else alone), **one.schema},
-                f"tool {self._name}: {self._seen(name)}",
+                f"tool {self._name}: {self._client_name(name)}",
             )
             for name, one in self._arguments.items()
             if one.schema and asks_more(one)
         }
 
     @cached_property
-    def _plain(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What arguments have where clients give none, and where they can give none."""
+    def _given_values(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Default and fixed values as plain JSON, by the tool's argument names."""
         items = self._arguments.items()
         defaults = {name: one.default for name, one in items if one.default is not UNSET}
         fixed = {name: one.fixed for name, one in items if one.fixed is not UNSET}
@@ -116,21 +125,22 @@ class ArgumentMapping:
         return plain[0], plain[1]
 
     @cached_property
-    def _encoded(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _encoded_values(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Default and fixed values as encoded JSON."""
         defaults, fixed = (
             {name: Raw(msgspec.json.encode(value)) for name, value in values.items()}
-            for values in self._plain
+            for values in self._given_values
         )
         return defaults, fixed
 
     # --- in a call ---
 
     def to_tool(self, arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
-        """The arguments of a call under the tool's names; raw values where they came raw.
+        """Return the arguments of a call under the tool's names. Raw JSON yields raw values.
 
         Raises:
-            msgspec.ValidationError: not what clients are told to give.
-            msgspec.DecodeError: not JSON.
+            msgspec.ValidationError: The arguments do not fit the schema that clients see.
+            msgspec.DecodeError: The arguments are not valid JSON.
         """
         raw = isinstance(arguments, Raw)
         given: dict[str, Any] = (
@@ -141,15 +151,15 @@ class ArgumentMapping:
         for name in self._required:
             if name not in given:
                 raise msgspec.ValidationError(f"Object missing required field `{name}`")
-        # Plain values are new for each call: the tool may change them.
-        defaults, fixed = self._encoded if raw else copy.deepcopy(self._plain)
+        # Copy plain values for each call: the tool may change them.
+        defaults, fixed = self._encoded_values if raw else copy.deepcopy(self._given_values)
         own = dict(defaults)
         for name, value in given.items():
-            if name in self._gone:
+            if name in self._withheld_names:
                 if self._closed:
                     raise msgspec.ValidationError(f"Object contains unknown field `{name}`")
                 continue
-            old = self._back.get(name, name)
+            old = self._tool_names.get(name, name)
             check = self._checks.get(old)
             if check is not None:
                 check.check(msgspec.json.decode(value) if raw else value, f"$.{name}")
@@ -158,56 +168,65 @@ class ArgumentMapping:
         return own
 
     def put(self, own: dict[str, Any], name: str, value: Any) -> None:
-        """Add a value, which JSON can carry, to what `own` gave."""
+        """Add a value to the arguments from `to_tool`.
+
+        Args:
+            own: The arguments; changed in place.
+            name: The tool's name of the argument.
+            value: A JSON-serializable value.
+        """
         plain = msgspec.to_builtins(value, str_keys=True)
         own[name] = Raw(msgspec.json.encode(plain)) if _is_raw(own) else plain
 
     def decoded(self, own: dict[str, Any]) -> Any:
-        """What the tool takes.
+        """Decode arguments for the tool.
+
+        Args:
+            own: Arguments under the tool's names.
 
         Raises:
-            BadArguments: not what it takes, in the names that clients know.
-            UsageError: a value that no client gave is not.
-            msgspec.DecodeError: not JSON.
+            InvalidArguments: The arguments do not fit; the message has the names that clients know.
+            UsageError: A value that did not come from the client does not fit.
+            msgspec.DecodeError: The arguments are not valid JSON.
         """
         try:
             return self._tool.decode(Raw(msgspec.json.encode(own)) if _is_raw(own) else own)
         except msgspec.ValidationError as error:
             self.raise_for_client(error)
 
-    # --- what is said of arguments ---
+    # --- error messages ---
 
     def raise_for_client(self, error: msgspec.ValidationError) -> NoReturn:
-        """Say what is wrong in the names that clients know.
+        """Raise a validation error in terms of the names that clients know.
 
         Raises:
-            BadArguments: what a client can do something about.
-            UsageError: a value that no client gave.
+            InvalidArguments: The value came from the client.
+            UsageError: The value did not come from the client.
         """
-        said, at, path = str(error).rpartition(" - at `$")
+        message, at, path = str(error).rpartition(" - at `$")
         if not at:
-            said, path = str(error), "`"
+            message, path = str(error), "`"
         found = self._path.match(path) if self._path else None
         if found is None:
-            said = _QUOTED.sub(self._in_quotes, said) if path == "`" else said
+            message = _QUOTED.sub(self._in_quotes, message) if path == "`" else message
         elif self._is_hidden(found[1]):
             raise UsageError(
                 f"{self._what}: the value given for its argument {found[1]} is not what it takes"
             ) from error
         else:
-            path = f".{self._seen(found[1])}{path[found.end() :]}"
-        raise InvalidArguments(f"{said} - at `${path}") from None
+            path = f".{self._client_name(found[1])}{path[found.end() :]}"
+        raise InvalidArguments(f"{message} - at `${path}") from None
 
     @cached_property
     def _path(self) -> re.Pattern[str] | None:
-        names = [n for n in self._arguments if self._is_hidden(n) or self._seen(n) != n]
+        names = [n for n in self._arguments if self._is_hidden(n) or self._client_name(n) != n]
         if not names:
             return None
         either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
         return re.compile(rf"\.({either})(?=[.\[`])")
 
     def _in_quotes(self, found: re.Match[str]) -> str:
-        return found[1] + self._seen(found[2]) + found[1]
+        return found[1] + self._client_name(found[2]) + found[1]
 
 
 _QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")

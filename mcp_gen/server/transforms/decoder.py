@@ -1,4 +1,4 @@
-"""Reading arguments under other names straight into what a function takes: no step in between."""
+"""Decodes renamed arguments directly into the function's Struct."""
 
 from __future__ import annotations
 
@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["ArgumentDecoder", "direct_decoder"]
 
 ArgumentDecoder: TypeAlias = Callable[[Raw | dict[str, Any] | None], Any]
+"""Decoder of the arguments of a call; see `ServerTool.decode`."""
 
 _SHARED = (str, int, float, bool, bytes, type(None))
-"""What calls may have in common: none can change it."""
+"""Immutable types: calls can share their values."""
 
 
 def direct_decoder(tool: ServerTool, arguments: Mapping[str, Argument]) -> ArgumentDecoder | None:
-    """What `OfferedTool.decode` is for a function whose arguments have other names, or none.
+    """Return a decoder that reads renamed and hidden arguments in one step.
 
-    None where values must be looked at on their way: then they are renamed first.
+    Returns None if a value must be checked or computed first: then arguments are renamed before
+    decoding.
+
+    Args:
+        tool: The tool to call.
+        arguments: Changes by the tool's argument names.
     """
     if not isinstance(tool, FunctionTool) or not tool.by_annotations:
         return None
@@ -38,6 +44,8 @@ def direct_decoder(tool: ServerTool, arguments: Mapping[str, Argument]) -> Argum
 
 
 class _DirectDecoder:
+    """Struct decoder with the names that clients use."""
+
     def __init__(self, signature: Signature, arguments: Mapping[str, Argument]) -> None:
         self._hidden: list[tuple[str, Callable[[], Any]]] = []
         fields: list[Any] = []
@@ -45,8 +53,8 @@ class _DirectDecoder:
         for parameter in signature.parameters:
             one = arguments.get(parameter.name)
             if one is not None and one.hidden:
-                self._hidden.append((parameter.name, _value(parameter, one)))
-                # Read as anything, and written over whatever that was.
+                self._hidden.append((parameter.name, _hidden_value_factory(parameter, one)))
+                # Accept any value; `_decode_with_hidden` overwrites it.
                 fields.append((parameter.name, Any, None))
                 continue
             if one is not None and one.name is not None:
@@ -54,52 +62,54 @@ class _DirectDecoder:
             required = parameter.required or (one is not None and one.required)
             field = (parameter.name, parameter.hint)
             if one is not None and one.default is not UNSET:
-                make = _given(parameter, one.default)
+                make = _value_factory(parameter, one.default)
                 fields.append((*field, msgspec.field(default_factory=make)))
             else:
                 fields.append(field if required else (*field, signature.default_of(parameter)))
         for name, _ in self._hidden:
-            # Another argument may have this name now.
+            # Another argument may have this name: give the hidden one an unused name.
             taken = {*names.values(), *(one.name for one in signature.parameters)}
-            names[name] = _unlike(name, taken)
+            names[name] = _unused_name(name, taken)
         self._struct: type[Struct] = msgspec.defstruct(
             f"{signature.name}_arguments", fields, kw_only=True, rename=names
         )
         self._decode = msgspec.json.Decoder(self._struct).decode
-        self.read: ArgumentDecoder = self._whole if self._hidden else self._visible
-        """What `OfferedTool.decode` is."""
+        self.read: ArgumentDecoder = (
+            self._decode_with_hidden if self._hidden else self._decode_visible
+        )
+        """Decodes the arguments of a call; see `ServerTool.decode`."""
 
-    def _whole(self, arguments: Raw | dict[str, Any] | None) -> Any:
-        values = self._visible(arguments)
+    def _decode_with_hidden(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        values = self._decode_visible(arguments)
         for name, make in self._hidden:
             setattr(values, name, make())
         return values
 
-    def _visible(self, arguments: Raw | dict[str, Any] | None) -> Any:
+    def _decode_visible(self, arguments: Raw | dict[str, Any] | None) -> Any:
         if isinstance(arguments, Raw):
             return self._decode(arguments)
         return msgspec.convert(arguments or {}, self._struct, str_keys=True)
 
 
-def _unlike(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     return name
 
 
-def _value(parameter: Parameter, one: Argument) -> Callable[[], Any]:
-    """Makes what a hidden parameter has in a call."""
+def _hidden_value_factory(parameter: Parameter, one: Argument) -> Callable[[], Any]:
+    """Return a factory for the value of a hidden parameter."""
     if one.fixed is UNSET:
         value = parameter.default
         return (lambda: value) if isinstance(value, _SHARED) else (lambda: copy.copy(value))
-    return _given(parameter, one.fixed)
+    return _value_factory(parameter, one.fixed)
 
 
-def _given(parameter: Parameter, value: Any) -> Callable[[], Any]:
-    plain = msgspec.to_builtins(value, str_keys=True)
+def _value_factory(parameter: Parameter, value: Any) -> Callable[[], Any]:
+    json_value = msgspec.to_builtins(value, str_keys=True)
 
     def read() -> Any:
-        return msgspec.convert(plain, parameter.hint, str_keys=True)
+        return msgspec.convert(json_value, parameter.hint, str_keys=True)
 
     made = read()
     return (lambda: made) if isinstance(made, _SHARED) else read

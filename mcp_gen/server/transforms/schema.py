@@ -1,6 +1,6 @@
-"""The JSON Schema of a tool's arguments as clients see them: renamed, hidden, described anew.
+"""Rewrites the input schema of a transformed tool: renamed, hidden and redescribed arguments.
 
-Only the members of the root are arguments. What stands in their own schemas stays as it is.
+Only the properties of the root are arguments. Their own schemas are not rewritten.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mcp_gen.server.transforms.argument import Argument
 __all__ = ["asks_more", "rewrite_schema"]
 
 _ANNOTATIONS = frozenset({"$comment", "deprecated", "description", "examples", "title"})
+"""Keywords that do not restrict values."""
 
 _LISTS = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("if", "then", "else", "not")
@@ -30,17 +31,17 @@ _OPAQUE = (
     "patternProperties",
     "propertyNames",
 )
-"""Keywords for an object whose meaning depends on names, or on how many members there are."""
+"""Object keywords whose meaning depends on property names or on the number of properties."""
 _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 _DATA = frozenset({"const", "default", "enum", "examples"})
-_PLAIN: Mapping[bool, dict[str, Any]] = {True: {}, False: {"not": {}}}
-"""Schemas that are a word, as objects."""
-_OLD = ("draft-04", "draft-06", "draft-07")
-"""Dialects that see nothing beside a `$ref`."""
+_BOOLEAN_SCHEMAS: Mapping[bool, dict[str, Any]] = {True: {}, False: {"not": {}}}
+"""Object form of the boolean schemas."""
+_REF_ONLY_DIALECTS = ("draft-04", "draft-06", "draft-07")
+"""Dialects that ignore all keywords beside a `$ref`."""
 
 
 def asks_more(argument: Argument) -> bool:
-    """Whether keywords of an argument ask something of values: others only tell of it."""
+    """Return True if the schema keywords of an argument restrict values, not just describe them."""
     keywords = argument.schema or ()
     return any(one not in _ANNOTATIONS and not one.startswith("x-") for one in keywords)
 
@@ -48,12 +49,17 @@ def asks_more(argument: Argument) -> bool:
 def rewrite_schema(
     schema: Mapping[str, Any], arguments: Mapping[str, Argument], what: str
 ) -> dict[str, Any]:
-    """The schema of the arguments that clients see. `arguments` are by the tool's names.
+    """Return the input schema that clients see.
+
+    Args:
+        schema: Input schema of the tool.
+        arguments: Changes by the tool's argument names.
+        what: Beginning of error messages.
 
     Raises:
-        UsageError: no honest schema can be made: `what` begins the message.
+        UsageError: The schema cannot be rewritten without changing its meaning.
     """
-    return _SchemaRewriter(schema, arguments, what).whole()
+    return _SchemaRewriter(schema, arguments, what).rewrite()
 
 
 class _SchemaRewriter:
@@ -66,24 +72,24 @@ class _SchemaRewriter:
         self._names = {old: one.name for old, one in arguments.items() if one.name is not None}
         self._hidden = {old for old, one in arguments.items() if one.hidden}
 
-    def whole(self) -> dict[str, Any]:
+    def rewrite(self) -> dict[str, Any]:
         known = self._schema.get("properties", {})
         hidden = {name: known[name] for name in self._hidden}
-        made = self._in_place(self._schema, root=True)
+        made = self._rewrite_object(self._schema, root=True)
         made["properties"] = {
-            self._new(name): self._described(name, one)
+            self._client_name(name): self._rewrite_argument(name, one)
             for name, one in known.items()
             if name not in hidden
         }
         made["required"] = self._required()
         if not made["required"]:
             del made["required"]
-        moved = self._pointers(made, hidden)
+        moved = self._moved_pointers(made, hidden)
         if moved:
-            made = cast("dict[str, Any]", _with_references(made, _moving(moved)))
-        return _pruned(made, hidden)
+            made = cast("dict[str, Any]", _map_references(made, _pointer_mapper(moved)))
+        return _without_unused_definitions(made, hidden)
 
-    def _new(self, name: str) -> str:
+    def _client_name(self, name: str) -> str:
         return self._names.get(name, name)
 
     def _required(self) -> list[str]:
@@ -95,17 +101,21 @@ class _SchemaRewriter:
                 one.hidden or one.required is False or one.default is not UNSET
             ):
                 found.remove(name)
-        return [self._new(name) for name in found]
+        return [self._client_name(name) for name in found]
 
-    def _described(self, name: str, schema: Any) -> Any:
+    def _rewrite_argument(self, name: str, schema: Any) -> Any:
         one = self._arguments.get(name)
         if one is None:
             return schema
-        made: dict[str, Any] = _PLAIN[schema].copy() if schema in (True, False) else dict(schema)
+        made: dict[str, Any] = (
+            _BOOLEAN_SCHEMAS[schema].copy() if schema in (True, False) else dict(schema)
+        )
         if one.required:
             made.pop("default", None)
         if one.schema:
-            if "$ref" in made and any(old in self._schema.get("$schema", "") for old in _OLD):
+            if "$ref" in made and any(
+                old in self._schema.get("$schema", "") for old in _REF_ONLY_DIALECTS
+            ):
                 made["allOf"] = [{"$ref": made.pop("$ref")}, *made.get("allOf", ())]
             made |= one.schema
         if one.description is not None:
@@ -116,8 +126,8 @@ class _SchemaRewriter:
             made["default"] = msgspec.to_builtins(one.default, str_keys=True)
         return made
 
-    def _in_place(self, schema: Any, *, root: bool = False) -> Any:
-        """A schema for the arguments themselves, with their new names."""
+    def _rewrite_object(self, schema: Any, *, root: bool = False) -> Any:
+        """Rewrite argument names in a schema that applies to the arguments object itself."""
         if not isinstance(schema, Mapping):
             return schema
         made: dict[str, Any] = {}
@@ -128,47 +138,53 @@ class _SchemaRewriter:
                     "their names must stay as they are"
                 )
             if keyword in _LISTS:
-                value = [self._in_place(one) for one in value]
+                value = [self._rewrite_object(one) for one in value]
             elif keyword in _SINGLE:
-                value = self._in_place(value)
+                value = self._rewrite_object(value)
             elif keyword in _BY_NAME:
-                value = {self._seen(n, keyword): self._dependent(v) for n, v in value.items()}
+                value = {
+                    self._dependency_name(n, keyword): self._rewrite_dependency(v)
+                    for n, v in value.items()
+                }
             elif root and keyword in ("default", "examples"):
-                value = self._instances(value)
+                value = self._rewrite_instances(value)
             elif not root and keyword == "properties":
-                value = {self._seen(name, keyword): one for name, one in value.items()}
+                value = {self._dependency_name(name, keyword): one for name, one in value.items()}
             elif not root and keyword == "required":
-                value = [self._seen(name, keyword) for name in value]
+                value = [self._dependency_name(name, keyword) for name in value]
             made[keyword] = value
         return made
 
-    def _dependent(self, value: Any) -> Any:
+    def _rewrite_dependency(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._seen(name, "dependentRequired") for name in cast("list[str]", value)]
-        return self._in_place(value)
+            return [
+                self._dependency_name(name, "dependentRequired")
+                for name in cast("list[str]", value)
+            ]
+        return self._rewrite_object(value)
 
-    def _seen(self, name: str, keyword: str) -> str:
+    def _dependency_name(self, name: str, keyword: str) -> str:
         if name in self._hidden:
             raise UsageError(
                 f"{self._what}: {name} cannot be hidden: `{keyword}` in its input schema makes "
                 "other arguments depend on it"
             )
-        return self._new(name)
+        return self._client_name(name)
 
-    def _instances(self, value: Any) -> Any:
+    def _rewrite_instances(self, value: Any) -> Any:
         if value.__class__ is list:
-            return [self._instances(one) for one in value]
+            return [self._rewrite_instances(one) for one in value]
         if not isinstance(value, dict):
             return value
         members = cast("dict[str, Any]", value)
-        return {self._new(n): one for n, one in members.items() if n not in self._hidden}
+        return {self._client_name(n): one for n, one in members.items() if n not in self._hidden}
 
-    def _pointers(self, made: dict[str, Any], hidden: Mapping[str, Any]) -> dict[str, str]:
-        """Where pointers to arguments go to now; what is hidden and referred to is kept."""
+    def _moved_pointers(self, made: dict[str, Any], hidden: Mapping[str, Any]) -> dict[str, str]:
+        """Return the new targets of pointers to arguments; keep hidden targets under `$defs`."""
         used = set(_references(made))
         moved: dict[str, str] = {}
         for name in self._schema.get("properties", {}):
-            old = f"#/properties/{_escaped(name)}"
+            old = f"#/properties/{_escape_pointer(name)}"
             if not any(one == old or one.startswith(f"{old}/") for one in used):
                 continue
             if name in hidden:
@@ -177,41 +193,41 @@ class _SchemaRewriter:
                 while place in kept:
                     place += "_"
                 kept[place] = hidden[name]
-                moved[old] = f"#/$defs/{_escaped(place)}"
+                moved[old] = f"#/$defs/{_escape_pointer(place)}"
             elif name in self._names:
-                moved[old] = f"#/properties/{_escaped(self._new(name))}"
+                moved[old] = f"#/properties/{_escape_pointer(self._client_name(name))}"
         return moved
 
 
-def _escaped(name: str) -> str:
+def _escape_pointer(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _moving(moved: Mapping[str, str]) -> Callable[[str], str]:
-    def follow(reference: str) -> str:
+def _pointer_mapper(moved: Mapping[str, str]) -> Callable[[str], str]:
+    def map_reference(reference: str) -> str:
         for old, new in moved.items():
             if reference == old or reference.startswith(f"{old}/"):
                 return new + reference[len(old) :]
         return reference
 
-    return follow
+    return map_reference
 
 
-def _with_references(schema: Any, follow: Callable[[str], str]) -> Any:
-    """A copy whose references are what `follow` makes of them."""
+def _map_references(schema: Any, map_reference: Callable[[str], str]) -> Any:
+    """Return a copy with each reference replaced by `map_reference(reference)`."""
     if schema.__class__ is list:
-        return [_with_references(one, follow) for one in schema]
+        return [_map_references(one, map_reference) for one in schema]
     if not isinstance(schema, dict):
         return schema
     made: dict[str, Any] = {}
     for keyword, value in cast("dict[str, Any]", schema).items():
         if keyword == "$ref" and isinstance(value, str):
-            value = follow(value)
+            value = map_reference(value)
         elif keyword in _NAMED and isinstance(value, dict):
             below = cast("dict[str, Any]", value)
-            value = {name: _with_references(one, follow) for name, one in below.items()}
+            value = {name: _map_references(one, map_reference) for name, one in below.items()}
         elif keyword not in _DATA:
-            value = _with_references(value, follow)
+            value = _map_references(value, map_reference)
         made[keyword] = value
     return made
 
@@ -219,37 +235,39 @@ def _with_references(schema: Any, follow: Callable[[str], str]) -> Any:
 def _references(schema: Any) -> Iterator[str]:
     found: list[str] = []
 
-    def follow(reference: str) -> str:
+    def map_reference(reference: str) -> str:
         found.append(reference)
         return reference
 
-    _with_references(schema, follow)
+    _map_references(schema, map_reference)
     return iter(found)
 
 
-def _pruned(schema: dict[str, Any], hidden: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the definitions that only hidden arguments need."""
+def _without_unused_definitions(
+    schema: dict[str, Any], hidden: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Remove definitions that only hidden arguments need."""
     definitions: dict[str, Any] = schema.get("$defs", {})
-    needed = _reached({k: v for k, v in schema.items() if k != "$defs"}, definitions)
-    gone = _reached({"properties": dict(hidden)}, definitions) - needed
-    if not gone:
+    needed = _needed_definitions({k: v for k, v in schema.items() if k != "$defs"}, definitions)
+    unused = _needed_definitions({"properties": dict(hidden)}, definitions) - needed
+    if not unused:
         return schema
-    # What none of them needs is left alone: it may be found by an anchor.
-    kept = {name: one for name, one in definitions.items() if name not in gone}
+    # Keep definitions that nothing refers to: an anchor may lead to them.
+    kept = {name: one for name, one in definitions.items() if name not in unused}
     made = {**schema, "$defs": kept}
     if not kept:
         del made["$defs"]
     return made
 
 
-def _reached(schema: Any, definitions: Mapping[str, Any]) -> set[str]:
+def _needed_definitions(schema: Any, definitions: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
-    to_look_at = [schema]
-    while to_look_at:
-        for reference in _references(to_look_at.pop()):
+    pending = [schema]
+    while pending:
+        for reference in _references(pending.pop()):
             name = reference.removeprefix("#/$defs/").split("/")[0]
             name = name.replace("~1", "/").replace("~0", "~")
             if reference.startswith("#/$defs/") and name in definitions and name not in found:
                 found.add(name)
-                to_look_at.append(definitions[name])
+                pending.append(definitions[name])
     return found

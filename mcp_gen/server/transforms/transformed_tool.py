@@ -1,4 +1,4 @@
-"""Tools offered in another way than they were made: other names, other words, fewer arguments."""
+"""Transformed tools: other names and descriptions, fewer arguments, changed results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def transformed(
     result: Callable[[Any], Any] | None = None,
     ui: McpUiToolMeta | str | None = None,
 ) -> TransformedTool:
-    """A tool as it is to be offered, for `Server.add_tool`; the one it is made of stays as it is.
+    """Return a transformed tool for `Server.add_tool`; the original tool is not changed.
 
         server.add_tool(
             transformed(
@@ -52,26 +52,36 @@ def transformed(
             )
         )
 
-    `tool` is one of any server, however it was made, or a function. What is not given stays as it
-    is; an empty text, list or dict takes away what the tool has. `arguments` are by the names that
-    the tool has for them.
+    Options that are left out keep what the tool has. An empty string, list or dict removes it.
+    Client arguments are mapped to the tool's names and validated once, by the tool. Error messages
+    have the names that clients know.
 
-    `result(value)`, async or not, gets what the tool returned and gives what is returned instead;
-    that is held to the tool's output schema, which stays. `ui` is its app, as for `Server.tool`.
+    Args:
+        tool: A tool of any server, or a function.
+        name: Name of the tool.
+        title: Display name.
+        description: Description for the model.
+        annotations: Behaviour hints for clients.
+        icons: Icons with `https:` or `data:` URIs.
+        meta: `_meta` of the tool.
+        arguments: Changes by the tool's argument names.
+        result: `result(value)`, async or not, receives the return value of the tool and returns
+            its replacement, which must match the tool's unchanged output schema.
+        ui: URI of the app that shows the results, or UI metadata; see `Server.tool`.
 
-    What clients give goes to the tool under its own names, and is checked there, once. They are
-    told of mistakes in the names they know.
+    Returns:
+        The tool, to be added to a server.
 
     Raises:
-        UsageError: an argument that the tool does not have, two of one name, one hidden that the
-            tool requires, a value that does not fit, a schema that is none.
+        UsageError: The tool lacks a named argument, two arguments have one name, a hidden argument
+            is required by the tool, a value does not fit, or a schema is not valid.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
     """
     if not isinstance(tool, ServerTool):
         from mcp_gen.server.tools.function_tool import FunctionTool
 
-        # Every tool there is is an OfferedTool: what is none is a function.
+        # Every tool is a ServerTool; anything else is a function.
         tool = FunctionTool(cast("Callable[..., Any]", tool))
     given = {
         "title": title,
@@ -89,7 +99,18 @@ def transformed(
 
 
 class TransformedTool(ServerTool):
-    """One tool, offered in another way; made by `transformed`."""
+    """Transformed tool; created by `transformed`.
+
+    Args:
+        tool: The tool to call.
+        name: Name of the tool.
+        described: Changed fields of the description.
+        arguments: Changes by the tool's argument names.
+        result: Function that replaces the return value.
+
+    Raises:
+        UsageError: The changes do not fit the tool; see `transformed`.
+    """
 
     def __init__(
         self,
@@ -109,56 +130,56 @@ class TransformedTool(ServerTool):
         self.output = tool.output
         self._described = {what: value or None for what, value in described.items()}
         self._result = result
-        self._translation = ArgumentMapping(tool, name, arguments) if arguments else None
-        self._read: ArgumentDecoder | None = (
+        self._mapping = ArgumentMapping(tool, name, arguments) if arguments else None
+        self._decode: ArgumentDecoder | None = (
             direct_decoder(tool, arguments) if arguments else tool.decode
         )
-        self._makes = {n: one.make for n, one in (arguments or {}).items() if one.make is not None}
+        self._factories = {
+            n: one.make for n, one in (arguments or {}).items() if one.make is not None
+        }
         nested = isinstance(tool, TransformedTool) and not tool.calls_directly
-        self.calls_directly: bool = not (self._makes or result is not None or nested)
-        """Whether a call is the tool's own."""
+        self.calls_directly: bool = not (self._factories or result is not None or nested)
+        """True if a call is passed to the tool without further steps."""
 
     def _describe(self) -> latest.Tool:
         tool = msgspec.structs.replace(self.origin.tool, name=self.name, **self._described)
-        if self._translation is not None:
-            tool = msgspec.structs.replace(tool, input_schema=self._translation.schema)
+        if self._mapping is not None:
+            tool = msgspec.structs.replace(tool, input_schema=self._mapping.schema)
         return tool
 
     def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
-        """What the tool takes, from the arguments of a call; see `OfferedTool.decode`."""
-        if self._read is not None:
-            return self._read(arguments)
-        assert self._translation is not None
-        own = self._translation.to_tool(arguments)
-        # What is made for each call is not there yet: the rest waits for it.
-        return own if self._makes else self._translation.decoded(own)
+        """Decode the arguments of a call for the tool; see `ServerTool.decode`."""
+        if self._decode is not None:
+            return self._decode(arguments)
+        assert self._mapping is not None
+        own = self._mapping.to_tool(arguments)
+        # Values from `make` need the context: `call` decodes the arguments then.
+        return own if self._factories else self._mapping.decoded(own)
 
     def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
-        """Call the tool; see `OfferedTool.call`."""
+        """Call the tool; see `ServerTool.call`."""
         if self.calls_directly:
             return self.origin.call(ctx, arguments)
-        return self._called(ctx, arguments)
+        return self._call_mapped(ctx, arguments)
 
-    async def _called(self, ctx: Context, arguments: Any) -> Any:
-        translation = self._translation
-        if self._makes and translation is not None:
-            for name, make in self._makes.items():
+    async def _call_mapped(self, ctx: Context, arguments: Any) -> Any:
+        mapping = self._mapping
+        if self._factories and mapping is not None:
+            for name, make in self._factories.items():
                 value = make(ctx)
-                translation.put(
-                    arguments, name, await value if inspect.isawaitable(value) else value
-                )
-            arguments = translation.decoded(arguments)
+                mapping.put(arguments, name, await value if inspect.isawaitable(value) else value)
+            arguments = mapping.decoded(arguments)
         try:
             made: Any = await self.origin.call(ctx, arguments)
         except InvalidArguments as error:
-            if translation is None:
+            if mapping is None:
                 raise
-            translation.raise_for_client(error)
+            mapping.raise_for_client(error)
         if self._result is None or is_alternative_result(made.__class__):
             return made
         if self.is_remote and isinstance(made, EncodedResult | RelayedResult | Wire):
             if isinstance(made, Wire) and not is_result(made):
-                return made  # a task, at a revision whose clients ask for one
+                return made  # a task, at a revision whose clients request tasks
             made = newest(made)
         if is_alternative_result(made.__class__):
             return made
