@@ -1,1 +1,4 @@
-"""Connections being driven: tasks, time limits and transports around the core."""
+"""Connections being driven: requests, time limits and sessions around the core.
+
+Imported by: server, client.
+"""

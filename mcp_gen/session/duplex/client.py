@@ -1,4 +1,4 @@
-"""The client's side of a duplex transport: requests out, answers matched, the server's answered."""
+"""Client end of a duplex connection."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = ["ClientConnection"]
 P = TypeVar("P")
 R = TypeVar("R")
 
-_NEWS = (
+_CHANGES = (
     "tools_changed",
     "prompts_changed",
     "resources_changed",
@@ -57,61 +57,59 @@ _NEWS = (
     "log",
     "task_status",
 )
-"""The notifications that sessions act upon, by their places on a Profile."""
+"""Notifications that client sessions act on, by their attributes of Profile."""
 
 _log = logging.getLogger("mcp_gen.client")
 
 
 class ClientConnection(DuplexConnection):
-    """Drives one connection to a server."""
+    """Client end of a connection to one server."""
 
     _log = _log
     tells_calls_apart = False
-    """Whether what a server asks comes in the context of the request that it is asked for."""
+    """True if a server request comes in the context of the client request that it belongs to."""
 
     def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
-        """What servers tell by extensions, and what these change of what others tell."""
+        """Method rows of extensions: their notifications, and protocol ones that they change."""
         super().__init__(
             transport, NotificationReceiver(hooks, _log, custom=self._rows), hooks.outbound
         )
         self.hooks = hooks
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._closed_hooks: asyncio.Task[None] | None = None
         self._held: list[bytes] | None = None
-        """Messages that came right behind the opening's answer, which decides how they are read."""
+        """Messages right after the handshake response, which decides how they are decoded."""
         self.begin_again: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
-        """Opens a new session where the server has ended the one that there was; gives what is to
-        be done in it first."""
+        """Opens a new session after the server ended one; returns what to run first in it."""
         self.session: Any = None
-        """The public session, once it is open: what hooks get as their context."""
+        """Public session once it is open; it is the context of hooks."""
         self.on_notification: Callable[[str, Any], None] | None = None
-        """Called with what the server tells of, by its place on a Profile, and its params."""
+        """Called with a notification's attribute of Profile and its params."""
         self.on_disconnect: Callable[[SessionLost], None] | None = None
         """Called once when the connection has ended."""
         self.on_violation: Callable[[str, ClosedViolation], None] | None = None
-        """Called with what the server may not send, and with its method, empty if it has none;
-        None where nobody looks for it."""
+        """Called with a method (may be empty) and its protocol violation; None skips the checks."""
         self.extensions: Extensions | None = None
-        """What the client offers beside the protocol, once something was agreed on."""
+        """Extensions of the client, once a revision is negotiated."""
         self._acts: tuple[Act, ...] = ()
         self._closed = False
-        self._keeping_alive: asyncio.Task[None] | None = None
+        self._keep_alive_task: asyncio.Task[None] | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended: nothing can be asked any more."""
+        """True if the connection has ended, so that no request can be sent."""
         return self._lost is not None
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was this side that ended it."""
+        """True if this side closed the connection."""
         return self._closed
 
     @property
     def principal(self) -> Hashable:
-        """Whom the transport speaks for now; None where it does not tell."""
+        """Current principal of the transport's credentials; None if it has none."""
         principal: Hashable = getattr(self._transport, "principal", None)
         return principal
 
@@ -121,7 +119,13 @@ class ClientConnection(DuplexConnection):
         routes: Callable[[], Mapping[str, Route[Any]]],
         extensions: Extensions | None = None,
     ) -> None:
-        """Settle the revision, and what makes the routes of what the server may ask at it."""
+        """Set the negotiated revision, the routes of server requests, and the extensions.
+
+        Args:
+            profile: Profile of the negotiated revision.
+            routes: Makes the routes; called again after `changed`.
+            extensions: Extensions of the client.
+        """
         self.extensions = extensions
         rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._rows.clear()
@@ -129,12 +133,12 @@ class ClientConnection(DuplexConnection):
         self._connection.profile = profile
         self._make_routes = routes
         self._routes = None
-        news = (
+        changes = (
             (rows.get(method.name, method), partial(self._on_change_notification, place))
-            for place in _NEWS
+            for place in _CHANGES
             if (method := getattr(profile, place)) is not None
         )
-        # Where a server asks nothing, what it calls off is a request of ours that listens.
+        # A server that sends no requests can only cancel a listen request of this client.
         live = profile.asks_client == "server_request"
         self._acts = (
             (
@@ -142,23 +146,23 @@ class ClientConnection(DuplexConnection):
                 self._cancel if live else partial(self._on_change_notification, "cancelled"),
             ),
             (profile.progress, self._report),
-            *news,
+            *changes,
         )
 
     def act_on(self, method: Method[Any, Any], act: Callable[[Any], None]) -> None:
-        """Call this, too, with the params of an extension's notification."""
+        """Call `act` with the params of an extension's notification, in addition to hooks."""
         self._acts = (*self._acts, (method, act))
 
     def attempt(self, profile: Profile) -> None:
-        """What is sent until something is agreed on is of this revision."""
+        """Send messages at this revision until one is negotiated."""
 
     def changed(self) -> None:
-        """Hooks were added: make the routes anew when they are next asked for."""
+        """Drop the cached routes after hooks were added."""
         self._routes = None
 
     @property
     def routes(self) -> Mapping[str, Route[Any]]:
-        """What the server may ask, at the revision that was agreed on."""
+        """Routes of requests that the server may send, at the negotiated revision."""
         if self._routes is None:
             self._routes = self._make_routes()
         return self._routes
@@ -168,30 +172,29 @@ class ClientConnection(DuplexConnection):
         await self._transport.start(self)
 
     async def opened(self, session: Any) -> None:
-        """The session is open: tell whoever listens."""
+        """Set the public session, handle held messages, and run the session hooks."""
         self.session = session
-        self._release()
+        self._release_held()
         await self.hooks.tell_opened(session)
 
     async def aclose(self) -> None:
-        """End the transport; whoever still waits gets SessionLost."""
+        """Close the transport; open requests fail with SessionLost."""
         self._closed = True
         self._disconnect(SessionLost("the session was closed"))
-        if self._keeping_alive is not None:
-            self._keeping_alive.cancel()
-            await asyncio.wait([self._keeping_alive])
+        if self._keep_alive_task is not None:
+            self._keep_alive_task.cancel()
+            await asyncio.wait([self._keep_alive_task])
         await wait_or_cancel(self._tasks, 0, self._give_up)
         try:
             await self._transport.aclose()
         finally:
             self._session_closed()
-            if self._telling:
-                await self._telling
+            if self._closed_hooks:
+                await self._closed_hooks
 
     def _session_closed(self) -> None:
-        """The session has ended: tell whoever listens, once."""
-        if self.session is not None and self._telling is None:
-            self._telling = self.loop.create_task(self.hooks.tell_closed(self.session))
+        if self.session is not None and self._closed_hooks is None:
+            self._closed_hooks = self.loop.create_task(self.hooks.tell_closed(self.session))
 
     def request(
         self,
@@ -201,31 +204,34 @@ class ClientConnection(DuplexConnection):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Raw]:
-        """Send a request; see `Link.request`."""
-        # Not async itself, nor what it overrides: one coroutine less for every call to go through.
+        """Send a request; see `DuplexConnection.request`."""
+        # Not async, like the overridden method: each call saves one coroutine.
         if self._held is not None:
-            self._release()
-        way = self._message_sender(method, params)
-        return self.request_via(way, method, params, timeout_s, progress)
+            self._release_held()
+        sender = self._message_sender(method, params)
+        return self.request_via(sender, method, params, timeout_s, progress)
 
     def listening(self, opened: Callable[[RequestId], None]) -> Channel:
-        """Where a request is sent that may be open for ever; `opened` is told its id."""
-        return _Listening(self, opened)
+        """Return a channel for a request without timeout; `opened` gets the request id."""
+        return _ListenChannel(self, opened)
 
     async def listen(
         self, method: Method[P, R], params: P, opened: Callable[[RequestId], None]
     ) -> Raw:
-        """Send a request without a time limit; see `listening`."""
-        self._release()
-        way = self._message_sender(method, params)
-        return await self.request_via(way, method, params, None, None, opened)
+        """Send a request without a timeout; `opened` gets the request id before it is sent."""
+        self._release_held()
+        sender = self._message_sender(method, params)
+        return await self.request_via(sender, method, params, None, None, opened)
 
     def keep_alive(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
     ) -> None:
-        """Ask every `every_s` from now on; a server that is silent for `timeout_s` is given up."""
-        asks = self._keep_pinging(ask, every_s, timeout_s)
-        self._keeping_alive = self.loop.create_task(asks)
+        """Ping the server every `every_s` seconds from now on.
+
+        The connection is closed if a response takes longer than `timeout_s` seconds.
+        """
+        pings = self._keep_pinging(ask, every_s, timeout_s)
+        self._keep_alive_task = self.loop.create_task(pings)
 
     async def _keep_pinging(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float
@@ -237,8 +243,8 @@ class ClientConnection(DuplexConnection):
             try:
                 await ask(timeout_s=timeout_s)
             except RequestTimeout:
-                said = f"the server was silent for {timeout_s:g} s, so it was given up"
-                self._disconnect(SessionLost(said))
+                reason = f"the server was silent for {timeout_s:g} s, so it was given up"
+                self._disconnect(SessionLost(reason))
                 self._session_closed()
                 await self._transport.aclose()
             except TransportError:
@@ -247,13 +253,13 @@ class ClientConnection(DuplexConnection):
                 _log.debug("a strange answer, but one: %s", error)
 
     def receive(self, message: bytes) -> None:
-        """One message came."""
+        """Handle one message of the server."""
         if self._held is not None:
             self._held.append(message)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is ResponseReceived and self._connection.profile is not None:
-                # What nearly all messages are.
+                # Fast path for most messages.
                 if not event.waiter.done():
                     event.waiter.set_result(event.result)
             else:
@@ -266,21 +272,21 @@ class ClientConnection(DuplexConnection):
             self._held = []
         if isinstance(event, MessageRejected):
             if self._closed:
-                return  # such as the answer to a request that listened until now
+                return  # for example the response to a listen request
             self._report_violation("", "$", str(event.error))
         super()._handle(event)
 
-    def _release(self) -> None:
+    def _release_held(self) -> None:
         held, self._held = self._held or [], None
         for message in held:
             self.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
-        """An answer was too long to be read: nobody knows whose it was."""
+        """Log an oversized message: its request id is not known."""
         _log.error("skipped a message of more than %d bytes", limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:
-        """The server hung up."""
+        """Handle a disconnect of the server."""
         lost = SessionLost(f"the server hung up: {error}" if error else "the server hung up")
         lost.__cause__ = error
         self._disconnect(lost)
@@ -302,7 +308,6 @@ class ClientConnection(DuplexConnection):
         self._notifications.receive(event, profile, self._hook_context, *self._acts)
 
     def _check_conformance(self, name: str, params: Raw, profile: Profile) -> None:
-        """Tell what a server may not send at the revision that is spoken."""
         row = self._rows.get(name)
         method = profile.methods.get(name) if row is None else row(profile)
         if method is None or not method.from_server:
@@ -318,7 +323,7 @@ class ClientConnection(DuplexConnection):
             self.on_violation(method, ClosedViolation(path, what))
 
     def run(self, what: Coroutine[Any, Any, None]) -> None:
-        """Let something run that nobody waits for, until the session ends."""
+        """Run a coroutine in a task that ends with the session at the latest."""
         self._notifications.run(what)
 
     def _on_change_notification(self, place: str, params: Any) -> None:
@@ -336,7 +341,7 @@ class ClientConnection(DuplexConnection):
 
     def _on_request(self, event: RequestReceived) -> None:
         route = self.routes.get(event.method)
-        # What a server may ask only inside of a result has a route too.
+        # Requests that a server may only embed in a result have a route, too.
         if route is None or not route.method.from_server:
             self._refuse(event)
             return
@@ -346,14 +351,13 @@ class ClientConnection(DuplexConnection):
         self._connection.in_flight[event.id] = self.loop.create_task(run)
 
     def _refuse(self, event: RequestReceived) -> None:
-        """The server asks what it may not, or what this client does not offer."""
         _log.warning("the server asks for `%s`, which is not offered", event.method)
         self._report_violation(event.method, "$.method", "not for a server to ask this client")
         error = MethodNotFound(f"this client does not offer `{event.method}`")
         self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
-        # Where servers ask inside of results, clients send no answers at all:
+        # Where servers embed requests in results, clients send no responses at all:
         # https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio
         if self.profile is None or self.profile.asks_client == "server_request":
             super()._send(answer, batch)
@@ -385,7 +389,7 @@ class ClientConnection(DuplexConnection):
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and not self.answers(event.id):
                 raise
-            # Details stay here: they may hold what no peer should see.
+            # Details are logged only: they may hold data that no peer should see.
             _log.exception("%s failed", event.method)
             return internal_error(event.id)
 
@@ -394,16 +398,16 @@ def _always(row: Method[Any, Any]) -> Callable[[Profile], Method[Any, None] | No
     return lambda profile: row
 
 
-class _Listening:
-    """The way to the server for one request that listens."""
+class _ListenChannel:
+    """Channel to the server for one request without a timeout."""
 
-    def __init__(self, link: ClientConnection, opened: Callable[[RequestId], None]) -> None:
-        self._link = link
+    def __init__(self, connection: ClientConnection, opened: Callable[[RequestId], None]) -> None:
+        self._connection = connection
         self._opened = opened
-        self.notify = link.notify
-        self.drain = link.drain
-        self.answers = link.answers
-        self.task = link.task
+        self.notify = connection.notify
+        self.drain = connection.drain
+        self.answers = connection.answers
+        self.task = connection.task
 
     async def request(
         self,
@@ -413,4 +417,4 @@ class _Listening:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Raw:
-        return await self._link.listen(method, params, self._opened)
+        return await self._connection.listen(method, params, self._opened)

@@ -1,4 +1,4 @@
-"""What both sides of a duplex transport do alike: ask and tell the peer, and hear what it tells."""
+"""Base of both ends of a duplex connection: request/response matching, timeouts, cancellation."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ __all__ = ["DuplexConnection", "MessageSender"]
 P = TypeVar("P")
 R = TypeVar("R")
 Waiter: TypeAlias = "asyncio.Future[Raw]"
-
+"""Future of the response to a request."""
 
 LATE_S = 10.0
-"""How long the answer to a request may be on its way that was cancelled."""
+"""Seconds that a cancelled request is still watched for a late response."""
 
 
 class MessageSender(Protocol):
-    """Where messages can be sent to the peer."""
+    """Sends messages to the peer."""
 
     def send(self, message: bytes) -> None:
         """Queue one message."""
@@ -57,16 +57,21 @@ class MessageSender(Protocol):
 
 
 class DuplexConnection(ABC):
-    """One connection being driven. It is its transport's receiver."""
+    """One end of a connection with both directions. It is the receiver of its transport.
+
+    Args:
+        transport: Transport of the connection; not started yet.
+        notices: Receiver of the peer's notifications.
+        outbound: Hooks around messages to the peer.
+    """
 
     max_wait_s: float | None = None
-    """How long a request may take in all, if progress puts its time limit off; None: it does
-    not."""
+    """Seconds a request may take if progress extends its timeout; None: it does not."""
     on_late_response: Callable[[Method[Any, Any], Raw], None] | None = None
-    """Called with results that came when nobody waited any more; None: they are passed over."""
+    """Called with a result that arrives after its request was cancelled; None drops it."""
     _lost: SessionLost | None = None
     _log: ClassVar[logging.Logger]
-    """Where is said what goes wrong on this side."""
+    """Logger of this side."""
 
     def __init__(self, transport: Duplex, notices: NotificationReceiver, outbound: HookSet) -> None:
         self._transport = transport
@@ -74,20 +79,23 @@ class DuplexConnection(ABC):
         self._notifications = notices
         self.loop = asyncio.get_running_loop()
         self._connection: ProtocolState[Waiter] = ProtocolState()
-        self._reports: dict[RequestId, OnProgress] = {}
+        self._progress_callbacks: dict[RequestId, OnProgress] = {}
         self._deadlines = TimeoutQueue(self.loop)
         self._sliding_timeouts: dict[RequestId, SlidingTimeout] = {}
-        """The time limits of requests that reports of progress put off."""
+        """Timeouts of requests that progress extends, by request id."""
         self._cancelled: set[asyncio.Task[None]] = set()
-        """The requests that are to get no answer. Their tasks cannot tell: a task group, say,
-        cancels the one it is in for its own ends, and may leave it so."""
+        """Tasks of requests that the peer cancelled: they get no response.
+
+        A task does not know it: a task group, for example, also cancels the task that it runs
+        in, and may leave it so.
+        """
 
     @property
     def profile(self) -> Profile | None:
-        """What has been agreed on; None before, and where nothing is agreed on."""
+        """Profile of the negotiated revision; None before the handshake or without one."""
         return self._connection.profile
 
-    # --- asking and telling the peer ---
+    # --- requests and notifications to the peer ---
 
     def request(
         self,
@@ -97,17 +105,26 @@ class DuplexConnection(ABC):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Raw]:
-        """Send a request and return its result undecoded.
+        """Send a request and return its result, not decoded.
 
-        Where progress is reported the time begins anew with each report, up to `max_wait_s`.
+        Args:
+            method: Method row of the request.
+            params: Params of the request.
+            timeout_s: Seconds to wait for the response; None waits without limit. If `progress` is
+                given and `max_wait_s` is set, each progress notification restarts the time, up to
+                `max_wait_s` in all.
+            progress: Callback for progress notifications of this request.
+
+        Returns:
+            The JSON of the result.
 
         Raises:
             McpError: the peer answered with an error.
-            RequestTimeout: no answer in `timeout_s`; the peer has been told to stop.
+            RequestTimeout: no response in time; the request has been cancelled at the peer.
             SessionLost: the connection ended first.
         """
-        way = self._message_sender(method, params)
-        return self.request_via(way, method, params, timeout_s, progress)
+        sender = self._message_sender(method, params)
+        return self.request_via(sender, method, params, timeout_s, progress)
 
     async def request_via(
         self,
@@ -118,9 +135,15 @@ class DuplexConnection(ABC):
         progress: OnProgress | None,
         opened: Callable[[RequestId], None] | None = None,
     ) -> Raw:
-        """Send a request on one of several ways to the peer; see `request`.
+        """Send a request through a given sender; see `request`.
 
-        `opened` is told its id before it is sent.
+        Args:
+            way: Sender that carries the request.
+            method: Method row of the request.
+            params: Params of the request.
+            timeout_s: Seconds to wait for the response; None waits without limit.
+            progress: Callback for progress notifications of this request.
+            opened: Called with the request id before the request is sent.
         """
         if self._lost:
             raise self.lost_error()
@@ -128,8 +151,8 @@ class DuplexConnection(ABC):
         id = self._connection.open_request(waiter)
         timer: SlidingTimeout | None = None
         if progress is not None:
-            params = self._with_token(params, id)
-            self._reports[id] = progress
+            params = self._with_progress_token(params, id)
+            self._progress_callbacks[id] = progress
             if timeout_s is not None and self.max_wait_s is not None:
                 timer = SlidingTimeout(self.loop, waiter, method.name, timeout_s, self.max_wait_s)
                 self._sliding_timeouts[id] = timer
@@ -141,7 +164,7 @@ class DuplexConnection(ABC):
             self._send_request(way, id, waiter, envelope.request(id, method.name, params))
             if self.on_late_response is None:
                 return await waiter
-            # Who waits may be cancelled, and the answer come in the same turn.
+            # The waiting task may be cancelled in the turn in which the response arrives.
             return await asyncio.shield(waiter)
         except (RequestTimeout, asyncio.CancelledError):
             if self.on_late_response is None:
@@ -153,15 +176,15 @@ class DuplexConnection(ABC):
         finally:
             if progress is not None:
                 if isinstance(progress, DetachedProgress):
-                    progress.release = partial(self._reports.pop, id, None)
+                    progress.release = partial(self._progress_callbacks.pop, id, None)
                 else:
-                    self._reports.pop(id, None)
+                    self._progress_callbacks.pop(id, None)
                 self._sliding_timeouts.pop(id, None)
             if timer:
                 timer.cancel()
 
     def _watch_late_response(self, method: Method[Any, Any], id: RequestId, waiter: Waiter) -> None:
-        """The answer to this request may be on its way, or be here already."""
+        """Watch for the response to a cancelled request; it may have arrived already."""
         if waiter.done() and waiter.exception() is not None:
             waiter = self.loop.create_future()
             self._connection.wait_on(id, waiter)
@@ -174,73 +197,73 @@ class DuplexConnection(ABC):
             self.on_late_response(method, late.result())
 
     def _message_sender(self, method: Method[Any, Any], params: Any) -> MessageSender:
-        """Where this request is sent."""
+        """Return the sender for a request."""
         return self._transport
 
     def _send_request(
-        self, way: MessageSender, id: RequestId, waiter: Waiter, message: bytes
+        self, sender: MessageSender, id: RequestId, waiter: Waiter, message: bytes
     ) -> None:
-        """Send a request, whose answer is for `waiter`."""
-        way.send(message)
+        """Send an encoded request; `waiter` gets its response."""
+        sender.send(message)
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification."""
         self._transport.send(envelope.notification(method.name, params))
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether this request is still being answered."""
+        """Return True if the request with this id is still being answered."""
         task = self.task(id)
         return task is not None and task not in self._cancelled
 
     def task(self, id: RequestId | None) -> asyncio.Task[None] | None:
-        """The task in which this request is being answered."""
+        """Return the task that answers the request with this id; None if there is none."""
         found: asyncio.Task[None] | None = None
         if id is not None:
             found = self._connection.in_flight.get(id)
         return found
 
     async def drain(self) -> None:
-        """Wait until the peer has read enough for more to be sent."""
+        """Wait while the peer reads slower than messages are sent (back-pressure)."""
         await self._transport.drain()
 
-    def _with_token(self, params: Any, id: RequestId) -> Any:
+    def _with_progress_token(self, params: Any, id: RequestId) -> Any:
         key = self.profile.progress_token_key if self.profile else ""
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
     async def _send_cancelled(
-        self, method: Method[Any, Any], id: RequestId, way: MessageSender, asked: Any
+        self, method: Method[Any, Any], id: RequestId, sender: MessageSender, request_params: Any
     ) -> None:
         profile = self.profile
-        # The handshake may not be cancelled, and before it there is nothing to cancel.
+        # The handshake must not be cancelled, and before it nothing can be.
         if profile is None or profile.cancelled is None or method is profile.handshake:
             return
         cancelled: Method[Any, None] = profile.cancelled
         params = cancelled.params(request_id=id)
-        key, meta = profile.related_task_key, getattr(asked, "meta", None)
+        key, meta = profile.related_task_key, getattr(request_params, "meta", None)
         if key is not None and meta and key in meta:
             params = msgspec.structs.replace(params, meta={key: meta[key]})
-        # At once: the caller is waiting to be rid of it, and a hook may take its time.
-        way.send(envelope.notification(cancelled.name, params))
+        # Before the hooks, which may be slow: the peer should stop as soon as possible.
+        sender.send(envelope.notification(cancelled.name, params))
         point = self._outbound.notices.get(cancelled.name)
         if point:
             await point.tell(self._outbound_context(), params)
 
-    # --- what the transport calls ---
+    # --- called by the transport ---
 
     def receive(self, message: bytes) -> None:
-        """One message came."""
+        """Handle one message of the peer."""
         for event in self._connection.receive(message):
             self._handle(event)
 
     @abstractmethod
     def oversized(self, limit_bytes: int) -> None:
-        """A message was too long to be read."""
+        """Handle a message that is too long to be read."""
 
     @abstractmethod
     def closed(self, error: BaseException | None) -> None:
-        """The peer hung up."""
+        """Handle a disconnect of the peer; `error` is None if it closed the connection normally."""
 
-    # --- what came ---
+    # --- incoming messages ---
 
     def _handle(self, event: Event) -> None:
         if type(event) is RequestReceived:
@@ -259,11 +282,11 @@ class DuplexConnection(ABC):
 
     @abstractmethod
     def _on_request(self, event: RequestReceived) -> None:
-        """The peer wants an answer."""
+        """Handle a request of the peer."""
 
     @abstractmethod
     def _profile_for(self, event: NotificationReceived) -> Profile | None:
-        """The revision that a notification is read at."""
+        """Return the profile to decode a notification at; None ignores it."""
 
     def _on_notification(self, event: NotificationReceived) -> None:
         profile = self._profile_for(event)
@@ -280,38 +303,38 @@ class DuplexConnection(ABC):
 
     @abstractmethod
     def _hook_context(self, profile: Profile) -> Any:
-        """What a hook gets as its context where the peer notifies."""
+        """Return the context of hooks for the peer's notifications."""
 
     @abstractmethod
     def _outbound_context(self) -> Any:
-        """What a hook gets as its context where the peer is asked or told."""
+        """Return the context of hooks for messages to the peer."""
 
     def _cancel(self, params: Any) -> None:
         task: asyncio.Task[None] | None = self._connection.in_flight.get(params.request_id)
         if task is not None and task not in self._cancelled:
             self._log.debug("request %r is cancelled: %r", params.request_id, params.reason)
             self._cancelled.add(task)
-            # In the next turn: a task that is cancelled before it began runs no `finally`.
+            # In the next turn: a task that is cancelled before it starts runs no `finally`.
             self.loop.call_soon(task.cancel)
 
     def _finish_request(self, id: RequestId) -> bool:
-        """A request is no longer open; False if it is to get no answer."""
+        """Close a request in flight; return False if it is cancelled and gets no response."""
         task: asyncio.Task[None] = self._connection.in_flight.pop(id)
         wanted = task not in self._cancelled
         self._cancelled.discard(task)
         return wanted
 
     def _report(self, params: Any) -> None:
-        progress = self._reports.get(params.progress_token)
+        progress = self._progress_callbacks.get(params.progress_token)
         if progress is None:
             return
-        patience = self._sliding_timeouts.get(params.progress_token)
-        if patience is not None:
-            patience.extend()
+        timeout = self._sliding_timeouts.get(params.progress_token)
+        if timeout is not None:
+            timeout.extend()
         try:
             answer = progress(params.progress, params.total, getattr(params, "message", None))
         except Exception:
-            # The report is the caller's business; what else came is not to be lost over it.
+            # A failing callback must not stop the handling of other messages.
             self._log.exception("a progress callback failed")
             return
         if inspect.isawaitable(answer):
@@ -324,7 +347,7 @@ class DuplexConnection(ABC):
             self._log.exception("a progress callback failed")
 
     def _disconnect(self, lost: SessionLost) -> None:
-        """The connection has ended: whoever waits is told."""
+        """Mark the connection as lost and fail all requests that wait for a response."""
         self._lost = self._lost or lost
         self._deadlines.clear()
         for waiter in self._connection.abandon():
@@ -332,7 +355,10 @@ class DuplexConnection(ABC):
                 waiter.set_exception(self.lost_error())
 
     def lost_error(self) -> SessionLost:
-        """Why the connection has ended; each who asks gets an error of its own to raise."""
+        """Return why the connection ended, as a new error.
+
+        Each caller raises an error of its own, so that tracebacks do not mix.
+        """
         lost = self._lost or SessionLost("the session has ended")
         again = type(lost)(*lost.args)
         again.__cause__ = lost.__cause__
@@ -347,5 +373,5 @@ class DuplexConnection(ABC):
         return [*self._connection.in_flight.values(), *self._notifications.tasks()]
 
     def _give_up(self) -> None:
-        """What is still being answered is going to be cancelled."""
+        """Mark all requests in flight as cancelled, before their tasks are."""
         self._cancelled.update(self._connection.in_flight.values())

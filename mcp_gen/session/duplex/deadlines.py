@@ -11,15 +11,14 @@ from mcp_gen.core.errors import RequestTimeout
 __all__ = ["SlidingTimeout", "TimeoutQueue"]
 
 MIN_LENGTH = 64
-"""How many waits of one length may have ended before any are looked for."""
-
+"""Row length from which waits that have ended are removed from its middle, too."""
 
 _Wait: TypeAlias = "tuple[float, asyncio.Future[Any], str]"
-"""When it is due, what waits, and the method. Plain, because each request makes one."""
+"""Due time, future and method of one wait. A plain tuple, because each request makes one."""
 
 
 class _TimeoutRow:
-    """The waits of one length, which are due in the order in which they began."""
+    """Waits of one duration: they are due in the order in which they began."""
 
     __slots__ = ("limit", "timer", "waits")
 
@@ -30,9 +29,12 @@ class _TimeoutRow:
 
 
 class TimeoutQueue:
-    """Ends waits that take too long.
+    """Fails waits that take too long, with one timer per duration.
 
-    A timer of the event loop for each request costs more than the rest of sending it does.
+    A timer of the event loop for each request would cost more than the rest of sending it.
+
+    Args:
+        loop: Event loop of the connection.
     """
 
     __slots__ = ("_loop", "_rows")
@@ -42,7 +44,13 @@ class TimeoutQueue:
         self._rows: dict[float, _TimeoutRow] = {}
 
     def add(self, timeout_s: float, waiter: asyncio.Future[Any], method: str) -> None:
-        """End this wait with RequestTimeout, unless it is done within `timeout_s`."""
+        """Fail a wait with RequestTimeout unless it is done in time.
+
+        Args:
+            timeout_s: Seconds from now.
+            waiter: Future of the response.
+            method: Name of the method, for the error text.
+        """
         row = self._rows.get(timeout_s)
         if row is None:
             row = self._rows[timeout_s] = _TimeoutRow()
@@ -50,7 +58,7 @@ class TimeoutQueue:
         while waits and waits[0][1].done():
             waits.popleft()
         if len(waits) >= row.limit:
-            # One that takes long stands in front of many that have ended.
+            # A slow request at the front keeps many that have ended in the row.
             waits = row.waits = deque(wait for wait in waits if not wait[1].done())
             row.limit = max(MIN_LENGTH, 2 * len(waits))
         due = self._loop.time() + timeout_s
@@ -59,7 +67,7 @@ class TimeoutQueue:
             row.timer = self._loop.call_at(due, self._fire, timeout_s, row)
 
     def clear(self) -> None:
-        """Nobody waits any more."""
+        """Cancel all timers: nothing waits any more."""
         for row in self._rows.values():
             if row.timer is not None:
                 row.timer.cancel()
@@ -81,13 +89,31 @@ class TimeoutQueue:
 
 
 class SlidingTimeout:
-    """Ends the wait for an answer `timeout_s` after the last report, and after `max_wait_s` in all.
+    """Timeout of one request that progress extends.
+
+    Fails the wait `timeout_s` after the last progress notification and after `max_wait_s` in all.
+
+    Args:
+        loop: Event loop of the connection.
+        waiter: Future of the response.
+        method: Name of the method, for the error text.
+        timeout_s: Seconds without progress.
+        max_wait_s: Seconds in all; at least `timeout_s`.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#timeouts
     """
 
-    __slots__ = ("_ends", "_heard", "_loop", "_max", "_method", "_timeout", "_timer", "_waiter")
+    __slots__ = (
+        "_last_progress",
+        "_loop",
+        "_max",
+        "_max_due",
+        "_method",
+        "_timeout",
+        "_timer",
+        "_waiter",
+    )
 
     def __init__(
         self,
@@ -102,25 +128,25 @@ class SlidingTimeout:
         self._method = method
         self._timeout = timeout_s
         self._max = max(timeout_s, max_wait_s)
-        self._heard = loop.time()
-        self._ends = self._heard + self._max
-        self._timer = loop.call_at(self._heard + timeout_s, self._fire)
+        self._last_progress = loop.time()
+        self._max_due = self._last_progress + self._max
+        self._timer = loop.call_at(self._last_progress + timeout_s, self._fire)
 
     def extend(self) -> None:
-        """The peer has reported something."""
-        # The timer stays where it is: a report costs no more than this.
-        self._heard = self._loop.time()
+        """Restart the timeout: the peer has reported progress."""
+        # The timer is not moved, so that a progress notification costs no more than this.
+        self._last_progress = self._loop.time()
 
     def cancel(self) -> None:
-        """The wait is over."""
+        """Cancel the timer: the wait is over."""
         self._timer.cancel()
 
     def _fire(self) -> None:
-        due = min(self._heard + self._timeout, self._ends)
+        due = min(self._last_progress + self._timeout, self._max_due)
         if due > self._loop.time():
             self._timer = self._loop.call_at(due, self._fire)
         elif not self._waiter.done():
-            said = f"no answer in {self._timeout:g} s"
-            if due >= self._ends and self._heard + self._timeout > self._ends:
-                said = f"no answer in {self._max:g} s, though there was progress"
-            self._waiter.set_exception(RequestTimeout(f"{self._method}: {said}"))
+            reason = f"no answer in {self._timeout:g} s"
+            if due >= self._max_due and self._last_progress + self._timeout > self._max_due:
+                reason = f"no answer in {self._max:g} s, though there was progress"
+            self._waiter.set_exception(RequestTimeout(f"{self._method}: {reason}"))

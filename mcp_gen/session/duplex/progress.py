@@ -1,4 +1,4 @@
-"""Reports of progress that go on after the request they belong to was answered."""
+"""Progress callbacks that outlive their request."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ __all__ = ["DetachedProgress"]
 
 
 class DetachedProgress:
-    """Told of progress as `report` is, until it is released: by whoever made it.
+    """Progress callback that stays registered after the response, until it is released.
 
-    For requests that are answered with a task: their token stays good as long as it runs.
+    For requests that are answered with a task: the progress token stays valid while it runs.
+
+    Args:
+        report: Callback to pass progress notifications to.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications
@@ -25,15 +28,15 @@ class DetachedProgress:
     def __init__(self, report: OnProgress) -> None:
         self._report = report
         self.report = 0
-        """How often there was progress."""
+        """Number of progress notifications so far."""
         self.release: Callable[[], Any] = _nothing
-        """Ends it; set once the request was answered."""
+        """Unregisters the callback; set once the request has been answered."""
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> Any:
-        """Pass a report on."""
+        """Pass one progress notification to the callback."""
         self.report += 1
         return self._report(progress, total, message)
 
 
 def _nothing() -> None:
-    """Nothing has been kept yet."""
+    """Do nothing: the callback has not been kept after a response yet."""

@@ -1,4 +1,4 @@
-"""The server's side of a duplex transport: one connection, and what comes over it."""
+"""Server end of a duplex connection."""
 
 from __future__ import annotations
 
@@ -35,11 +35,16 @@ C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
 
 GRACE_S = 5.0
-"""How long requests in flight may still run when the client has gone."""
+"""Seconds that requests in flight may still run after the client disconnected."""
 
 
 class ServerConnection(DuplexConnection, Session, Generic[C]):
-    """Drives one client's connection."""
+    """Server end of one client's connection, and that client's session.
+
+    Args:
+        kernel: Server that answers the requests.
+        transport: Transport of the connection; not started yet.
+    """
 
     _log = _log
 
@@ -52,25 +57,25 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         self._ended: asyncio.Future[None] = self.loop.create_future()
         self._posted = transport if isinstance(transport, PostedMessage) else None
         self._headers: Headers | None = None
-        """Those of the message that is being read."""
+        """HTTP headers of the message that is being handled."""
         self._held: list[tuple[bytes, Headers | None]] | None = None
-        """Messages that wait for the handshake before them; None while no handshake is on."""
+        """Messages that wait for a handshake in progress; None without one."""
         self._opened = False
         self._max_concurrent = kernel.limits.max_concurrent_requests or sys.maxsize
-        """How many requests may be open; none more once the session is about to end."""
-        self._worker = HandlerRunner(kernel, self._finish)
-        self._keeping_alive: asyncio.Task[None] | None = None
-        self._named: Profile | None = None
-        """What the last request named for itself, where there is no handshake."""
+        """Number of requests that may be open; 0 once the session is ending."""
+        self._runner = HandlerRunner(kernel, self._finish)
+        self._keep_alive_task: asyncio.Task[None] | None = None
+        self._named_profile: Profile | None = None
+        """Profile that the last request named in `_meta`, at revisions without a handshake."""
 
     @property
     def profile(self) -> Profile | None:
-        """What has been agreed on; None before, and where nothing is agreed on."""
+        """Profile of the negotiated revision; None before the handshake or without one."""
         return self._connection.profile
 
     @property
     def host(self) -> Kernel[C]:
-        """The server of this session."""
+        """Server of this session."""
         return self.kernel
 
     @property
@@ -80,17 +85,17 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     @property
     def reachable(self) -> bool:
-        """Whether the client has not hung up, as far as is known."""
+        """True if no disconnect of the client is known."""
         return not self._ended.done()
 
     def agree(self, caller: RequestOrigin, profile: Profile) -> None:
-        """Settle the revision of this connection, and who the client is."""
+        """Complete the handshake: set the revision and the client, and open the session."""
         super().agree(caller, profile)
         self._connection.profile = profile
         self._open()
 
     def end(self) -> None:
-        """End the session: what is in flight gets a moment, then the connection is closed."""
+        """End the session: requests in flight get a grace period, then the connection closes."""
         self._max_concurrent = 0
         self._end()
 
@@ -99,27 +104,30 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             self._ended.set_result(None)
 
     async def wait_ended(self) -> None:
-        """Wait until the client has hung up, or the session is being ended."""
+        """Wait until the client has disconnected or the session is being ended."""
         await asyncio.shield(self._ended)
 
     async def start(self) -> None:
-        """Begin to answer; to be followed by `finish`."""
+        """Start to answer requests; pair with `finish`."""
         await self._transport.start(self)
 
     async def serve(self) -> None:
-        """Answer until the client hangs up, then let what is in flight end."""
+        """Answer requests until the client disconnects and those in flight have ended."""
         await self.start()
         await self.finish()
 
     async def finish(self) -> None:
-        """Wait until the session is to end, and let what is in flight end."""
+        """Wait until the session is to end, then close it.
+
+        Requests in flight get 5 seconds; the ones left are cancelled.
+        """
         try:
             await self._ended
             for end in self.kernel.on_connection_end:
                 end(self)
             await wait_or_cancel(self._tasks, GRACE_S, self._give_up)
         finally:
-            await self._dismiss()
+            await self._stop()
             await wait_or_cancel(self._tasks, 0, self._give_up)
             try:
                 await self._transport.aclose()
@@ -128,16 +136,16 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
                 if self._opened:
                     await self.kernel.hooks.tell_closed(self)
 
-    async def _dismiss(self) -> None:
-        """End what belongs to no request."""
+    async def _stop(self) -> None:
+        """Stop the tasks that belong to no request."""
         self._max_concurrent = 0
-        await self._worker.drop()
-        if self._keeping_alive:
-            self._keeping_alive.cancel()
-            await asyncio.wait([self._keeping_alive])
+        await self._runner.drop()
+        if self._keep_alive_task:
+            self._keep_alive_task.cancel()
+            await asyncio.wait([self._keep_alive_task])
 
     def _open(self) -> None:
-        """The session has begun: tell whoever listens, once."""
+        """Open the session and start its hooks and its keep-alive, once."""
         if not self._opened:
             self._opened = True
             self.kernel.sessions.add(self)
@@ -148,15 +156,15 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     def _keep_alive(self) -> None:
         limits, profile = self.kernel.limits, self.profile
         if limits.keep_alive_s is not None and profile is not None and profile.ping is not None:
-            asks = keep_alive(
+            pings = keep_alive(
                 self, every_s=limits.keep_alive_s, timeout_s=limits.keep_alive_timeout_s
             )
-            self._keeping_alive = self.loop.create_task(asks)
+            self._keep_alive_task = self.loop.create_task(pings)
 
-    # --- what the transport calls ---
+    # --- called by the transport ---
 
     def receive(self, message: bytes) -> None:
-        """One message came: start what it asks for."""
+        """Handle one message of the client; handlers start in the next turn."""
         if self._posted:
             self._headers = self._posted.headers
         if self._held is not None:
@@ -171,19 +179,19 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             super().receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
-        """A message was too long to be read."""
+        """Answer an oversized message with InvalidRequest, without an id."""
         error = InvalidRequest(f"a message may have at most {limit_bytes} bytes")
         self._transport.send(envelope.failure(None, envelope.error_object(error)))
 
     def closed(self, error: BaseException | None) -> None:
-        """The client hung up."""
+        """Handle a disconnect of the client."""
         if error:
             _log.warning("the connection broke: %s", error)
         self._disconnect(ClientDisconnected("the client hung up"))
-        # What has come is still answered, though it may have to wait for the handshake.
+        # Requests that have arrived are still answered, even if they wait for the handshake.
         self._end()
 
-    # --- what came ---
+    # --- incoming messages ---
 
     def _on_request(self, event: RequestReceived) -> None:
         try:
@@ -195,14 +203,14 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if event.batch:
             call.batch = event.batch
         if call.route.method is call.binding.profile.handshake:
-            # What it agrees on decides how everything behind it is read.
+            # The revision it agrees on decides how later messages are decoded.
             self._held = []
         self._connection.in_flight[event.id] = call
-        self._worker.add(call)
+        self._runner.add(call)
 
     def _finish(self, call: Call[C], answer: bytes | None) -> None:
         del self._connection.in_flight[call.id]
-        # A cancelled request is answered with nothing, even where its handler goes on.
+        # A cancelled request gets no response, even if its handler continues.
         if call.batch is not None or call.cancelled:
             self._send(None if call.cancelled else answer, call.batch)
         elif answer is not None:
@@ -216,7 +224,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             if self._held is None:
                 self._headers = headers
                 super().receive(message)
-            else:  # a message in front was another handshake
+            else:  # an earlier message was another handshake
                 self._held.append((message, headers))
 
     def _cancel(self, params: Any) -> None:
@@ -228,16 +236,16 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if call.task is None:
             self._finish(call, None)
         else:
-            # In the next turn: hooks hear of the cancellation before they hear what it does.
+            # In the next turn: hooks get the cancellation before its effects.
             self.loop.call_soon(call.task.cancel)
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether this request is still being answered."""
+        """Return True if the request with this id is still being answered."""
         call = self._call(id)
         return call is not None and not call.cancelled
 
     def task(self, id: RequestId | None) -> asyncio.Task[None] | None:
-        """The task in which this request is being answered; None before it is."""
+        """Return the task that answers the request with this id; None before it starts."""
         call = self._call(id)
         return call.task if call else None
 
@@ -250,8 +258,8 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         tasks = [call.task for call in self._calls() if call.task]
-        if self._worker.busy:
-            tasks.append(self._worker.busy)
+        if self._runner.busy:
+            tasks.append(self._runner.busy)
         return [*tasks, *self._notifications.tasks()]
 
     def _calls(self) -> Iterable[Call[C]]:
@@ -259,19 +267,19 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _prepare(self, event: RequestReceived) -> Call[C]:
         agreed = self._connection.profile
-        # Who has named a revision, and shaken no hands, goes on to do so.
-        sure = agreed is None and self._named is not None
+        # A client without a handshake that has named a revision names one in each request.
+        sure = agreed is None and self._named_profile is not None
         binding = self.kernel.binding_for_request(agreed, event.params, sure=sure)
         if len(self._connection.in_flight) >= self._max_concurrent:
             self._make_room(event, binding.profile)
-        # The handshake's client is the caller only at the revision that was agreed on with it.
+        # The origin from the handshake is only valid at the revision that it agreed on.
         known = self.caller if binding.profile is agreed else None
-        caller = known or self._caller(binding.profile)
+        origin = known or self._new_origin(binding.profile)
         if self._posted:
-            caller = self._posting(caller, self._posted)
-        call = self.kernel.prepare(binding, event.id, event.method, event.params, caller)
+            origin = self._with_headers(origin, self._posted)
+        call = self.kernel.prepare(binding, event.id, event.method, event.params, origin)
         if binding.profile.handshake is None:
-            self._named = binding.profile
+            self._named_profile = binding.profile
             self._open()
         return call
 
@@ -281,14 +289,14 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if profile.ping is None or event.method != profile.ping.name:
             self.kernel.limits.make_room(len(self._connection.in_flight))
 
-    def _caller(self, profile: Profile) -> RequestOrigin:
+    def _new_origin(self, profile: Profile) -> RequestOrigin:
         return RequestOrigin(profile, self, self if profile.session_state else None)
 
-    def _posting(self, caller: RequestOrigin, posted: PostedMessage) -> RequestOrigin:
-        """The same client, with the headers of the message that is being read."""
-        same = caller.for_another_request()
-        same.headers, same.principal = self._headers, posted.principal
-        return same
+    def _with_headers(self, origin: RequestOrigin, posted: PostedMessage) -> RequestOrigin:
+        """Return the same client's origin with the headers of the current message."""
+        copy = origin.for_another_request()
+        copy.headers, copy.principal = self._headers, posted.principal
+        return copy
 
     def _on_notification(self, event: NotificationReceived) -> None:
         if self.profile:
@@ -296,19 +304,19 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         super()._on_notification(event)
 
     def _profile_for(self, event: NotificationReceived) -> Profile | None:
-        # Notifications name nothing: where nothing was agreed on, they follow the requests.
+        # Notifications name no revision: without a handshake they use that of the requests.
         return (
             self.profile
-            or self._named
+            or self._named_profile
             or self.kernel.binding_for_request(None, event.params).profile
         )
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.caller if profile is self.profile else None
-        caller = known or self._caller(profile)
+        origin = known or self._new_origin(profile)
         if self._posted:
-            caller = self._posting(caller, self._posted)
-        return self.kernel.context(None, caller, None)
+            origin = self._with_headers(origin, self._posted)
+        return self.kernel.context(None, origin, None)
 
     def _outbound_context(self) -> Any:
         return self

@@ -1,4 +1,4 @@
-"""Running handlers by hand, so that those which wait for nothing share one task."""
+"""Runs handlers of one connection, sharing a task where they do not await."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ R = TypeVar("R")
 
 
 class HandlerRunner(Generic[C]):
-    """Runs the handlers of one connection, each in one task from its beginning to its end.
+    """Runs the handlers of one connection; each handler stays in one task from start to end.
 
-    A task costs more than what most handlers do. So one task begins them, one after the other, and
-    as soon as a handler waits for something that task is this handler's alone, and another one
-    begins the next. What a task that ran other handlers before cannot be told by is its context:
-    each handler has one to itself.
+    A task costs more than most handlers. So one task starts the handlers in turn. When a handler
+    awaits something, the task belongs to that handler alone, and another task starts the next one.
+    Each handler has its own context, so a handler cannot see that its task ran others before.
+
+    Args:
+        kernel: Server that runs the requests.
+        finish: Called at the end of each request with its encoded response, or with None if it
+            gets none.
     """
 
     __slots__ = ("_finish", "_idle", "_kernel", "_loop", "_task", "_waiting")
@@ -32,17 +36,16 @@ class HandlerRunner(Generic[C]):
     def __init__(self, kernel: Kernel[C], finish: Callable[[Call[C], bytes | None], None]) -> None:
         self._kernel = kernel
         self._finish = finish
-        """Called at the end of each request, with its answer if it is to get one."""
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Call[C]] = deque()
-        """Requests whose handlers have not begun."""
+        """Requests whose handlers have not started."""
         self._task: asyncio.Task[None] | None = None
-        """What begins them."""
+        """Task that starts handlers."""
         self._idle: asyncio.Future[None] | None = None
-        """What that waits for while there is nothing to begin."""
+        """Future that the task awaits while no request is waiting."""
 
     def add(self, call: Call[C]) -> None:
-        """Begin a request in the next turn of the loop."""
+        """Start a request in the next turn of the event loop."""
         self._waiting.append(call)
         if self._idle is not None:
             self._idle.set_result(None)
@@ -52,11 +55,11 @@ class HandlerRunner(Generic[C]):
 
     @property
     def busy(self) -> asyncio.Task[None] | None:
-        """The task that begins what waits; None if nothing does."""
+        """Task that starts the waiting requests; None if no request is waiting."""
         return self._task if self._idle is None else None
 
     async def drop(self) -> None:
-        """Begin nothing any more."""
+        """Drop the waiting requests and stop the task."""
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
@@ -74,11 +77,11 @@ class HandlerRunner(Generic[C]):
                 self._hand_over()
 
     def _hand_over(self) -> None:
-        """Let another task begin what waits, and what is still to come."""
+        """Let a new task start the requests that wait and those still to come."""
         self._task = self._loop.create_task(self._work()) if self._waiting else None
 
     async def _run_waiting(self, task: Any) -> bool:
-        """Run what waits; whether the task is of no use to others afterwards."""
+        """Run waiting requests; return True if the task must not run others afterwards."""
         waiting, kernel, finish = self._waiting, self._kernel, self._finish
         while waiting:
             call = waiting.popleft()
@@ -104,7 +107,7 @@ class HandlerRunner(Generic[C]):
                 answer = self._failure(call, error)
             finally:
                 finish(call, answer)
-            # Whoever has cancelled the task meant the handler that has just ended.
+            # The task was cancelled to cancel the handler that has just ended.
             if waits or task.cancelling():
                 return True
         return False
@@ -121,10 +124,14 @@ async def _awaited(awaitable: Awaitable[R]) -> R:
 
 
 class _Rest(Generic[R]):
-    """What is left of a coroutine that waits for something after its first step.
+    """Rest of a coroutine after its first step.
 
-    To be awaited in the task that took that step; it goes on in the same context. `blocker` is what
-    the first step gave.
+    Await it in the task that ran the first step; it continues in the same context.
+
+    Args:
+        coroutine: Coroutine that has run one step.
+        blocker: Object that the first step yielded.
+        context: Context of the coroutine.
     """
 
     __slots__ = ("_blocker", "_context", "_coroutine")
@@ -150,4 +157,4 @@ class _Rest(Generic[R]):
                 result: R = done.value
                 return result
             finally:
-                del given  # an error that was thrown holds this frame
+                del given  # a thrown error refers to this frame

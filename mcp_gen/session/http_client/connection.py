@@ -1,4 +1,4 @@
-"""The client's side of HTTP: each request goes its own way, and a session can begin anew."""
+"""Client end over HTTP: one POST per request."""
 
 from __future__ import annotations
 
@@ -33,30 +33,37 @@ __all__ = ["HttpClientConnection"]
 P = TypeVar("P")
 R = TypeVar("R")
 
-_settling: ContextVar[bool] = ContextVar("settling", default=False)
-"""Whether this is part of beginning anew: a server that ends that session, too, is given up."""
+_reopening: ContextVar[bool] = ContextVar("reopening", default=False)
+"""True while a new session is set up: if the server ends that session, too, the client gives up."""
 
 _log = logging.getLogger("mcp_gen.client")
 
 MAX_PAGES = 100
-"""How many pages of tools are read to find what one of them wants."""
+"""Number of `tools/list` pages that are read to find the headers of one tool."""
 
 
 class HttpClientConnection(ClientConnection):
-    """Drives the conversation with one HTTP server."""
+    """Client end of the HTTP connection to one server.
+
+    Args:
+        transport: HTTP transport; not started yet.
+        given: Passed on to `ClientConnection`.
+        named: Passed on to `ClientConnection`.
+    """
 
     tells_calls_apart = True
 
     def __init__(self, transport: Posts, *given: Any, **named: Any) -> None:
-        # It is a duplex, and more.
+        # `Posts` has the methods of a `Duplex`, and more.
         super().__init__(cast("Duplex", transport), *given, **named)
         self._http = cast("Posts", self._transport)
         self._mirror: MirroredHeaders | None = None
-        self._beginning = asyncio.Lock()
-        self._begun = 0
+        self._reopen_lock = asyncio.Lock()
+        self._generation = 0
+        """Number of sessions that replaced one which the server ended."""
 
     def attempt(self, profile: Profile) -> None:
-        """What is sent until something is agreed on is of this revision."""
+        """Send messages at this revision until one is negotiated."""
         self._http.use_revision(profile, agreed=False)
         self._mirror = MirroredHeaders(profile)
 
@@ -66,7 +73,7 @@ class HttpClientConnection(ClientConnection):
         routes: Callable[[], Mapping[str, Route[Any]]],
         extensions: Extensions | None = None,
     ) -> None:
-        """Settle the revision; see `ClientLink.agree`."""
+        """Set the negotiated revision; see `ClientConnection.agree`."""
         super().agree(profile, routes, extensions)
         self._http.use_revision(profile, agreed=True)
         self._mirror = MirroredHeaders(
@@ -74,75 +81,82 @@ class HttpClientConnection(ClientConnection):
         )
 
     async def opened(self, session: Any) -> None:
-        """The session is open: hear what the server has to say."""
+        """Open the SSE stream for server messages, then the session."""
         await self._http.listen()
         await super().opened(session)
 
     async def request(self, method: Method[P, R], params: P, **options: Any) -> Raw:
-        """Send a request and return its result undecoded; see `Link.request`.
+        """Send a request and return its result, not decoded; see `DuplexConnection.request`.
 
-        A session that the server has ended begins anew: a request that it refuses for that has not
-        been looked at, so it is sent again.
+        If the server has ended the session (404), a new session is opened and the request is sent
+        once more: the server has not processed it. A `tools/call` refused for missing headers is
+        sent once more, too, after `tools/list` has been read for the headers that the tool needs.
+
+        Raises:
+            SessionExpired: the server has ended the session and no new one can be opened.
+            McpError: the server answered with an error.
+            RequestTimeout: no response in time; the request has been cancelled.
+            SessionLost: the connection ended first.
         """
-        begun = self._begun
+        generation = self._generation
         try:
             result = await super().request(method, params, **options)
         except SessionExpired as lost:
-            await self._begin_again(begun, lost)
+            await self._reopen_session(generation, lost)
             result = await super().request(method, params, **options)
         except McpError as error:
             mirror = self._mirror
             if mirror is None or not mirror.mismatched(error.code, params):
                 raise
-            # The tool wants more headers than is known here: its schema says which.
+            # The tool's schema has header parameters that are not known yet.
             await self._learn_tools(mirror, params)
             result = await super().request(method, params, **options)
         return result if self._mirror is None else self._mirror.listed(method, result)
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification."""
+        """Send a notification in a POST of its own."""
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
         self._http.post_notification(envelope.notification(method.name, params), headers)
 
     def _message_sender(self, method: Method[Any, Any], params: Any) -> MessageSender:
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
-        return _Posting(self._http, headers)
+        return _PostSender(self._http, headers)
 
     def _send_request(
-        self, way: MessageSender, id: RequestId, waiter: Waiter, message: bytes
+        self, sender: MessageSender, id: RequestId, waiter: Waiter, message: bytes
     ) -> None:
-        if isinstance(way, _Posting):
-            way.begin(message, waiter, lambda: self._connection.forget_request(id))
+        if isinstance(sender, _PostSender):
+            sender.begin(message, waiter, lambda: self._connection.forget_request(id))
         else:
-            super()._send_request(way, id, waiter, message)
+            super()._send_request(sender, id, waiter, message)
 
     async def _send_cancelled(
-        self, method: Method[Any, Any], id: RequestId, way: MessageSender, asked: Any
+        self, method: Method[Any, Any], id: RequestId, sender: MessageSender, request_params: Any
     ) -> None:
-        if isinstance(way, _Posting):
-            way.drop()
+        if isinstance(sender, _PostSender):
+            sender.drop()
         if self.profile is not None and self.profile.stream_drop_cancels:
             return
-        await super()._send_cancelled(method, id, self._http, asked)
+        await super()._send_cancelled(method, id, self._http, request_params)
 
-    async def _begin_again(self, begun: int, lost: SessionExpired) -> None:
-        if self.begin_again is None or _settling.get():
+    async def _reopen_session(self, generation: int, lost: SessionExpired) -> None:
+        if self.begin_again is None or _reopening.get():
             raise lost
-        async with self._beginning:
-            # Several requests may find out at once.
-            if begun != self._begun:
+        async with self._reopen_lock:
+            # Several requests may get the error at the same time.
+            if generation != self._generation:
                 return
-            settle_in = await self.begin_again()
-            self._begun += 1
-            # What comes on that stream belongs to no request, this one included.
+            restore = await self.begin_again()
+            self._generation += 1
+            # The stream belongs to no request, so it must not run in this one's context.
             await self.loop.create_task(self._http.listen(), context=Context())
-        token = _settling.set(True)
+        token = _reopening.set(True)
         try:
-            await settle_in()
+            await restore()
         except McpError as error:
             _log.warning("the new session is not as the one before: %s", error)
         finally:
-            _settling.reset(token)
+            _reopening.reset(token)
 
     async def _learn_tools(self, mirror: MirroredHeaders, params: Any) -> None:
         method = mirror.lists
@@ -150,16 +164,16 @@ class HttpClientConnection(ClientConnection):
             return
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            asks = method.params(cursor=cursor, meta=params.meta)
-            result = await super().request(method, asks)
+            page_params = method.params(cursor=cursor, meta=params.meta)
+            result = await super().request(method, page_params)
             page = method.decode_result(mirror.listed(method, result))
             cursor = page.next_cursor
             if cursor is None:
                 return
 
 
-class _Posting:
-    """One request on its way: whoever waits for it, and what drops it."""
+class _PostSender:
+    """Sender of one request in a POST of its own; it can cancel the POST."""
 
     __slots__ = ("_drop", "_forget", "_headers", "_http", "_waiter")
 

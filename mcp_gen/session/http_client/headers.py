@@ -1,4 +1,4 @@
-"""The headers with which a client repeats what its messages say, as its servers want them.
+"""HTTP request headers that mirror the message.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MirroredHeaders", "understood_tools"]
 
 Marks: TypeAlias = Mapping[bytes, tuple[str, ...]]
-"""The path of each argument that a header repeats, by the header's name."""
+"""JSON path of each tool argument that a header mirrors, by the header's name."""
 
 _MARK = MARK.encode()
 
@@ -34,13 +34,18 @@ _list = json.Decoder(list[Raw])
 
 
 class MirroredHeaders:
-    """What one server wants repeated at one revision. It learns from the lists of its tools."""
+    """Headers that one server requires at one revision; tool parameters come from `tools/list`.
+
+    Args:
+        profile: Profile of the revision.
+        name_params: Parameter that the name header repeats, by method of an extension.
+    """
 
     def __init__(
         self, profile: Profile, name_params: Mapping[str, tuple[str, str]] | None = None
     ) -> None:
         self._name_params = name_params or {}
-        """What the requests of extensions are about, by method."""
+        """Parameter that the name header repeats, by method of an extension."""
         types = mcp_wire.types(profile.revision)
         self._profile = profile
         self._method = _lower(profile.method_header)
@@ -51,10 +56,10 @@ class MirroredHeaders:
         self.lists: Method[Any, Any] | None = next(
             (one for one in profile.methods.values() if types.ListToolsResult in one.results), None
         )
-        """What lists the tools."""
+        """Method row of `tools/list`."""
 
     def headers(self, method: str, params: Any) -> Lines:
-        """The headers of a message."""
+        """Return the headers of a message; empty at revisions without mirrored headers."""
         if not self._method:
             return ()
         lines = [(self._method, method.encode())]
@@ -64,11 +69,11 @@ class MirroredHeaders:
             lines.append((self._name, encoded_value(about)))
             marks = self._marks.get(about)
             if marks and type(params) in self._calls:
-                lines += _repeated(marks, params.arguments)
+                lines += _param_headers(marks, params.arguments)
         return lines
 
     def mismatched(self, code: int, params: Any) -> bool:
-        """Whether a call was refused because of headers that the tool's schema asks for."""
+        """Return True if a `tools/call` was refused because its headers do not match the schema."""
         return (
             bool(self._prefix)
             and type(params) in self._calls
@@ -76,7 +81,10 @@ class MirroredHeaders:
         )
 
     def listed(self, method: Method[Any, Any], result: Raw) -> Raw:
-        """The result of a request. Of a list of tools, those that are understood, and learnt."""
+        """Return the result of a request, and learn from it if it is a page of `tools/list`.
+
+        Tools with invalid header parameters are removed from the page.
+        """
         if method is not self.lists or not self._prefix:
             return result
         return understood_tools(result, self._learn)
@@ -91,23 +99,27 @@ class MirroredHeaders:
 
 
 def understood_tools(result: Raw, learn: Any) -> Raw:
-    """A list of tools without those whose marks mean nothing; `learn` is called with the others.
+    """Return a `tools/list` result without the tools whose header parameters are invalid.
 
-    What is kept is kept byte for byte.
+    The tools that stay are not re-encoded.
+
+    Args:
+        result: Encoded result.
+        learn: Called with the name and the header parameters of each valid tool.
     """
     try:
         members = _object.decode(result)
         tools = _list.decode(members["tools"])
     except (DecodeError, UnicodeDecodeError, RecursionError, KeyError):
-        return result  # whoever reads it says what is wrong
-    kept = [tool for tool in tools if _understood(tool, learn)]
+        return result  # decoding it as a result reports the error
+    kept = [tool for tool in tools if _is_valid_tool(tool, learn)]
     if len(kept) == len(tools):
         return result
     members["tools"] = Raw(json.encode(kept))
     return Raw(json.encode(members))
 
 
-def _understood(tool: Raw, learn: Any) -> bool:
+def _is_valid_tool(tool: Raw, learn: Any) -> bool:
     marked = _MARK in bytes(tool)
     name: Any = None
     try:
@@ -126,14 +138,14 @@ def _understood(tool: Raw, learn: Any) -> bool:
     return True
 
 
-def _repeated(marks: Marks, arguments: Any) -> Lines:
+def _param_headers(marks: Marks, arguments: Any) -> Lines:
     values: Any = json.decode(arguments) if isinstance(arguments, Raw) else arguments
-    found = ((name, _text(value_at(values, path))) for name, path in marks.items())
+    found = ((name, _header_text(value_at(values, path))) for name, path in marks.items())
     return [(name, encoded_value(text)) for name, text in found if text is not None]
 
 
-def _text(value: Any) -> str | None:
-    """How an argument is written in a header; None where it has none."""
+def _header_text(value: Any) -> str | None:
+    """Return the header text of an argument; None if its type has no header."""
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, str):

@@ -1,8 +1,7 @@
-"""The server's side of HTTP: a message and its headers in, a status and a body or a stream out.
+"""HTTP server end: routes each POST, GET and DELETE to the lifecycle of its revision.
 
-At a revision with a request lifecycle nothing outlives the exchange; at one with a handshake the
-session does, under the id that the answer to the handshake carries. Only such sessions are told of
-to hooks; what a client tells is, with and without a session.
+Without a handshake nothing outlives the exchange. With one the session does, under the id in the
+response to `initialize`. Session hooks run for such sessions only; notification hooks always run.
 """
 
 from __future__ import annotations
@@ -43,16 +42,17 @@ C = TypeVar("C")
 
 LAST_EVENT_ID = b"last-event-id"
 RETRY_AFTER_S = 60
+"""Seconds after which a client may retry when there are too many sessions."""
 _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
 _BATCH = b"["
 
 
 class UnknownSession(Exception):
-    """There is no such session for this client, or none at all at this address."""
+    """The session does not exist, is another client's, or this URL has no sessions."""
 
 
 def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
-    """An answer that is an error."""
+    """Return an HTTP answer with a JSON-RPC error response."""
     if id is None and isinstance(error, InvalidRequest | ParseError):
         id = error.request_id
     return Answer(status, envelope.failure(id, envelope.error_object(error)))
@@ -61,30 +61,36 @@ def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) 
 def refusal_of(
     error: McpError | ProtocolError | UnknownSession, id: RequestId | None = None
 ) -> Answer:
-    """Return the answer that refuses a message for this error."""
+    """Return the HTTP answer that refuses a message because of this error."""
     if isinstance(error, UnknownSession):
         return refusal(404, id, InvalidRequest(str(error)))
     return refusal(400, id, error)
 
 
 class SessionServers(Protocol):
-    """Gives each session a server of its own."""
+    """Opens a server for each session."""
 
     async def open(self) -> Kernel[Any]:
-        """A server for one more session."""
+        """Return a server for a new session."""
         ...
 
     async def aclose(self, kernel: Kernel[Any]) -> None:
-        """The session of that server has ended, or has not begun."""
+        """Close the server of a session that has ended, or that was not opened."""
         ...
 
 
 class HttpExchange(Generic[C]):
-    """Answers for one server, at every revision that speaks HTTP this way.
+    """HTTP endpoint of one server, at all revisions with Streamable HTTP.
 
-    `stateless` serves revisions with a handshake without sessions: every request stands alone,
-    clients can be asked nothing, and there are no streams but those of requests. `header_params`
-    says which arguments of a request its headers repeat. With `servers` each session has its own.
+    Args:
+        kernel: Server that answers the requests.
+        stateless: True serves revisions with a handshake without sessions: each request stands
+            alone, no requests can be sent to clients, and only POSTs have SSE streams.
+        event_store: Store of sent events, for resumable streams; None keeps them in memory.
+        session_store: Store from which another process can continue a session; None keeps none.
+        limits: Limits on the number and the duration of sessions.
+        header_params: Returns the tool arguments that HTTP headers repeat.
+        servers: Opens a server for each session; None serves all sessions with `kernel`.
     """
 
     def __init__(
@@ -100,84 +106,92 @@ class HttpExchange(Generic[C]):
     ) -> None:
         self._kernel = kernel
         self._events = event_store or MemoryEventStore()
-        self._keeper = SessionPersistence(session_store) if session_store is not None else None
+        self._persistence = SessionPersistence(session_store) if session_store is not None else None
         self._sessions = Sessions(limits)
-        self._notices = kernel.notification_receiver()
-        """What belongs to no session: what is told outside of one, and the ends of them all."""
-        self._requests = PerRequestExchange(kernel, self._notices, header_params)
-        self._without_sessions = StatelessExchange(kernel, self._notices) if stateless else None
+        self._notifications = kernel.notification_receiver()
+        """Receiver of notifications without a session; it also runs the end of each session."""
+        self._per_request = PerRequestExchange(kernel, self._notifications, header_params)
+        self._stateless = StatelessExchange(kernel, self._notifications) if stateless else None
         self._servers = servers
         self._closing = False
         profiles = [mcp_wire.profile(revision) for revision in kernel.revisions]
-        self._version_headers = _lower(p.version_header for p in profiles)
-        # A body that names another than these headers is told so, wherever it is read.
+        self._version_headers = _header_names(p.version_header for p in profiles)
+        # A body that names another revision than the header is refused when it is decoded.
         self._profile_by_header: dict[bytes | None, str] = {
             one.encode(): one for one in kernel.per_request
         }
-        self._agreed = {one.encode() for one in kernel.handshakes}
-        self._session_headers = _lower(p.session_header for p in profiles)
+        self._handshakes = {one.encode() for one in kernel.handshakes}
+        self._session_headers = _header_names(p.session_header for p in profiles)
         has_sessions = bool(self._session_headers) and not stateless
         self.http_methods = ("GET", "POST", "DELETE") if has_sessions else ("POST",)
 
     # --- the three HTTP methods ---
 
     def answer(self, message: bytes, headers: Headers, reply: Reply) -> Awaitable[Answer | None]:
-        """Answer one message. Nothing is raised but cancellation.
+        """Answer one POST. Nothing is raised but the cancellation of the current task.
 
-        A notification is accepted before its hooks run. A request that its client cancels, in its
-        session, is answered with nothing: 202, like a message that asks for no answer.
+        A notification is accepted (202) before its hooks run. A request that its client cancels in
+        its session gets 202 without a body.
+
+        Args:
+            message: Body of the POST: a JSON-RPC message, or a batch if the revision allows it.
+            headers: HTTP headers of the POST.
+            reply: HTTP response, for messages that are sent before the answer.
+
+        Returns:
+            The answer; None if an SSE stream on `reply` has carried it.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation
         """
-        # Not async itself: one coroutine less for most requests to go through.
-        stated = _first(headers, self._version_headers)
+        # Not async: most requests save one coroutine.
+        stated = _first_header(headers, self._version_headers)
         named = self._profile_by_header.get(stated)
         if named is None or message.startswith(_BATCH):
             return self._answer(message, headers, reply)
         try:
             frame = envelope.read(message)
         except ProtocolError as error:
-            return _at_once(refusal(400, None, error))
-        return self._requests.answer(self._kernel.binding(named), frame, headers, reply)
+            return _completed(refusal(400, None, error))
+        return self._per_request.answer(self._kernel.binding(named), frame, headers, reply)
 
     async def _answer(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
         id: RequestId | None = None
         try:
-            if self._keeper is not None:
-                await self._resume_session(self._keeper, headers, reply)
+            if self._persistence is not None:
+                await self._resume_session(self._persistence, headers, reply)
             if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
                 return await self._answer_batch(message, headers, reply)
             frame = envelope.read(message)
-            # An answer that is refused has not been a request: the error has no id.
+            # Only the error for a request has an id, not that for a response.
             if frame.method is not UNSET and isinstance(frame.id, int | str):
                 id = frame.id
-            binding = self._binding(headers, frame.params)
+            binding = self._binding_for(headers, frame.params)
             if binding.profile.handshake is None:
-                answering = self._requests.answer(binding, frame, headers, reply)
-                # What is open for long is not to keep its message.
+                answering = self._per_request.answer(binding, frame, headers, reply)
+                # A request that stays open must not keep its message in memory.
                 del message, frame
                 return await answering
-            if self._without_sessions is not None:
-                return await self._without_sessions.answer(binding, frame, headers, reply)
-            return await self._in_session(binding.profile, frame, headers, reply)
+            if self._stateless is not None:
+                return await self._stateless.answer(binding, frame, headers, reply)
+            return await self._answer_in_session(binding.profile, frame, headers, reply)
         except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
 
     async def _answer_batch(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
-        """Answer an array: one has a place in sessions alone.
+        """Answer a JSON-RPC batch; only sessions have them.
 
         Raises:
-            McpError, InvalidRequest: it has none here.
-            NotHere: the headers name one that there is not.
+            McpError, InvalidRequest: batches are not allowed here.
+            UnknownSession: the headers name a session that does not exist.
         """
-        if self._binding(headers, envelope.NOTHING).profile.handshake is not None:
+        if self._binding_for(headers, envelope.NOTHING).profile.handshake is not None:
             session = self._session(headers, reply)
             if session is not None:
                 return await session.answer(session.events(message), headers, reply)
         raise InvalidRequest("expected one message, got an array")
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
-        """Send what belongs to no request, or go on where a stream broke off."""
+        """Answer a GET: open an SSE stream for server messages, or resume one (`Last-Event-ID`)."""
         try:
             session = await self._required_session(headers, reply)
             if session is None:
@@ -192,7 +206,7 @@ class HttpExchange(Generic[C]):
         return None
 
     async def end_session(self, headers: Headers, reply: Reply) -> Answer:
-        """End the session that the headers name; what is open in it goes on to its answer."""
+        """Answer a DELETE: end the session; its requests in flight are still answered."""
         try:
             session = await self._required_session(headers, reply)
         except (McpError, ProtocolError, UnknownSession) as error:
@@ -202,17 +216,17 @@ class HttpExchange(Generic[C]):
         session.end()
         return Answer(204)
 
-    # --- the end ---
+    # --- shutdown ---
 
     async def drain(self) -> None:
-        """End what would go on for ever: streams for what belongs to no request."""
+        """End the streams that have no end of their own, and refuse new sessions and GETs."""
         self._closing = True
         for session in self._sessions.all():
             session.streams.end_listening()
-        self._requests.end_open_streams()
+        self._per_request.end_open_streams()
 
     async def aclose(self) -> None:
-        """End all sessions; what is being answered gets a moment."""
+        """End all sessions; requests in flight get a grace period of 5 seconds."""
         await self.drain()
         sessions = self._sessions.all()
 
@@ -221,19 +235,19 @@ class HttpExchange(Generic[C]):
 
         await wait_or_cancel(requests, GRACE_S)
         for session in sessions:
-            session.end(goes_on=self._keeper is not None)
-        await wait_or_cancel(self._notices.tasks, GRACE_S)
+            session.end(goes_on=self._persistence is not None)
+        await wait_or_cancel(self._notifications.tasks, GRACE_S)
         self._closing = False
 
     # --- sessions ---
 
-    async def _in_session(
+    async def _answer_in_session(
         self, profile: Profile, frame: Envelope, headers: Headers, reply: Reply
     ) -> Answer | None:
         session = self._session(headers, reply)
         if session is None:
             if profile.session_header is None:
-                # A client that finds nothing here tries the older transport.
+                # After a 404 a client tries the older transport (HTTP+SSE).
                 raise UnknownSession(f"{profile.revision} is not spoken at this address")
             handshake = profile.handshake
             if handshake is None or frame.method != handshake.name or frame.id is UNSET:
@@ -251,21 +265,21 @@ class HttpExchange(Generic[C]):
         return await session.answer((session.event(frame),), headers, reply)
 
     async def _resume_session(
-        self, keeper: SessionPersistence, headers: Headers, reply: Reply
+        self, persistence: SessionPersistence, headers: Headers, reply: Reply
     ) -> None:
-        """Open the session that the headers name, if it is kept and not open here."""
-        name = _first(headers, self._session_headers)
+        """Open the session that the headers name from the session store, if it is not open here."""
+        name = _first_header(headers, self._session_headers)
         id = name.decode("latin-1").strip() if name is not None else ""
         if not id or id in self._sessions or self._closing:
             return
-        stored = await keeper.load(id)
+        stored = await persistence.load(id)
         if stored is None or stored.principal != reply.principal:
             return
         if time.time() - stored.began_at >= self._sessions.limits.lifetime_s:
-            await keeper.forget(id)
+            await persistence.forget(id)
             return
         session = await self._new_session(stored.principal, id)
-        # Another request may have opened it meanwhile.
+        # Another request may have opened it in the meantime.
         fits = id not in self._sessions and self._sessions.has_room()
         if not (fits and session.restore(stored)):
             await self._dispose(session)
@@ -273,61 +287,61 @@ class HttpExchange(Generic[C]):
     async def _new_session(self, principal: str | None, id: str | None = None) -> HttpSession:
         servers = self._servers
         kernel = self._kernel if servers is None else await servers.open()
-        begun, end, keeper = self._session_opened, self._end, self._keeper
-        return HttpSession(kernel, self._events, principal, begun, end, keeper, id)
+        opened, ended, persistence = self._on_opened, self._on_ended, self._persistence
+        return HttpSession(kernel, self._events, principal, opened, ended, persistence, id)
 
     async def _dispose(self, session: HttpSession) -> None:
-        """Close the server that a session has for itself."""
+        """Close the server of a session, if the session has its own."""
         if self._servers is not None:
             await self._servers.aclose(session.kernel)
 
-    def _session_opened(self, session: HttpSession) -> None:
-        """A session has been agreed on."""
+    def _on_opened(self, session: HttpSession) -> None:
+        """Register a session after its handshake and start its hooks."""
         self._sessions.add(session)
         session.kernel.sessions.add(session)
         if session.kernel.hooks.opened:
             session.listen(session.kernel.hooks.tell_opened(session))
 
-    def _end(self, session: HttpSession) -> None:
-        """A session has ended."""
+    def _on_ended(self, session: HttpSession) -> None:
+        """Unregister a session that has ended."""
         self._sessions.remove(session)
         if not session.resumed:
             self._events.forget(session.id)
-        self._notices.run(self._session_closed(session))
+        self._notifications.run(self._session_closed(session))
 
     async def _session_closed(self, session: HttpSession) -> None:
         session.kernel.sessions.discard(session)
-        if self._keeper is not None and not session.resumed:
-            await self._keeper.forget(session.id)
-        # What else hooks were told of the session comes before its end.
+        if self._persistence is not None and not session.resumed:
+            await self._persistence.forget(session.id)
+        # Other hooks of the session run before those for its end.
         await wait_or_cancel(session.hooks, GRACE_S)
         await session.kernel.hooks.tell_closed(session)
         session.release()
         await self._dispose(session)
 
     async def _required_session(self, headers: Headers, reply: Reply) -> HttpSession | None:
-        """Return the session of a GET or DELETE; None where the revision has no sessions.
+        """Return the session of a GET or DELETE; None if the revision has no sessions.
 
         Raises:
-            McpError, InvalidRequest: the headers name none.
-            NotHere: there is none of that id, for this client.
+            McpError, InvalidRequest: the headers name no session.
+            UnknownSession: the session does not exist or is another client's.
         """
-        if self._binding(headers, envelope.NOTHING).profile.handshake is None:
+        if self._binding_for(headers, envelope.NOTHING).profile.handshake is None:
             return None
-        if self._keeper is not None:
-            await self._resume_session(self._keeper, headers, reply)
+        if self._persistence is not None:
+            await self._resume_session(self._persistence, headers, reply)
         session = self._session(headers, reply)
         if session is None:
             raise self._session_missing()
         return session
 
     def _session(self, headers: Headers, reply: Reply) -> HttpSession | None:
-        """The session that the headers name; None if they name none.
+        """Return the session that the headers name; None if they name none.
 
         Raises:
-            NotHere: there is none of that id, for this client.
+            UnknownSession: the session does not exist or is another client's.
         """
-        id = _first(headers, self._session_headers)
+        id = _first_header(headers, self._session_headers)
         if id is None:
             return None
         session = self._sessions.find(id.decode("latin-1").strip(), reply.principal)
@@ -341,28 +355,28 @@ class HttpExchange(Generic[C]):
 
     # --- the revision ---
 
-    def _binding(self, headers: Headers, params: Raw) -> RevisionBinding[C]:
-        """This server at the revision of a message: one that it names itself, or with a handshake.
+    def _binding_for(self, headers: Headers, params: Raw) -> RevisionBinding[C]:
+        """Return the binding for a message: at a revision it names, or at one with a handshake.
 
         Raises:
-            McpError: the headers name one that is not offered.
+            McpError: the headers name a revision that is not offered.
         """
-        stated = _first(headers, self._version_headers)
+        stated = _first_header(headers, self._version_headers)
         named = self._profile_by_header.get(stated)
         if named is not None:
             return self._kernel.binding(named)
         binding = self._kernel.binding_for_request(None, params)
-        if stated is None or stated in self._agreed or binding.profile.handshake is None:
+        if stated is None or stated in self._handshakes or binding.profile.handshake is None:
             return binding
         return self._kernel.binding_for_header(stated.decode("latin-1").strip())
 
 
-async def _at_once(answer: Answer) -> Answer:
+async def _completed(answer: Answer) -> Answer:
     return answer
 
 
 def busy(why: str, id: RequestId | None = None) -> Answer:
-    """The answer of a server that could do it at another time."""
+    """Return the answer (503, `Retry-After`) of a server that may accept the request later."""
     error = envelope.ErrorObject(ProtocolError.code, why)
     return Answer(503, envelope.failure(id, error), {"Retry-After": str(RETRY_AFTER_S)})
 
@@ -371,7 +385,7 @@ def _session_header(revision: str) -> str | None:
     return mcp_wire.profile(revision).session_header
 
 
-def _first(headers: Headers, names: tuple[bytes, ...]) -> bytes | None:
+def _first_header(headers: Headers, names: tuple[bytes, ...]) -> bytes | None:
     raw = headers.raw
     for name in names:
         found = raw.get(name)
@@ -380,5 +394,5 @@ def _first(headers: Headers, names: tuple[bytes, ...]) -> bytes | None:
     return None
 
 
-def _lower(names: Any) -> tuple[bytes, ...]:
+def _header_names(names: Any) -> tuple[bytes, ...]:
     return tuple({name.lower().encode(): None for name in names if name})

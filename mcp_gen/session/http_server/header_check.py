@@ -1,4 +1,4 @@
-"""Headers that repeat what a message says, so that others can route by it: they must agree.
+"""Checks that headers, which intermediaries may route by, agree with the message.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
 """
@@ -30,23 +30,28 @@ _NULL = Raw(b"null")
 
 
 class HeaderCheck:
-    """The headers of one revision, looked up once."""
+    """Header checks of one revision, with the header names looked up once.
 
-    __slots__ = ("_method", "_name", "_profile", "_spoken", "_version", "param_prefix")
+    Args:
+        profile: Profile of the revision.
+        spoken: Offered revisions, listed in errors.
+    """
+
+    __slots__ = ("_method", "_name", "_offered", "_profile", "_version", "param_prefix")
 
     def __init__(self, profile: Profile, spoken: Sequence[str]) -> None:
         self._profile = profile
-        self._spoken = list(spoken)
+        self._offered = list(spoken)
         self._version = _lower(profile.version_header)
         self._method = _lower(profile.method_header)
         self._name = _lower(profile.name_header)
         self.param_prefix = _lower(profile.param_header_prefix)
 
     def revision(self, headers: Headers) -> str | None:
-        """The revision that the headers name; None where there is no such header.
+        """Return the revision that the headers name; None if there is no such header.
 
         Raises:
-            McpError: it is missing, and must not be.
+            McpError: the header is required and missing.
         """
         if not self._version:
             return None
@@ -57,7 +62,7 @@ class HeaderCheck:
             raise header_mismatch(
                 self._profile,
                 f"expected the header `{self._profile.version_header}`",
-                {"supported": self._spoken},
+                {"supported": self._offered},
             )
         return stated.strip().decode("latin-1")
 
@@ -68,13 +73,16 @@ class HeaderCheck:
         params: Any,
         field: tuple[str, str] | None = None,
     ) -> None:
-        """Check the headers that name the method, and what it is about.
+        """Check the headers that repeat the method, and the name or URI it is about.
 
-        `params` are a wire type, or what could be read of them. Where the method is an extension's,
-        `field` is what its header repeats.
+        Args:
+            headers: HTTP headers.
+            method: Name of the method.
+            params: Params as a wire type, or the members that could be decoded.
+            field: Parameter that the name header repeats, if the method is an extension's.
 
         Raises:
-            McpError: a header is missing, or says something else than the body.
+            McpError: a header is missing or differs from the body.
         """
         raw = headers.raw
         if self._method:
@@ -86,7 +94,7 @@ class HeaderCheck:
             about = about_what(params) if field is None else named_by(params, field)
         if about is not None:
             given = raw.get(self._name)
-            # Most are what they seem to be.
+            # Fast path: most values are not encoded.
             plain = about.isascii() and about.isprintable() and not about.startswith("=")
             if given is None or (
                 not (plain and given == about.encode()) and decoded_value(given) != about
@@ -96,16 +104,21 @@ class HeaderCheck:
     def arguments(
         self, headers: Headers, paths: Mapping[bytes, tuple[str, ...]], arguments: Any
     ) -> None:
-        """Check the headers that repeat arguments: `paths` say which, by the ends of their names.
+        """Check the headers that repeat tool arguments.
+
+        Args:
+            headers: HTTP headers.
+            paths: JSON path of each repeated argument, by the header name without its prefix.
+            arguments: Arguments, decoded or not.
 
         Raises:
-            McpError: a header is missing, or says something else than the body.
+            McpError: a header is missing or differs from the body.
         """
         values = arguments
         if isinstance(arguments, Raw) and arguments != _NULL:
             values = read_members(arguments, tuple({path[0]: None for path in paths.values()}))
             if values is None:
-                return  # no object: the tool refuses it
+                return  # not an object: the tool refuses it
         for end, path in paths.items():
             given = headers.raw.get(self.param_prefix + end)
             if not matches_value(given, value_at(values, path)):

@@ -1,4 +1,4 @@
-"""POSTs that stand for themselves: no session, and whoever hangs up wants no answer."""
+"""POSTs at revisions without sessions: a disconnect cancels the request."""
 
 from __future__ import annotations
 
@@ -38,91 +38,104 @@ C = TypeVar("C")
 HeaderParams: TypeAlias = (
     "Callable[[Any, Method[Any, Any], Any], Mapping[bytes, tuple[str, ...]] | None]"
 )
-"""`(ctx, method, params)`: which arguments headers repeat, by the ends of their names."""
+"""`(ctx, method, params)` to the paths of arguments that headers repeat, by header suffix."""
 
 
 class PerRequestExchange(Generic[C]):
-    """Answers one POST at a revision that every request names for itself."""
+    """Answers POSTs at revisions that each request names itself.
+
+    Args:
+        kernel: Server that answers the requests.
+        notices: Receiver of notifications.
+        header_params: Returns the tool arguments that HTTP headers repeat; None checks none.
+    """
 
     def __init__(
         self, kernel: Kernel[C], notices: NotificationReceiver, header_params: HeaderParams | None
     ) -> None:
         self._kernel = kernel
-        self._notices = notices
+        self._notifications = notices
         self._header_params = header_params
         self._checks: dict[str, HeaderCheck] = {}
         self._open = OpenRequests.counted_by(kernel.limits)
-        self._lasting: set[NullChannel | ResponseChannel] = set()
-        """Those that listen until they hang up."""
+        self._open_streams: set[NullChannel | ResponseChannel] = set()
+        """Channels of `subscriptions/listen` requests: open until the client disconnects."""
 
     async def answer(
         self, binding: RevisionBinding[C], frame: Envelope, headers: Headers, reply: Reply
     ) -> Answer:
-        """Answer a message. Nothing is raised but the cancellation of the current task."""
+        """Answer one message. Nothing is raised but the cancellation of the current task.
+
+        Args:
+            binding: Server bound to the revision of the message.
+            frame: The message.
+            headers: HTTP headers of the POST.
+            reply: HTTP response, for notifications that are sent before the answer.
+        """
         id = frame.id
         if frame.method is UNSET:
             error = InvalidRequest("expected a request: nobody has been asked anything here")
             return _refused(400, None, error)
         if id is UNSET or id is None:
-            return self._take(
+            return self._accept_notification(
                 binding, NotificationReceived(frame.method, frame.params), headers, reply
             )
         profile, principal = binding.profile, reply.principal
         task: asyncio.Task[Any] | None = (
             reply.cancel_on_disconnect() if profile.stream_drop_cancels else None
         )
-        outlet = channel_of(reply, task)
-        caller = RequestOrigin(profile, outlet, headers=headers, principal=principal)
+        channel = channel_of(reply, task)
+        origin = RequestOrigin(profile, channel, headers=headers, principal=principal)
         try:
-            call = self._prepare(binding, id, frame.method, frame, caller)
-            lasting = call.route.method is profile.listen
-            counted = None if lasting else self._open
-            if counted is not None:
-                counted.enter(principal)
+            call = self._prepare(binding, id, frame.method, frame, origin)
+            stays_open = call.route.method is profile.listen
+            counter = None if stays_open else self._open
+            if counter is not None:
+                counter.enter(principal)
         except (McpError, ProtocolError) as error:
-            # An error of what was admitted is an answer like any other.
-            fallback = 200 if caller.ready else 400
+            # An error after admission is a normal response: status 200 by default.
+            fallback = 200 if origin.ready else 400
             status = profile.http_status.get(error.code, fallback)
             return _refused(status, id, error)
-        if lasting:
+        if stays_open:
             reply.keep_open()
-            outlet.keep_open = True
-            self._lasting.add(outlet)
+            channel.keep_open = True
+            self._open_streams.add(channel)
             headers.forget()
-            del frame, caller
+            del frame, origin
         try:
             body = await self._kernel.run(call)
         finally:
-            if lasting:
-                self._lasting.discard(outlet)
-            if counted is not None:
-                counted.leave(principal)
+            if stays_open:
+                self._open_streams.discard(channel)
+            if counter is not None:
+                counter.leave(principal)
         if call.error_code is None:
             return Answer(200, body)
         return Answer(profile.http_status.get(call.error_code, 200), body)
 
     def end_open_streams(self) -> None:
-        """Let what would go on for ever come to an end in good order."""
-        for outlet in list(self._lasting):
+        """End the requests that have no end of their own with a response."""
+        for channel in list(self._open_streams):
             for end in self._kernel.on_connection_end:
-                end(outlet)
+                end(channel)
 
-    def _take(
+    def _accept_notification(
         self,
         binding: RevisionBinding[C],
-        noticed: NotificationReceived,
+        notification: NotificationReceived,
         headers: Headers,
         reply: Reply,
     ) -> Answer:
-        """Take a notification: accepted before its hooks run."""
+        """Accept a notification (202) before its hooks run."""
 
         def context(profile: Any) -> C:
-            caller = RequestOrigin(
+            origin = RequestOrigin(
                 profile, NULL_CHANNEL, headers=headers, principal=reply.principal
             )
-            return self._kernel.context(None, caller, None)
+            return self._kernel.context(None, origin, None)
 
-        self._notices.receive(noticed, binding.profile, context)
+        self._notifications.receive(notification, binding.profile, context)
         return Answer(202)
 
     def _prepare(
@@ -131,24 +144,26 @@ class PerRequestExchange(Generic[C]):
         id: RequestId,
         method: str,
         frame: Envelope,
-        caller: RequestOrigin,
+        origin: RequestOrigin,
     ) -> Call[C]:
-        """The order of these checks is part of the protocol.
+        """Check the headers and prepare the request.
+
+        The protocol defines the order of these checks.
 
         Raises:
-            McpError, ProtocolError: what the client is to be told.
+            McpError, ProtocolError: the error to answer the request with.
         """
         check = self._checks.get(binding.profile.revision) or self._check(binding.profile)
-        headers: Headers = caller.headers
-        caller.stated_revision = check.revision(headers)
+        headers: Headers = origin.headers
+        origin.stated_revision = check.revision(headers)
         try:
-            call = self._kernel.prepare(binding, id, method, frame.params, caller)
+            call = self._kernel.prepare(binding, id, method, frame.params, origin)
         except (McpError, ProtocolError):
-            if caller.ready:
-                # It was admitted: headers come before whatever is wrong with its method or params.
+            if origin.ready:
+                # The request is admitted: header errors come before those of its method or params.
                 field = binding.name_params.get(method)
-                wires = REPEATED if field is None else (field[1],)
-                check.message(headers, method, read_members(frame.params, wires), field)
+                names = REPEATED if field is None else (field[1],)
+                check.message(headers, method, read_members(frame.params, names), field)
             raise
         check.message(headers, method, call.params, binding.name_params.get(method))
         if self._header_params is not None and check.param_prefix:

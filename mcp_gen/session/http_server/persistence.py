@@ -16,13 +16,19 @@ _log = logging.getLogger("mcp_gen.server")
 
 
 class SessionPersistence:
-    """Keeps sessions in a store. One that fails costs a session its next process, nothing now."""
+    """Saves sessions in a store and logs errors of the store.
+
+    A session continues when its store fails, but no other process can continue it.
+
+    Args:
+        store: Store of the sessions.
+    """
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store
 
     async def save(self, snapshot: Callable[[], StoredSession | None]) -> None:
-        """Save what is known of a session; nothing if its snapshot is None."""
+        """Save the snapshot of a session; do nothing if it is None."""
         try:
             stored = snapshot()
             if stored is not None:
@@ -31,7 +37,7 @@ class SessionPersistence:
             _log.exception("a session could not be saved")
 
     async def load(self, id: str) -> StoredSession | None:
-        """What is known of a session; None if nothing is."""
+        """Return a stored session; None if there is none or the store fails."""
         try:
             return await self._store.load(id)
         except Exception:
@@ -39,7 +45,7 @@ class SessionPersistence:
             return None
 
     async def forget(self, id: str) -> None:
-        """The session has ended."""
+        """Remove a session that has ended from the store."""
         try:
             await self._store.forget(id)
         except Exception:

@@ -1,4 +1,4 @@
-"""One POST in a session: the stream that answers it, where messages of its requests go."""
+"""Response of one POST in a session: JSON or an SSE stream."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ _log = logging.getLogger("mcp_gen.server")
 
 
 class PostOwner(Protocol):
-    """The session of a POST, as its response uses it."""
+    """Session of a POST, as its response uses it."""
 
     over: bool
     """True once the session has ended."""
 
     @property
     def kernel(self) -> Kernel[Any]:
-        """The server, which writes the answers."""
+        """Server that encodes the responses."""
         ...
 
     @property
     def streams(self) -> Streams:
-        """The streams of the session."""
+        """Streams of the session."""
         ...
 
     @property
     def profile(self) -> Profile | None:
-        """The agreed revision; None before the handshake."""
+        """Profile of the negotiated revision; None before the handshake."""
         ...
 
     @property
     def reachable(self) -> bool:
-        """True if a stream for what belongs to no request is open."""
+        """True if a stream for messages that belong to no request is open."""
         ...
 
     async def request_via(
@@ -69,7 +69,7 @@ class PostOwner(Protocol):
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Raw:
-        """Send a request in the response of a POST and return its result."""
+        """Send a request in the response of a POST and return its result, not decoded."""
         ...
 
     def answers(self, id: RequestId | None) -> bool:
@@ -82,10 +82,15 @@ class PostOwner(Protocol):
 
 
 class PostResponse(Stream):
-    """The outlet of the requests in one POST. Their handlers run on when the client hangs up.
+    """Channel of the requests in one POST. Their handlers continue after a disconnect.
 
-    Where the POST can be answered in one piece only, messages go where all others of the session
-    go: requests must reach the client somehow.
+    If the client takes no SSE stream, requests to it are sent on the session's other streams: they
+    must reach the client somehow. Notifications are dropped.
+
+    Args:
+        session: Session of the POST.
+        headers: HTTP headers of the POST.
+        reply: HTTP response.
     """
 
     __slots__ = ("__weakref__", "_body", "_handled", "_running", "headers", "session", "status")
@@ -98,22 +103,28 @@ class PostResponse(Stream):
         self._running = 0
         self._body: bytes | None = None
         self._handled: Call[Any] | None = None
-        """The one request, where its answer is to be written when it is sent."""
+        """The one request whose response is encoded when it is sent; None otherwise."""
 
     # --- the answer ---
 
     def request_started(self) -> None:
-        """One more request is being answered."""
+        """Count one more request that is being answered."""
         self._running += 1
 
     def refuse(self, answer: bytes | None, batch: Batch | None, status: int) -> None:
-        """Something in this POST is no request that can be answered with a result."""
+        """Answer a message of the POST that is not handled.
+
+        Args:
+            answer: Encoded error response; None if the message gets none.
+            batch: JSON-RPC batch of the message, if any.
+            status: HTTP status if the POST has no batch.
+        """
         self._keep(answer, batch)
         if answer is not None:
             self.status = 200 if batch else status
 
     def answered(self, call: Call[Any] | None, batch: Batch | None) -> None:
-        """One request has been handled; None if it was cancelled."""
+        """Add the response of a request that has been handled; None if it was cancelled."""
         self._running -= 1
         if batch is not None:
             self._keep(self.session.kernel.write(call) if call is not None else None, batch)
@@ -132,13 +143,13 @@ class PostResponse(Stream):
         if self._handled is not None or self._body is not None:
             self.status = 200
             if self.begun or (reply is not None and reply.only_stream):
-                body = self._written()
+                body = self._encode_body()
                 if body is not None:
                     self.put(body)
                 self._body = None
         self.end()
 
-    def _written(self) -> bytes | None:
+    def _encode_body(self) -> bytes | None:
         handled, self._handled = self._handled, None
         if handled is not None:
             self._body = self.session.kernel.write(handled)
@@ -146,25 +157,29 @@ class PostResponse(Stream):
 
     @property
     def answer(self) -> Answer | None:
-        """What the POST is answered with in one piece; None if a stream has said it all."""
+        """HTTP answer as one piece; None if an SSE stream has carried it."""
         if self.begun:
             return None
-        body = self._written()
+        body = self._encode_body()
         if body is None:
             return Answer(202)
         headers = self.reply.headers if self.reply is not None else None
         if headers is None or self.session.profile is None:
-            # A handshake that failed has begun no session.
+            # A failed handshake opens no session, so there is no session id to send.
             return Answer(self.status, body)
         return Answer(self.status, body, headers)
 
     async def wait(self, reply: Reply) -> None:
-        """Wait until all requests are answered, or the client has hung up."""
+        """Wait until all requests are answered or the client has disconnected."""
         if self._running:
             await reply.attach_stream()
 
     def close_stream(self, retry_ms: int | None) -> None:
-        """Hang up: the client comes back after a while for what is said until then."""
+        """Close the stream, if it is resumable: the client reconnects for the rest.
+
+        Args:
+            retry_ms: Milliseconds to wait before a reconnect; None leaves it to the client.
+        """
         reply = self.reply
         if reply is None or not self.streams.primes or not reply.can_stream or self.over:
             return
@@ -174,11 +189,11 @@ class PostResponse(Stream):
         reply.end()
         self.reply = None
 
-    # --- the outlet ---
+    # --- the channel ---
 
     @property
     def reachable(self) -> bool:
-        """Whether what is sent there now reaches the client."""
+        """True if a message sent here now reaches the client."""
         reply = self.reply
         if reply is not None and reply.can_stream and not reply.over:
             return not self.session.over
@@ -194,7 +209,7 @@ class PostResponse(Stream):
             self.session.streams.send(message)
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification; a client that does not read loses it."""
+        """Send a notification; it is dropped if the client does not read."""
         reply = self.reply
         if self.over or (reply is not None and not reply.can_stream):
             return
@@ -211,18 +226,18 @@ class PostResponse(Stream):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Raw:
-        """Send a request and return its result undecoded; see `Link.request`."""
+        """Send a request and return its result, not decoded; see `DuplexConnection.request`."""
         return await self.session.request_via(self, method, params, timeout_s, progress)
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait while the client reads slower than messages are sent (back-pressure)."""
         if self.reply is not None:
             await self.reply.drain()
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether this request is still being answered."""
+        """Return True if the request with this id is still being answered."""
         return self.session.answers(id)
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """The task in which this request is being answered."""
+        """Return the task that answers the request with this id; None if there is none."""
         return self.session.task(id)

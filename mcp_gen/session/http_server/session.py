@@ -1,4 +1,4 @@
-"""A client that has shaken hands over HTTP: who it is, what it is asked, and what it asks."""
+"""One HTTP session, at revisions with a handshake."""
 
 from __future__ import annotations
 
@@ -45,23 +45,31 @@ __all__ = ["HttpSession"]
 C = TypeVar("C")
 
 NAMES_PER_MOVE = 1 << 20
-"""How far the numbers of streams are apart that two processes give in one session."""
+"""Distance between the stream numbers that two processes use in one session."""
 
 
 class HttpSession(DuplexConnection, Session):
-    """The `session` of its callers, and what session hooks get.
+    """HTTP session of one client; session hooks get it, and it is the `session` of its requests.
 
-    Its requests come one POST at a time, and each is answered in a task of its own: a client that
-    hangs up has not cancelled anything.
+    Each request runs in a task of its own: a disconnect cancels nothing.
+
+    Args:
+        kernel: Server that answers the requests.
+        events: Store of sent events, for resumable streams; None keeps none.
+        principal: Client that may use the session; None without authentication.
+        opened: Called after the handshake.
+        ended: Called once when the session has ended.
+        keeper: Saves the session in a store; None does not.
+        id: Id of a restored session; None makes a new one.
     """
 
-    # These stand in few sessions, and each attribute that stands in all makes all of them weigh
-    # more: much more from the thirtieth on, where Python stores the names with every object.
+    # Class attributes, because few sessions set them and each instance attribute costs memory:
+    # from the thirtieth on much more, because Python then stores the names in each object.
     moves = 0
-    """How many processes have gone on with it before."""
+    """Number of processes that had the session before."""
     resumed = False
-    """Whether another process may go on with it when it has ended here."""
-    _keeping_alive: asyncio.Task[None] | None = None
+    """True if another process may continue the session after its end here."""
+    _keep_alive_task: asyncio.Task[None] | None = None
     _log = logging.getLogger("mcp_gen.server")
 
     def __init__(
@@ -83,103 +91,104 @@ class HttpSession(DuplexConnection, Session):
             self, self.streams, kernel.notification_receiver(), kernel.hooks.outbound
         )
         self.principal = principal
-        """Who may use it."""
+        """Client that may use the session; None without authentication."""
         self.began_s = self.heard_s = self.loop.time()
-        """When it began, and when the client was last heard, by the clock of its event loop."""
-        self._keeper = keeper
-        self._opened = opened
-        self._ended = ended
+        """Start of the session and last activity of the client, by the event loop's clock."""
+        self._persistence = keeper
+        self._on_opened = opened
+        self._on_ended = ended
         self.over = False
-        """Whether it has ended: what is in flight goes on to its answer."""
+        """True once the session has ended; requests in flight are still answered."""
         self._post: PostResponse | None = None
-        """The POST whose messages are being taken."""
-        self._carried = 0
-        """How many HTTP requests of the client are being answered."""
+        """POST whose messages are being handled."""
+        self._open_exchanges = 0
+        """Number of the client's HTTP requests that are being answered."""
 
     @property
     def profile(self) -> Profile | None:
-        """What has been agreed on; None before."""
+        """Profile of the negotiated revision; None before the handshake."""
         return self._connection.profile
 
     @property
     def host(self) -> Kernel[Any]:
-        """The server of this session."""
+        """Server of this session."""
         return self.kernel
 
     @property
     def channel(self) -> HttpSession:
-        """The streams that the client has opened for what belongs to no request."""
+        """The session itself: it sends on the streams that the client has opened by GET."""
         return self
 
     @property
     def reachable(self) -> bool:
-        """Whether the client has a stream open for what belongs to no request."""
+        """True if the client has a stream open for messages that belong to no request."""
         return not self.over and self.streams.has_listener
 
     @property
     def busy(self) -> bool:
-        """Whether anything is open: a request, or what a client reads at its own pace."""
-        return bool(self._connection.in_flight) or self._carried > 0
+        """True if a request or an HTTP exchange is open."""
+        return bool(self._connection.in_flight) or self._open_exchanges > 0
 
     def silent_s(self) -> float:
-        """For how long nothing has been heard of the client; 0 while anything is open."""
+        """Return the seconds since the client's last activity; 0 while anything is open."""
         return 0.0 if self.busy else self.loop.time() - self.heard_s
 
     def age_s(self) -> float:
-        """For how long it has been open."""
+        """Return the seconds since the session began, in any process."""
         return self.loop.time() - self.began_s
 
     def mark_active(self) -> None:
-        """The client has been heard."""
+        """Record activity of the client."""
         now_s = self.loop.time()
         if now_s > self.heard_s:
             self.heard_s = now_s
 
     def check(self, next_in_s: float) -> None:
-        """See whether anything is open: silence begins behind it, to be seen at the next look."""
+        """Count a busy session as active until the next check, in `next_in_s` seconds."""
         if self.busy:
             self.heard_s = self.loop.time() + next_in_s
 
     def agree(self, caller: RequestOrigin, profile: Profile) -> None:
-        """Settle the revision of this session, and who the client is."""
+        """Complete the handshake: set the revision and the client, and start keep-alive."""
         super().agree(caller, profile)
         self._connection.profile = profile
         self.streams.negotiate(profile)
-        # What is kept for the session is not to keep its first request.
+        # The session must not keep its first request in memory.
         caller.channel = self
         caller.headers = None
-        self._opened(self)
+        self._on_opened(self)
         limits = self.kernel.limits
         if limits.keep_alive_s is not None and profile.ping is not None:
-            # On the stream that the client keeps open for that: without one nobody could answer.
-            asks = keep_alive(
+            # Pings go out on a stream of a GET: without one the client cannot answer.
+            pings = keep_alive(
                 self,
                 every_s=limits.keep_alive_s,
                 timeout_s=limits.keep_alive_timeout_s,
                 reachable=lambda: self.streams.has_listener,
             )
-            self._keeping_alive = self.loop.create_task(asks)
+            self._keep_alive_task = self.loop.create_task(pings)
 
     def end(self, *, goes_on: bool = False) -> None:
-        """End the session: what is in flight goes on to its answer, nothing new is taken.
+        """End the session: requests in flight are still answered, new ones are refused.
 
-        With `goes_on` it has ended in this process alone.
+        Args:
+            goes_on: True if the session ends in this process only, so that another may continue it.
         """
         if not self.over:
             self.over = True
             if goes_on:
                 self.resumed = True
-            if self._keeping_alive is not None:
-                self._keeping_alive.cancel()
+            if self._keep_alive_task is not None:
+                self._keep_alive_task.cancel()
             for end in self.kernel.on_connection_end:
                 end(self)
             self.streams.end_listening()
             self.streams.stop_storing()
             self._disconnect(ClientDisconnected("the session has ended"))
-            self._ended(self)
+            self._on_ended(self)
 
     def release(self) -> None:
-        """Hold on to nothing that holds on to it: it is freed at once, not when garbage is."""
+        """Break reference cycles, so that the session is freed without garbage collection."""
         if self.caller is not None:
             self.caller.session = None
             self.caller.channel = NULL_CHANNEL
@@ -190,10 +199,19 @@ class HttpSession(DuplexConnection, Session):
     async def answer(
         self, events: Iterable[Event], headers: Headers, reply: Reply
     ) -> Answer | None:
-        """Answer what came in one POST; None if a stream has said it all."""
+        """Answer the messages of one POST.
+
+        Args:
+            events: The messages.
+            headers: HTTP headers of the POST.
+            reply: HTTP response.
+
+        Returns:
+            The answer; None if an SSE stream on `reply` has carried it.
+        """
         post = PostResponse(self, headers, reply)
         self.handle_events(events, post)
-        self._carried += 1
+        self._open_exchanges += 1
         try:
             await post.wait(reply)
             if self.unsaved:
@@ -201,21 +219,29 @@ class HttpSession(DuplexConnection, Session):
             return post.answer
         finally:
             post.detach(reply)
-            self._carried -= 1
+            self._open_exchanges -= 1
 
     async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
-        """Carry what belongs to no request, or go on behind an event; whether that is known."""
-        self._carried += 1
+        """Carry an SSE stream for messages that belong to no request, or resume a stream.
+
+        Args:
+            reply: HTTP response of the GET.
+            last_event_id: Event to resume after; empty opens a new stream.
+
+        Returns:
+            False if the event is not known.
+        """
+        self._open_exchanges += 1
         try:
             if last_event_id:
                 return await self.streams.resume(reply, last_event_id)
             await self.streams.listen(reply)
             return True
         finally:
-            self._carried -= 1
+            self._open_exchanges -= 1
 
     def handle_events(self, events: Iterable[Event], post: PostResponse) -> None:
-        """Begin what a POST asks for."""
+        """Handle the messages of a POST; requests start in tasks of their own."""
         self._post = post
         try:
             for event in events:
@@ -224,11 +250,11 @@ class HttpSession(DuplexConnection, Session):
             self._post = None
 
     def events(self, message: bytes) -> list[Event]:
-        """What a message means that may be an array of them."""
+        """Return the events of a message that may be a JSON-RPC batch."""
         return self._connection.receive(message)
 
     def event(self, frame: envelope.Envelope) -> Event:
-        """What a message means that has been read."""
+        """Return the event of a message whose envelope has been decoded."""
         return self._connection.classify(frame)
 
     def _on_request(self, event: RequestReceived) -> None:
@@ -247,17 +273,17 @@ class HttpSession(DuplexConnection, Session):
     def _prepare(self, event: RequestReceived, post: PostResponse) -> Call[Any]:
         if self.caller is None:
             binding = self.kernel.binding_for_request(None, event.params)
-            caller = RequestOrigin(binding.profile, post, self)
+            origin = RequestOrigin(binding.profile, post, self)
         else:
             binding = self.kernel.binding(self.caller.profile.revision)
-            caller = self.caller.for_another_request()
-            caller.channel = post
-        caller.headers = post.headers
-        caller.principal = self.principal
-        limits, ping = self.kernel.limits, caller.profile.ping
+            origin = self.caller.for_another_request()
+            origin.channel = post
+        origin.headers = post.headers
+        origin.principal = self.principal
+        limits, ping = self.kernel.limits, origin.profile.ping
         if limits.max_concurrent_requests and (ping is None or event.method != ping.name):
             limits.make_room(len(self._connection.in_flight))
-        return self.kernel.prepare(binding, event.id, event.method, event.params, caller)
+        return self.kernel.prepare(binding, event.id, event.method, event.params, origin)
 
     async def _run(self, call: Call[Any], post: PostResponse, batch: Batch | None) -> None:
         handled = False
@@ -265,20 +291,20 @@ class HttpSession(DuplexConnection, Session):
             await self.kernel.handle(call)
             handled = True
             if self.unsaved:
-                # Before the answer: what the client asks next may come to another process.
+                # Before the response: the next request may arrive at another process.
                 await self._save()
         finally:
-            # A cancelled request is answered with nothing, even where its handler goes on.
+            # A cancelled request gets no response, even if its handler continues.
             post.answered(call if self._finish_request(call.id) and handled else None, batch)
 
     async def _save(self) -> None:
-        if self._keeper is not None:
+        if self._persistence is not None:
             self.unsaved = False
-            await self._keeper.save(self.snapshot)
+            await self._persistence.save(self.snapshot)
         self.unsaved = False
 
     def _status_of(self, error: McpError | ProtocolError) -> int:
-        """The HTTP status of a request that is answered with this error at once."""
+        """Return the HTTP status for a request that is refused with this error."""
         profile = self.profile
         if profile is None:
             return 400
@@ -286,20 +312,20 @@ class HttpSession(DuplexConnection, Session):
             return profile.unknown_method_status
         return 200 if isinstance(error, InvalidParams) else 400
 
-    # --- a store, where sessions outlive their process ---
+    # --- sessions that outlive their process ---
 
     def snapshot(self) -> StoredSession | None:
-        """Return what another process needs to go on; None before the handshake and at the end."""
-        caller = self.caller
-        if caller is None or self.over:
+        """Return the state for another process; None before the handshake and after the end."""
+        origin = self.caller
+        if origin is None or self.over:
             return None
-        profile = caller.profile
+        profile = origin.profile
         handshake = profile.handshake
         assert handshake is not None
         client = handshake.params(
             protocol_version=profile.revision,
-            capabilities=caller.capabilities,
-            client_info=caller.client_info,
+            capabilities=origin.capabilities,
+            client_info=origin.client_info,
         )
         return StoredSession(
             id=self.id,
@@ -314,7 +340,7 @@ class HttpSession(DuplexConnection, Session):
         )
 
     def restore(self, stored: StoredSession) -> bool:
-        """Continue a stored session; False if this server does not offer its revision."""
+        """Continue a stored session; return False if its revision is not offered here."""
         handshakes = self.kernel.handshakes
         revision = find_revision(stored.revision, handshakes)
         handshake = mcp_wire.profile(handshakes[-1]).handshake if handshakes else None
@@ -322,20 +348,20 @@ class HttpSession(DuplexConnection, Session):
             return False
         profile = mcp_wire.profile(revision)
         client = self.kernel.binding(revision).routes[handshake.name].decode(stored.client)
-        caller = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
-        caller.principal = stored.principal
+        origin = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
+        origin.principal = stored.principal
         self.began_s -= max(0.0, time.time() - stored.began_at)
         self.log_level = stored.log_level
         self.subscribed.update(stored.subscribed)
         self.moves = stored.moves + 1
-        # What two processes sent in one session is to be told apart by its event ids.
+        # Event ids of two processes in one session must not clash.
         self.streams.count = self.moves * NAMES_PER_MOVE
-        self.agree(caller, profile)
+        self.agree(origin, profile)
         if stored.ready:
             self.begin()
         return True
 
-    # --- what else came ---
+    # --- other messages ---
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         if self._post is not None:
@@ -349,17 +375,17 @@ class HttpSession(DuplexConnection, Session):
         self._notifications.receive(
             event,
             profile,
-            partial(self._context_of, post),
+            partial(self._hook_context_in, post),
             (profile.cancelled, self._cancel),
             (profile.progress, self._report),
         )
 
-    def _context_of(self, post: PostResponse, profile: Profile) -> Any:
-        caller = (
+    def _hook_context_in(self, post: PostResponse, profile: Profile) -> Any:
+        origin = (
             self.caller.for_another_request() if self.caller else RequestOrigin(profile, self, self)
         )
-        caller.headers = post.headers
-        return self.kernel.context(None, caller, None)
+        origin.headers = post.headers
+        return self.kernel.context(None, origin, None)
 
     def _outbound_context(self) -> Any:
         return self
@@ -371,21 +397,21 @@ class HttpSession(DuplexConnection, Session):
         return self.kernel.context(None, self.caller or RequestOrigin(profile, self, self), None)
 
     def oversized(self, limit_bytes: int) -> None:
-        """The HTTP server's business."""
+        """Do nothing: the HTTP server limits the size of bodies."""
 
     def closed(self, error: BaseException | None) -> None:
-        """No connection is the session's own: it ends when it is ended."""
+        """Do nothing: a session over HTTP has no connection that can be lost."""
 
-    # --- hooks, and its end ---
+    # --- hooks and open requests ---
 
     def listen(self, hooks: Coroutine[Any, Any, None]) -> None:
-        """Let hooks run while the session goes on."""
+        """Run session hooks in a task of their own."""
         self._notifications.run(hooks)
 
     def requests(self) -> list[asyncio.Task[Any]]:
-        """The requests that are being answered."""
+        """Return the tasks of requests that are being answered."""
         return list(self._connection.in_flight.values())
 
     def hooks(self) -> list[asyncio.Task[Any]]:
-        """The hooks that are running."""
+        """Return the tasks of hooks that are running."""
         return list(self._notifications.tasks())

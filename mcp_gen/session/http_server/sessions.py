@@ -1,4 +1,4 @@
-"""The HTTP sessions that are open: found by their id, and bounded in number and in time."""
+"""Registry of open HTTP sessions, with limits on their number, idle time and lifetime."""
 
 from __future__ import annotations
 
@@ -18,20 +18,32 @@ __all__ = ["SessionLimits", "Sessions"]
 _log = logging.getLogger("mcp_gen.server")
 
 LOOKS_AGAIN_AFTER_S = 1.0
+"""Seconds between two searches for a session that could make room."""
 SWEEPS_PER_LIMIT = 4
+"""Number of idle checks within the shortest limit."""
 MAX_SWEEP_S = 60.0
+"""Maximum number of seconds between two idle checks."""
 
 
 class SessionLimits(Struct, frozen=True):
-    """How many sessions there may be, and for how long."""
+    """Limits on the number and the duration of HTTP sessions.
+
+    Args:
+        max_sessions: Sessions that may be open at the same time.
+        idle_s: Seconds without activity of the client after which a session ends; none pass while a
+            request or a stream of the session is open.
+        lifetime_s: Seconds after which a session ends in any case.
+        makes_room_after_s: Seconds without activity after which a session may be ended to make room
+            for a new one.
+
+    Raises:
+        UsageError: one of the first three is not above 0.
+    """
 
     max_sessions: int = 10_000
     idle_s: float = 1800.0
-    """How long a client may be silent, while nothing of its session is open."""
     lifetime_s: float = 86_400.0
-    """How long a session lasts, whatever happens in it."""
     makes_room_after_s: float = 60.0
-    """How long a client must have been silent before its session makes room for another."""
 
     def __post_init__(self) -> None:
         for name in ("max_sessions", "idle_s", "lifetime_s"):
@@ -41,7 +53,11 @@ class SessionLimits(Struct, frozen=True):
 
 
 class Sessions:
-    """Open sessions by id. Those whose time is over are ended."""
+    """Registry of open sessions by id; ends those whose time is over.
+
+    Args:
+        limits: Limits on the sessions.
+    """
 
     def __init__(self, limits: SessionLimits) -> None:
         self.limits = limits
@@ -49,7 +65,7 @@ class Sessions:
         self._every_s = min(shortest / SWEEPS_PER_LIMIT, MAX_SWEEP_S)
         self._open: dict[str, HttpSession] = {}
         self._full_until_s = 0.0
-        """Until when nobody is looked for who could make room, by the clock of the event loop."""
+        """Event loop time until which no session is searched for that could make room."""
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -60,16 +76,16 @@ class Sessions:
         return id in self._open
 
     def find(self, id: str, principal: str | None) -> HttpSession | None:
-        """The session of that id, if it is this client's."""
+        """Return the session with this id if it is this client's, and mark it as active."""
         session = self._open.get(id)
         if session is None or session.principal != principal:
-            # Whoever is not its client is not even told that there is one.
+            # Another client gets the same error as for a session that does not exist.
             return None
         session.mark_active()
         return session
 
     def has_room(self) -> bool:
-        """Whether one more session may begin; the one that is silent for longest may make room."""
+        """Return True if one more session may begin; the longest idle one may be ended for it."""
         if len(self._open) < self.limits.max_sessions:
             return True
         now_s = asyncio.get_running_loop().time()
@@ -77,14 +93,14 @@ class Sessions:
             return False
         longest = max(self._open.values(), key=lambda one: one.silent_s())
         if longest.silent_s() < self.limits.makes_room_after_s:
-            # To look through all of them is no work to do for each of those who knock.
+            # Searching all sessions is too costly for each request while there is no room.
             self._full_until_s = now_s + LOOKS_AGAIN_AFTER_S
             return False
         longest.end()
         return True
 
     def add(self, session: HttpSession) -> None:
-        """A session has begun."""
+        """Add a session and start the idle timer."""
         self._open[session.id] = session
         loop = asyncio.get_running_loop()
         if self._timer is None or self._loop is not loop:
@@ -92,14 +108,14 @@ class Sessions:
             self._sweep_later(loop)
 
     def remove(self, session: HttpSession) -> None:
-        """A session has ended."""
+        """Remove a session that has ended."""
         self._open.pop(session.id, None)
         if not self._open and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def all(self) -> list[HttpSession]:
-        """Every session that is open."""
+        """Return all open sessions."""
         return list(self._open.values())
 
     def _sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -31,15 +31,19 @@ C = TypeVar("C")
 
 
 class StatelessExchange(Generic[C]):
-    """Answers one POST of a client that is not known, and that can be asked nothing.
+    """Answers POSTs of clients that are not known and that no request can be sent to.
 
-    Its revision is the one that the version header names. A client that hangs up has cancelled
-    nothing: its request goes on, in the task of its POST.
+    The version header names the revision; without it a default is assumed. A disconnect cancels
+    nothing: the request continues in the task of its POST.
+
+    Args:
+        kernel: Server that answers the requests.
+        notices: Receiver of notifications.
     """
 
     def __init__(self, kernel: Kernel[C], notices: NotificationReceiver) -> None:
         self._kernel = kernel
-        self._notices = notices
+        self._notifications = notices
         self._open = OpenRequests.counted_by(kernel.limits)
         profiles = [mcp_wire.profile(revision) for revision in kernel.handshakes]
         self._headers = tuple(
@@ -51,43 +55,50 @@ class StatelessExchange(Generic[C]):
     async def answer(
         self, binding: RevisionBinding[C], frame: Envelope, headers: Headers, reply: Reply
     ) -> Answer:
-        """Answer a message. Nothing is raised but the cancellation of the current task."""
+        """Answer one message. Nothing is raised but the cancellation of the current task.
+
+        Args:
+            binding: Server bound to the revision of a handshake; other messages use the header's.
+            frame: The message.
+            headers: HTTP headers of the POST.
+            reply: HTTP response, for notifications that are sent before the answer.
+        """
         if frame.method is UNSET:
             return Answer(202)
         handshake = binding.profile.handshake
-        shakes_hands = handshake is not None and frame.method == handshake.name
-        if not shakes_hands:
+        is_handshake = handshake is not None and frame.method == handshake.name
+        if not is_handshake:
             binding = self._kernel.binding(self._revision(headers))
-        outlet = channel_of(reply, asyncio.current_task())
-        caller = RequestOrigin(binding.profile, outlet, headers=headers)
-        caller.principal = reply.principal
-        # Whether there has been a handshake is not known: one that comes is answered.
-        caller.ready = not shakes_hands
+        channel = channel_of(reply, asyncio.current_task())
+        origin = RequestOrigin(binding.profile, channel, headers=headers)
+        origin.principal = reply.principal
+        # Earlier handshakes are not known, so each handshake is answered.
+        origin.ready = not is_handshake
         if frame.id is UNSET or frame.id is None:
-            noticed = NotificationReceived(frame.method, frame.params)
+            notification = NotificationReceived(frame.method, frame.params)
 
             def context(profile: Any) -> C:
-                return self._kernel.context(None, caller, None)
+                return self._kernel.context(None, origin, None)
 
-            self._notices.receive(noticed, binding.profile, context)
+            self._notifications.receive(notification, binding.profile, context)
             return Answer(202)
         try:
-            call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, caller)
-            counted = None if call.route.method is binding.profile.ping else self._open
-            if counted is not None:
-                counted.enter(reply.principal)
+            call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, origin)
+            counter = None if call.route.method is binding.profile.ping else self._open
+            if counter is not None:
+                counter.enter(reply.principal)
         except (McpError, ProtocolError) as error:
             status = 400
             if isinstance(error, MethodNotFound):
                 status = binding.profile.unknown_method_status
-            elif isinstance(error, InvalidParams) and caller.ready:
+            elif isinstance(error, InvalidParams) and origin.ready:
                 status = 200
             return Answer(status, envelope.failure(frame.id, envelope.error_object(error)))
         try:
             return Answer(200, await self._kernel.run(call))
         finally:
-            if counted is not None:
-                counted.leave(reply.principal)
+            if counter is not None:
+                counter.leave(reply.principal)
 
     def _revision(self, headers: Headers) -> str:
         for name in self._headers:

@@ -1,6 +1,6 @@
-"""The streams of one session: those that answer its requests, and those for everything else.
+"""SSE streams of a session and their replay.
 
-A stream outlives the connection that carries it, so that a client can come back for the rest.
+A stream outlives the connection that carries it, so that a client can reconnect for the rest.
 
 Source:
 https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery
@@ -24,33 +24,39 @@ __all__ = ["Stream", "Streams"]
 
 _log = logging.getLogger("mcp_gen.server")
 
-# No more digits than it takes to count: what a client says is not to be a large number.
+# A bounded number of digits: a client must not make the server parse a huge number.
 _EVENT_ID = re.compile(r"(?P<name>[gr](?P<stream>[0-9]{1,15}))-(?P<number>[0-9]{1,15})")
 
 MAX_PENDING = 100
-"""How many messages wait for a stream that could carry them; the oldest go first."""
+"""Number of messages that wait for a stream to carry them; the oldest are dropped first."""
 
 
 class Stream:
-    """One stream: what carries it at the moment, if anything does, and how much has been said."""
+    """One SSE stream, with the HTTP response that carries it now, if any.
+
+    Args:
+        streams: Streams of the session.
+        reply: HTTP response that carries the stream.
+        name: Prefix of its event ids; empty gives it one when it begins.
+    """
 
     __slots__ = ("begun", "name", "over", "reply", "said", "streams")
 
     def __init__(self, streams: Streams, reply: Reply, name: str = "") -> None:
         self.streams = streams
         self.name = name
-        """What the ids of its events begin with; that of a request gets one when it begins."""
+        """Prefix of its event ids; empty until the stream begins."""
         self.said = 0
-        """The number of the last message."""
+        """Number of the last message."""
         self.begun = False
-        """Whether its client has heard of it, and may come back for more."""
+        """True if the client knows the stream and may reconnect to it."""
         self.over = False
-        """Whether all has been said."""
+        """True if no more messages will follow."""
         self.reply: Reply | None = reply
         reply.opening = self._open
 
     def put(self, message: bytes) -> None:
-        """Send a message, or keep it for when the client comes back."""
+        """Send a message, or store it until the client reconnects."""
         streams, reply = self.streams, self.reply
         if not self.name:
             self.name = streams.next_name("r")
@@ -64,16 +70,16 @@ class Stream:
             reply.send(sse.event(message, self.event_id(self.said)))
 
     def event_id(self, number: int) -> str:
-        """The id of an event: it says of which stream it is."""
+        """Return the id of an event, which names the stream."""
         return f"{self.name}-{number}"
 
     def detach(self, reply: Reply) -> None:
-        """What carried it does so no longer."""
+        """Detach the HTTP response that carried the stream, if it still does."""
         if self.reply is reply:
             self.reply = None
 
     def end(self) -> None:
-        """All has been said."""
+        """End the stream: no more messages will follow."""
         self.over = True
         if self.begun:
             self.streams.open.pop(self.name, None)
@@ -81,7 +87,7 @@ class Stream:
             self.reply.end()
 
     def _open(self) -> bytes:
-        """What comes before the first message."""
+        """Begin the stream and return the bytes before its first message."""
         self.begun = True
         if not self.name:
             self.name = self.streams.next_name("r")
@@ -90,10 +96,15 @@ class Stream:
 
 
 class Streams:
-    """The streams of one session; itself the way for what belongs to no request."""
+    """Streams of one session; also its transport for messages that belong to no request.
+
+    Args:
+        session_id: Id of the session.
+        kept_in: Store of sent events; None makes streams that cannot be resumed.
+    """
 
     __slots__ = (
-        "_kept_in",
+        "_event_store",
         "_listening",
         "_pending",
         "count",
@@ -105,39 +116,39 @@ class Streams:
 
     def __init__(self, session_id: str, kept_in: EventStore | None) -> None:
         self.session_id = session_id
-        self._kept_in = kept_in
+        self._event_store = kept_in
         self.store: EventStore | None = None
-        """Where messages are kept, where clients may come back for them."""
+        """Store of sent events, if streams can be resumed at the negotiated revision."""
         self.primes = False
-        """Whether a stream begins with an event that has an id but no message."""
+        """True if a stream begins with an event that has an id but no message."""
         self.open: dict[str, Stream] = {}
-        """The streams that are known to the client and not over, by name."""
+        """Streams that the client knows and that have not ended, by name."""
         self.count = 0
-        """How many streams have been given a name."""
+        """Number of streams that have a name."""
         self._listening: list[Stream] = []
         self._pending: deque[bytes] | None = None
 
     def negotiate(self, profile: Profile) -> None:
-        """The revision has been agreed on."""
+        """Apply the negotiated revision: whether streams can be resumed."""
         if profile.resumes_streams:
-            self.store = self._kept_in
+            self.store = self._event_store
             self.primes = profile.primes_streams and self.store is not None
 
     def stop_storing(self) -> None:
-        """The session has ended: what is still said cannot be come back for."""
+        """Stop storing messages: the session has ended, so no client can resume a stream."""
         self.store = None
 
     def next_name(self, kind: str) -> str:
-        """A name for a new stream."""
+        """Return a name for a new stream: `g` (GET) or `r` (request), and a number."""
         self.count += 1
         return f"{kind}{self.count}"
 
-    # --- what belongs to no request ---
+    # --- messages that belong to no request ---
 
     def send(self, message: bytes) -> None:
-        """Send a message on one stream that the client has opened, or keep it for the next.
+        """Send a message on one stream that the client has opened, or queue it for the next one.
 
-        A client that does not read loses its stream: it notices that, and comes back for the rest.
+        If the client does not read, its stream is closed: it notices, and reconnects for the rest.
         """
         for stream in reversed(self._listening):
             reply = stream.reply
@@ -155,7 +166,7 @@ class Streams:
         self._pending.append(message)
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait while the client reads slower than messages are sent (back-pressure)."""
         for stream in reversed(self._listening):
             if stream.reply is not None:
                 await stream.reply.drain()
@@ -163,11 +174,11 @@ class Streams:
 
     @property
     def has_listener(self) -> bool:
-        """Whether a stream is open for what belongs to no request."""
+        """True if a stream for messages that belong to no request is open."""
         return bool(self._listening)
 
     async def listen(self, reply: Reply) -> None:
-        """Carry what belongs to no request until the client hangs up, or the session ends."""
+        """Carry messages that belong to no request until a disconnect or the session's end."""
         await self._carry(Stream(self, reply, self.next_name("g")), reply)
 
     async def _carry(self, stream: Stream, reply: Reply) -> None:
@@ -183,19 +194,23 @@ class Streams:
             stream.detach(reply)
             self.open.pop(stream.name, None)
 
-    # --- coming back ---
+    # --- resuming ---
 
     async def resume(self, reply: Reply, last_event_id: str) -> bool:
-        """Go on behind an event; whether it is known.
+        """Resume a stream after an event; return False if the event is not known.
 
-        The stream of a request ends with its answer. One for everything else goes on.
+        The stream of a request ends with its response. A stream of a GET continues.
+
+        Args:
+            reply: HTTP response that carries the stream from now on.
+            last_event_id: Id of the last event that the client has received.
         """
         found = _EVENT_ID.fullmatch(last_event_id)
         if self.store is None or found is None or int(found["stream"]) > self.count:
             return False
         name, number = found["name"], int(found["number"])
         stream = self.open.get(name)
-        events, known = await self._missed(self.store, stream, name, number)
+        events, known = await self._missed_events(self.store, stream, name, number)
         if stream is None:
             if not known and not name.startswith("g"):
                 return False
@@ -204,7 +219,7 @@ class Streams:
             stream.said = events[-1].number if events else number
         else:
             if stream.reply is not None:
-                # The client does not know yet that it was heard on two connections.
+                # The client may not have noticed yet that the old connection is lost.
                 stream.reply.end()
             stream.reply = reply
         reply.opening = None
@@ -214,15 +229,15 @@ class Streams:
         await self._resume_stream(stream, reply)
         return True
 
-    async def _missed(
+    async def _missed_events(
         self, store: EventStore, stream: Stream | None, name: str, number: int
     ) -> tuple[list[StoredEvent], bool]:
-        """What came behind an event, and whether anything is known of its stream."""
+        """Return the events after an event, and True if the store knows the stream."""
         events: list[StoredEvent] = []
         while True:
             found = await store.after(self.session_id, name, number)
             events += found or ()
-            # While the store was asked there may have come more.
+            # More messages may have been stored in the meantime.
             if not found or stream is None or found[-1].number >= stream.said:
                 return events, found is not None
             number = found[-1].number
@@ -237,15 +252,15 @@ class Streams:
                 stream.detach(reply)
 
     def end_listening(self) -> None:
-        """End the streams for what belongs to no request."""
+        """End the streams for messages that belong to no request."""
         for stream in list(self._listening):
             stream.end()
 
     # --- the rest of a duplex transport ---
 
     async def start(self, receiver: Receiver) -> None:
-        """Nothing to start: what comes in comes with POSTs."""
+        """Do nothing: messages of the client arrive in POSTs."""
 
     async def aclose(self) -> None:
-        """End what carries messages now."""
+        """End the streams that carry messages now."""
         self.end_listening()

@@ -20,10 +20,21 @@ __all__ = ["Handle", "RevisionBinding", "timed"]
 
 C = TypeVar("C")
 Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
+"""Handler of a route: takes the context and decoded params, returns the result."""
 
 
 class RevisionBinding(Generic[C]):
-    """One server at one revision: its routes and its lifecycle, built once."""
+    """A server bound to one revision: its routes and its lifecycle, built once.
+
+    Args:
+        profile: Profile of the revision.
+        routes: Route of each request, by method.
+        lifecycle: Admission strategy of the revision.
+        identity: Members of `_meta` in each result that name the server; empty where the revision
+            has none.
+        name_params: Parameter that the name header repeats, by method of an extension; see
+            `Extensions.name_params`.
+    """
 
     __slots__ = ("identity", "lifecycle", "name_params", "profile", "routes")
 
@@ -37,21 +48,26 @@ class RevisionBinding(Generic[C]):
     ) -> None:
         self.profile = profile
         self.name_params = name_params
-        """What the requests of extensions are about, by method: see `Extensions.name_params`."""
         self.routes = routes
         self.lifecycle = lifecycle
-        self.identity: dict[str, Any] = {key: Raw(encode(who)) for key, who in identity.items()}
-        """What `_meta` of every answer holds: who the server is, where the revision wants that."""
+        self.identity: dict[str, Any] = {key: Raw(encode(info)) for key, info in identity.items()}
+        """Encoded members of `_meta` in each result that name the server; may be empty."""
 
     def whole(self, result: Any) -> Any:
-        """A result of the revision, with its identity if it has one."""
+        """Return a result of the revision with the server's identity in `_meta`."""
         identity = self.identity
         meta: dict[str, Any] | None = result.meta
         return replace(result, meta=identity if meta is None else {**identity, **meta})
 
 
 def timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:
-    """Return a handler that fails with RequestTimeout after `limit_s` seconds."""
+    """Return a handler that is cancelled and fails with RequestTimeout after a time limit.
+
+    Args:
+        limit_s: Seconds that a request may take.
+        method: Name of the method, for the error text.
+        call: Handler to limit.
+    """
 
     async def call_in_time(ctx: C, params: Any) -> Any:
         with time_limit(limit_s, method):

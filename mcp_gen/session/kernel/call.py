@@ -20,9 +20,24 @@ __all__ = ["Call"]
 C = TypeVar("C")
 
 
-# Seen by the collector: a POST whose client has gone holds its calls, and they hold the POST.
+# Tracked by the garbage collector: a POST that lost its client and its calls refer to each other.
 class Call(Struct, Generic[C], eq=False):
-    """One request, decoded and admitted, and its progress."""
+    """One request, decoded and admitted, and its progress.
+
+    Args:
+        id: Id of the request.
+        route: Route to its handler.
+        params: Decoded params.
+        ctx: Context that its handler gets.
+        caller: Origin of the request.
+        binding: Server bound to the request's revision.
+        error_code: JSON-RPC error code of the response, once it has failed.
+        batch: JSON-RPC batch that the request came in, if any.
+        task: Task that runs its handler; None before it has started.
+        cancelled: True if the request is cancelled and gets no response.
+        result: Result of its handler, until it is encoded.
+        written: Encoded response, if it was encoded before it is sent.
+    """
 
     id: RequestId
     route: Route[C]
@@ -31,14 +46,8 @@ class Call(Struct, Generic[C], eq=False):
     caller: RequestOrigin
     binding: RevisionBinding[C]
     error_code: int | None = None
-    """What it was refused with, once it has been."""
     batch: Batch | None = None
-    """The array that it came in, where it did."""
     task: asyncio.Task[None] | None = None
-    """Where its handler runs; None before it does."""
     cancelled: bool = False
-    """Whether it is to get no answer."""
     result: Any = None
-    """What its handler gave, until it is written."""
     written: bytes | None = None
-    """Its answer, where that could not wait until it is sent."""

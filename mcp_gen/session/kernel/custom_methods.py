@@ -1,4 +1,4 @@
-"""Methods that no revision knows: their rows in the method table, and their routes."""
+"""Method rows and routes of methods outside the protocol."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ P = TypeVar("P")
 
 
 def check_name(name: str) -> None:
-    """Check that a method may have this name.
+    """Check that a custom method may have this name.
 
     Raises:
-        UsageError: a revision has a method of that name, or JSON-RPC keeps it for itself.
+        UsageError: a revision of the protocol has a method of this name, or JSON-RPC reserves it.
 
     Source: https://www.jsonrpc.org/specification#request_object
     """
@@ -42,16 +42,28 @@ def check_name(name: str) -> None:
 
 
 def request_row(name: str, params: Any) -> Method[Any, Any]:
-    """A row of the method table for a request with params of this type.
+    """Return the method row of a custom request.
+
+    Args:
+        name: Name of the method.
+        params: Type of its params.
 
     Raises:
-        UsageError: a type that cannot be decoded from JSON.
+        UsageError: the type cannot be decoded from JSON, or forbids unknown fields.
     """
     return _row(name, params, results=(dict,), kind="request")
 
 
 def notification_row(name: str, params: Any) -> Method[Any, None]:
-    """The same for a notification."""
+    """Return the method row of a custom notification.
+
+    Args:
+        name: Name of the method.
+        params: Type of its params.
+
+    Raises:
+        UsageError: the type cannot be decoded from JSON, or forbids unknown fields.
+    """
     return _row(name, params, results=(), kind="notification")
 
 
@@ -79,7 +91,13 @@ def _row(name: str, params: Any, *, results: tuple[type[Any], ...], kind: Any) -
 def route(
     method: Method[P, Any], handler: Callable[[C, P], Awaitable[Any]], hooks: HookSet
 ) -> Route[C]:
-    """The route to a handler, between the hooks that run for every request."""
+    """Return the route of a custom request: its handler, inside the hooks for all requests.
+
+    Args:
+        method: Method row of the request.
+        handler: Handler; its result must be serializable to a JSON object.
+        hooks: Hooks of the server.
+    """
     known: HookPoint[P, Any] | None = hooks.points.get(method.name)
     point = HookPoint[P, Any](hooks, method.name) if known is None else known
 

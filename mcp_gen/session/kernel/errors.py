@@ -28,35 +28,43 @@ _INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
 
 
 def error_for_peer(error: BaseException, what: str) -> envelope.ErrorObject:
-    """Return the JSON-RPC error for an exception in `what`; hidden details are logged."""
-    told = primary_error(error)
-    if isinstance(told, McpError | ProtocolError):
-        return envelope.error_object(told)
-    if isinstance(told, RequestTimeout):
-        _log.warning("%s was not answered: %s", what, told)
+    """Return the JSON-RPC error for an exception; details that the peer should not see are logged.
+
+    Args:
+        error: Exception of a handler, or a group of exceptions.
+        what: Name of the method that failed, for the log.
+    """
+    primary = primary_error(error)
+    if isinstance(primary, McpError | ProtocolError):
+        return envelope.error_object(primary)
+    if isinstance(primary, RequestTimeout):
+        _log.warning("%s was not answered: %s", what, primary)
     elif is_disconnect(error):
-        _log.debug("%s was not answered: %s", what, told)
+        _log.debug("%s was not answered: %s", what, primary)
     else:
-        # Details stay here: they may hold what no peer should see.
+        # Details are logged only: they may hold data that no peer should see.
         _log.error("%s failed", what, exc_info=error)
-    if isinstance(told, McpGenError) and not isinstance(told, UsageError):
-        return envelope.ErrorObject(ProtocolError.code, str(told))
+    if isinstance(primary, McpGenError) and not isinstance(primary, UsageError):
+        return envelope.ErrorObject(ProtocolError.code, str(primary))
     return _INTERNAL
 
 
 def internal_error(id: RequestId) -> bytes:
-    """Return the answer to a request whose handler failed for a reason to keep private."""
+    """Return the error response to a request whose handler failed for a private reason."""
     return envelope.failure(id, _INTERNAL)
 
 
 def is_cancelled() -> bool:
-    """Return True if the request itself was cancelled, not something its handler awaits."""
+    """Return True if the current task was cancelled.
+
+    False if CancelledError comes from something that the handler awaits.
+    """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def bad_params(method: str, error: Exception) -> ProtocolError:
-    """Return the error for params that could not be decoded."""
+    """Return the InvalidParams error for params that could not be decoded."""
     if isinstance(error, RecursionError):
         return InvalidParams(f"{method}: nested too deeply")
     return InvalidParams(f"{method}: {error}")

@@ -1,6 +1,6 @@
-"""Answers one request at one revision: route, params, hooks, handler, result, bytes.
+"""Answers one request at one revision: route, decode, admit, run, encode.
 
-Both transport shapes end here. The kernel holds no connection: who asks comes in as a `Caller`.
+Holds no connection: the sender of a request comes in as a `RequestOrigin`.
 """
 
 from __future__ import annotations
@@ -66,8 +66,19 @@ _log = logging.getLogger("mcp_gen.server")
 class Kernel(Generic[C]):
     """A server without its transports.
 
-    `offered` gives the capabilities that a method may ask for. `changed` must be called when hooks
-    or features are added: what comes afterwards is routed anew, what is under way is not.
+    Call `changed` after adding hooks or features. Requests that arrive later are routed anew;
+    requests in progress are not affected.
+
+    Args:
+        handlers: Handlers of the methods.
+        hooks: Hooks of the server.
+        revisions: Offered revisions, oldest first.
+        context: Makes the context of a request from its id (None for notifications), its origin and
+            its `_meta`.
+        offered: Returns the capabilities that the server declares. Methods that require another
+            one are not routed.
+        server_info: Name and version of the server.
+        limits: Limits of the server; see `Limits` for the defaults.
     """
 
     def __init__(
@@ -85,51 +96,51 @@ class Kernel(Generic[C]):
         self.handshakes = with_handshake(revisions)
         self.per_request = per_request(revisions)
         self.handlers = handlers
-        """What answers; call `changed` after giving it another."""
+        """Handlers of the methods; call `changed` after replacing them."""
         self.hooks = hooks
         self.context = context
         self.declared_capabilities = offered
         self._server_info = server_info
         self.limits = limits
         self.sessions: set[Session] = set()
-        """The sessions that are open."""
+        """Open sessions."""
         self.loops: set[asyncio.AbstractEventLoop] = set()
-        """The event loops on which there has been somebody to tell of changes."""
+        """Event loops that have had clients to notify of changes."""
         self.on_connection_end: list[Callable[[Channel], None]] = []
-        """Called with a connection that is about to end: what stays open on it is to end too."""
+        """Functions called with a channel before it ends, to end what is still open on it."""
         self.middleware: list[Middleware] = []
-        """What wraps the handling of what comes, outermost first; call `changed` after it."""
+        """Middleware around incoming messages, outermost first; call `changed` after adding one."""
         self.outbound_middleware: list[Middleware] = []
-        """What wraps the sending of what goes to clients, outermost first."""
+        """Middleware around messages to clients, outermost first."""
         self.outer_wrapper: Callable[[Handle[C]], Handle[C]] | None = None
-        """What is put around middleware and all; call `changed` after it."""
+        """Wrapper around each route, outside all middleware; call `changed` after setting it."""
         self.custom_methods: dict[str, Callable[[Profile], Route[C] | None]] = {}
-        """Requests that no revision knows, by method: the route of each at a revision."""
+        """Custom requests, by method: each function returns the route at a revision."""
         self.custom_notifications: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
-        """Notifications that no revision knows, and somebody listens to: the row of each."""
+        """Custom notifications, by method: each function returns the row at a revision."""
         self.extensions = Extensions()
-        """What is offered beside the protocol; call `changed` after adding to it."""
+        """Offered protocol extensions; call `changed` after adding one."""
         self._bindings: dict[str, RevisionBinding[C]] = {}
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
-        # Searched for in undecoded params: most requests of a connection with a handshake lack it.
+        # Searched in undecoded params: most requests of a connection with a handshake lack the key.
         # Some encoders write a slash as `\/`.
         pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
         self._names_revision = re.compile(pattern) if keys else None
         self._version_keys = keys
         self._older = self.per_request[:-1]
-        """What a request may name beside the newest revision of all."""
+        """Revisions that a request may name, except the newest one."""
 
     def changed(self) -> None:
-        """Hooks or features were added: make routes anew when they are next asked for."""
-        # Not cleared: another thread may be at work on one that is outdated by now.
+        """Drop the cached routes after hooks or features were added."""
+        # Replaced, not cleared: another thread may be adding an outdated binding to the old dict.
         self._bindings = {}
 
     def offers(self, capability: str) -> bool:
-        """Whether this has been declared to clients."""
+        """Return True if the capability is declared to clients."""
         return capability in self.declared_capabilities()
 
     def binding(self, revision: str) -> RevisionBinding[C]:
-        """This server at one revision."""
+        """Return the server bound to a revision; it is built once and cached."""
         bindings = self._bindings
         found = bindings.get(revision)
         if found is None:
@@ -161,10 +172,10 @@ class Kernel(Generic[C]):
         return RevisionBinding(profile, visible, lifecycle, identity, names)
 
     def _wrapped(self, route: Route[C], profile: Profile) -> Route[C]:
-        """The route inside of all middleware, with so much time as a request has."""
+        """Return the route inside middleware, the request timeout and the outer wrapper."""
         method, limit_s = route.method, self.limits.request_timeout_s
         if self.middleware:
-            # A route of its own: middleware sees the params decoded to the end.
+            # A new route, which decodes `arguments` as well: middleware gets fully decoded params.
             route = Route(method, wrap(self.middleware, method.name, route.call, answered=True))
         if limit_s is not None and method is not profile.listen:
             route.call = timed(limit_s, method.name, route.call)
@@ -173,16 +184,20 @@ class Kernel(Generic[C]):
         return route
 
     def notification_receiver(self) -> NotificationReceiver:
-        """What takes the notifications of one client."""
+        """Return a new receiver for the notifications of one client."""
         return NotificationReceiver(self.hooks, _log, self.middleware, self.custom_notifications)
 
     def binding_for_request(
         self, agreed: Profile | None, params: Raw, *, sure: bool = False
     ) -> RevisionBinding[C]:
-        """The revision to answer a request at: the one it names itself, or what was agreed on.
+        """Return the binding for a request: at the revision named in `_meta`, else the agreed one.
 
-        Arguments may mention the key under which it is named: `_meta` is only not looked at if it
-        is `sure` that nothing but such requests comes.
+        Args:
+            agreed: Profile that a handshake has agreed on; None without one.
+            params: Params of the request, not decoded.
+            sure: True if each request on this connection names its revision. If only one such
+                revision is offered, `_meta` is then not read. Otherwise it must be read: tool
+                arguments may hold the same key.
         """
         if self._names_revision and self._names_revision.search(params):
             named = self._revision_in_meta(params, sure=sure)
@@ -193,7 +208,10 @@ class Kernel(Generic[C]):
         return self.binding((self.handshakes or self.per_request)[-1])
 
     def _revision_in_meta(self, params: Raw, *, sure: bool) -> str | None:
-        """The revision that a request names, or the newest there is; None if it names none."""
+        """Return the revision that a request names in `_meta`; None if it names none.
+
+        A revision that is not offered gives the newest one: its lifecycle refuses the request.
+        """
         older, newest = self._older, self.per_request[-1]
         if sure and not older:
             return newest
@@ -203,14 +221,14 @@ class Kernel(Generic[C]):
         return next(filter(None, named), newest if keys or sure else None)
 
     def binding_for_header(self, revision: str) -> RevisionBinding[C]:
-        """This server at a revision that a transport names beside the message.
+        """Return the binding at a revision that the transport names beside the message.
 
         Raises:
-            McpError: it is not offered.
+            McpError: the revision is not offered.
         """
         if find_revision(revision, self.revisions) is None:
-            spoken = self.per_request or self.handshakes
-            raise unsupported(mcp_wire.profile(spoken[-1]), spoken, revision)
+            offered = self.per_request or self.handshakes
+            raise unsupported(mcp_wire.profile(offered[-1]), offered, revision)
         return self.binding(revision)
 
     def prepare(
@@ -221,10 +239,17 @@ class Kernel(Generic[C]):
         params: Raw,
         caller: RequestOrigin,
     ) -> Call[C]:
-        """Find the route, decode the params, check that the request may be made.
+        """Find the route of a request, decode its params and admit it.
+
+        Args:
+            binding: Server bound to the request's revision.
+            id: Id of the request.
+            method: Name of the method.
+            params: Params, not decoded.
+            caller: Origin of the request; the lifecycle may complete it from `_meta`.
 
         Raises:
-            ProtocolError, McpError: what the peer is to be told.
+            ProtocolError, McpError: the error to answer the request with.
         """
         route = binding.routes.get(method)
         if route is None:
@@ -244,10 +269,13 @@ class Kernel(Generic[C]):
         return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
 
     async def run(self, call: Call[C]) -> bytes:
-        """Await the handler between its hooks, and return the bytes of the answer.
+        """Run the handler of a request between its hooks and return the encoded response.
 
-        Only the task's cancellation and KeyboardInterrupt are raised: every other error is the
-        answer.
+        Errors become error responses, except for two that are raised.
+
+        Raises:
+            CancelledError: the current task was cancelled.
+            KeyboardInterrupt: the process was interrupted.
         """
         try:
             return self.answer(call, await call.route.call(call.ctx, call.params))
@@ -255,10 +283,13 @@ class Kernel(Generic[C]):
             return self.failure(call, error, cancelled=is_cancelled())
 
     async def handle(self, call: Call[C]) -> None:
-        """Await the handler between its hooks; `write` gives the bytes of the answer.
+        """Run the handler of a request between its hooks; `write` returns the response afterwards.
 
-        For those who send them in another task: what many answers say is not to wait as bytes.
-        Raises what `run` raises.
+        For responses that another task sends: a waiting result takes less memory than its bytes.
+
+        Raises:
+            CancelledError: the current task was cancelled.
+            KeyboardInterrupt: the process was interrupted.
         """
         try:
             call.result = await call.route.call(call.ctx, call.params)
@@ -268,7 +299,7 @@ class Kernel(Generic[C]):
             call.written = self.failure(call, error, cancelled=is_cancelled())
 
     def write(self, call: Call[C]) -> bytes:
-        """The bytes of the answer to a request that has been handled."""
+        """Return the encoded response to a request that `handle` has run."""
         if call.written is not None:
             return call.written
         try:
@@ -277,31 +308,43 @@ class Kernel(Generic[C]):
             return self.failure(call, error, cancelled=False)
 
     def failure(self, call: Call[C], error: BaseException, *, cancelled: bool) -> bytes:
-        """The bytes of the answer to a request whose handler raised.
+        """Return the encoded error response to a request whose handler raised.
 
-        `cancelled` says whether it was to: CancelledError is an error like others where not.
+        Args:
+            call: The request.
+            error: Exception of the handler.
+            cancelled: True if the request was cancelled. If False, CancelledError is an error like
+                any other.
 
         Raises:
-            CancelledError, KeyboardInterrupt: the error itself, where the request gets no answer.
+            CancelledError, KeyboardInterrupt: `error` itself, if the request gets no response.
         """
-        told = primary_error(error)
-        if isinstance(told, McpError | ProtocolError):
-            call.error_code = told.code
-        elif isinstance(told, KeyboardInterrupt) or (
-            cancelled and isinstance(told, asyncio.CancelledError)
+        primary = primary_error(error)
+        if isinstance(primary, McpError | ProtocolError):
+            call.error_code = primary.code
+        elif isinstance(primary, KeyboardInterrupt) or (
+            cancelled and isinstance(primary, asyncio.CancelledError)
         ):
-            raise told
+            raise primary
         return envelope.failure(call.id, error_for_peer(error, call.route.method.name))
 
     def answer(self, call: Call[C], result: Any) -> bytes:
-        """The bytes of the answer to a request whose handler gave this.
+        """Return the encoded response for the result of a handler.
+
+        A handshake takes effect here, after its hooks have succeeded.
+
+        Args:
+            call: The request.
+            result: Result of the handler, of any revision, encoded or not.
 
         Raises:
-            ProjectionError: the revision cannot hold it.
+            ProjectionError: the revision cannot hold the result.
+            MissingCapability: the result is one of an extension that the client has not declared.
+            UsageError: the request must not be answered with a result of this type.
         """
         caller = call.caller
         if caller.agreed is not None:
-            # Only now: a hook behind the handler may have refused the handshake.
+            # Not earlier: a hook after the handler may have refused the handshake.
             agreed, caller.agreed = caller.agreed, None
             if caller.session is not None:
                 caller.session.agree(caller, agreed)
@@ -328,11 +371,11 @@ class Kernel(Generic[C]):
         return envelope.response(call.id, result)
 
     def _check_arm(self, call: Call[C], kind: type[Any]) -> None:
-        """Let a result of an extension pass where the client can make something of it.
+        """Check that an extension's result type may answer the request.
 
         Raises:
-            MissingCapability: it has not declared the extension.
-            UsageError: the request is none that may be answered so.
+            MissingCapability: the client has not declared the extension.
+            UsageError: the extension does not add this result type to the method.
         """
         extension, profile = self.extensions.arms[kind], call.binding.profile
         if declared(extension, call.caller.capabilities, profile, CLIENT) is None:

@@ -1,7 +1,6 @@
-"""How a peer comes to be asked anything: after a handshake, or with every request.
+"""Admission strategies: after a handshake, or by per-request metadata.
 
-Two strategies, picked from the profile once. Whether there is a third revision, or a tenth, nothing
-below asks again.
+`lifecycle_of` picks one from the profile of a revision.
 """
 
 from __future__ import annotations
@@ -28,19 +27,24 @@ __all__ = [
 
 
 class Lifecycle(Protocol):
-    """Decides whether a request may be made now, and by whom it is made."""
+    """Decides whether a request is admitted, and completes its origin."""
 
     def admit(self, caller: RequestOrigin, method: str, meta: dict[str, Any] | None) -> None:
-        """Complete the caller from the request.
+        """Check that a request may be made now, and complete its origin from the request.
+
+        Args:
+            caller: Origin of the request.
+            method: Name of the method.
+            meta: `_meta` of the request; None if it has none.
 
         Raises:
-            ProtocolError, McpError: the request has no place here.
+            ProtocolError, McpError: the request is not admitted.
         """
         ...
 
 
 class HandshakeLifecycle:
-    """What the client is was said in the handshake: until 2025-11-25."""
+    """Admits requests after the `initialize` handshake: revisions until 2025-11-25."""
 
     def __init__(self, profile: Profile) -> None:
         early = (profile.handshake, profile.ping)
@@ -48,7 +52,11 @@ class HandshakeLifecycle:
         self._handshake = profile.handshake.name if profile.handshake else ""
 
     def admit(self, caller: RequestOrigin, method: str, meta: dict[str, Any] | None) -> None:
-        """Refuse what comes before the handshake, or a second one."""
+        """Refuse requests before the handshake, except `ping`, and a second handshake.
+
+        Raises:
+            InvalidRequest: the request is not admitted.
+        """
         if caller.ready and method == self._handshake:
             raise InvalidRequest(f"`{method}` came twice on one connection")
         if not caller.ready and method not in self._early:
@@ -56,11 +64,16 @@ class HandshakeLifecycle:
 
 
 class PerRequestLifecycle:
-    """What the client is stands in the `_meta` of every request: from 2026-07-28."""
+    """Admits requests by their `_meta`, which describes the client: revisions from 2026-07-28.
+
+    Args:
+        profile: Profile of the revision.
+        spoken: Offered revisions of this kind.
+    """
 
     def __init__(self, profile: Profile, spoken: Sequence[str]) -> None:
         self._profile = profile
-        self._spoken = list(spoken)
+        self._offered = list(spoken)
         self._known = dict.fromkeys(spoken, True)
         self._version = profile.protocol_version_key or ""
         self._capabilities = profile.client_capabilities_key or ""
@@ -68,7 +81,12 @@ class PerRequestLifecycle:
         self._log_level = profile.log_level_key or ""
 
     def admit(self, caller: RequestOrigin, method: str, meta: dict[str, Any] | None) -> None:
-        """Read who asks; refuse a request that does not say so, or names another revision."""
+        """Read revision, capabilities and client info from `_meta`, and check them.
+
+        Raises:
+            InvalidParams: the capabilities or the log level are missing or malformed.
+            McpError: the revision is missing, not offered, or differs from the one in the headers.
+        """
         named: Any = meta.get(self._version) if meta else None
         capabilities: Any = meta.get(self._capabilities) if meta else None
         if meta is None or type(named) is not str:
@@ -80,7 +98,7 @@ class PerRequestLifecycle:
         if stated is not None and stated != named:
             raise header_mismatch(self._profile, "headers and body name different revisions")
         if not self._known.get(named):
-            raise unsupported(self._profile, self._spoken, named)
+            raise unsupported(self._profile, self._offered, named)
         caller.capabilities = capabilities
         caller.client_info = meta.get(self._info)
         caller.ready = True
@@ -95,22 +113,34 @@ class PerRequestLifecycle:
             raise InvalidParams(f"{method}: {error} - at `{where}`") from None
 
     def _revision_missing(self, method: str) -> McpError:
-        # A client that knows nothing but handshakes learns from this what it could speak instead.
+        # The list tells a client that only knows handshakes which revisions it could use instead.
         return McpError(
             InvalidParams.code,
-            f"{method}: expected a string, one of {', '.join(self._spoken)} - "
+            f"{method}: expected a string, one of {', '.join(self._offered)} - "
             f"at `$.params._meta.{self._version}`",
-            {"supported": self._spoken},
+            {"supported": self._offered},
         )
 
 
 def header_mismatch(profile: Profile, what: str, data: Any = None) -> McpError:
-    """The error where headers and body do not agree."""
+    """Return the error for headers that do not agree with the body.
+
+    Args:
+        profile: Profile of the revision; it has the error code.
+        what: Error text.
+        data: Error data; None sends none.
+    """
     return McpError(profile.errors.header_mismatch or InvalidRequest.code, what, data)
 
 
 def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError:
-    """The error where a revision is asked for that is not offered; `spoken` are those that are."""
+    """Return the error for a protocol version that is not offered.
+
+    Args:
+        profile: Profile of the revision to answer at; it has the error code.
+        spoken: Offered revisions, listed in the error data.
+        asked: Revision that was requested.
+    """
     return McpError(
         profile.errors.unsupported_protocol_version or InvalidParams.code,
         f"unsupported protocol version {asked!r}",
@@ -119,7 +149,12 @@ def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError
 
 
 def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:
-    """The strategy of a revision; `spoken` are the revisions of its kind that are offered."""
+    """Return the lifecycle of a revision.
+
+    Args:
+        profile: Profile of the revision.
+        spoken: Offered revisions without a handshake.
+    """
     if profile.handshake:
         return HandshakeLifecycle(profile)
     return PerRequestLifecycle(profile, spoken)

@@ -1,6 +1,6 @@
-"""What a server puts up with: how long a request may take, how many are open, how long silence is.
+"""Limits of a server: request timeout, concurrency, keep-alive, progress rate.
 
-Message sizes are the transports' business.
+Transports limit message sizes.
 """
 
 from __future__ import annotations
@@ -17,22 +17,27 @@ __all__ = ["Limits", "OpenRequests", "time_limit"]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """The limits of a server. None means that there is none."""
+    """Limits of a server. None means no limit.
+
+    Args:
+        request_timeout_s: Seconds that a request may take; `subscriptions/listen` has no limit.
+        max_concurrent_requests: Requests of one session that may be open at the same time. Over
+            HTTP without sessions: requests of one principal, except `subscriptions/listen`; clients
+            without a principal count as one.
+        keep_alive_s: Seconds between pings to an idle client, at revisions that have `ping`. None
+            sends no pings.
+        keep_alive_timeout_s: Seconds to wait for the response to a ping before the session ends.
+        max_progress_per_s: Progress notifications per second and request, and the size of a burst.
+
+    Raises:
+        UsageError: a limit is not above 0.
+    """
 
     request_timeout_s: float | None = None
-    """How long a request may take; what listens to changes is not meant."""
     max_concurrent_requests: int | None = None
-    """How many requests of one session are answered at once.
-
-    Where HTTP has no sessions these are the requests of one principal, what listens to changes not
-    among them; clients that nobody tells apart count as one.
-    """
     keep_alive_s: float | None = None
-    """How often a client is asked whether it is still there, where the revision has that."""
     keep_alive_timeout_s: float = 20.0
-    """How long it may take to say so before its session is ended."""
     max_progress_per_s: float | None = 100.0
-    """How many reports of progress one request may send; what one second allows, at once."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -41,10 +46,13 @@ class Limits(Struct, frozen=True, kw_only=True):
                 raise UsageError(f"{name}={limit}: expected more than 0, or None for no limit")
 
     def make_room(self, open_requests: int) -> None:
-        """Check whether one more request may be open.
+        """Check that one more request may be open.
+
+        Args:
+            open_requests: Number of requests that are open now.
 
         Raises:
-            InvalidRequest: there are as many as there may be.
+            InvalidRequest: `max_concurrent_requests` is reached.
         """
         most = self.max_concurrent_requests
         if most is not None and open_requests >= most:
@@ -55,7 +63,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class OpenRequests:
-    """Counts the requests that are being answered, by principal, where no session does."""
+    """Counter of open requests per principal, for HTTP without sessions.
+
+    Args:
+        limits: Limits of the server.
+    """
 
     __slots__ = ("_limits", "_open")
 
@@ -65,34 +77,38 @@ class OpenRequests:
 
     @classmethod
     def counted_by(cls, limits: Limits) -> OpenRequests | None:
-        """None where it does not matter how many there are."""
+        """Return a counter; None if the limits do not limit concurrency."""
         return None if limits.max_concurrent_requests is None else cls(limits)
 
     def enter(self, principal: str | None) -> None:
-        """Count one more.
+        """Count one more open request.
 
         Raises:
-            InvalidRequest: there are as many as there may be.
+            InvalidRequest: `max_concurrent_requests` is reached.
         """
         already = self._open.get(principal, 0)
         self._limits.make_room(already)
         self._open[principal] = already + 1
 
     def leave(self, principal: str | None) -> None:
-        """One has been answered."""
+        """Count one request less: it has been answered."""
         left = self._open.pop(principal) - 1
         if left:
             self._open[principal] = left
 
 
 class time_limit:  # noqa: N801  # used like a function, as asyncio.timeout is
-    """Give what is awaited inside only so long: `with time_limit(5, "tool `add`"): await …`.
+    """Context manager with a time limit: `with time_limit(5, "tool `add`"): await …`.
 
-    It belongs to the task that enters it, and is left in the same. Whatever else cancels the task
-    stays what it is. Much cheaper than asyncio.timeout, because nobody may move its end.
+    Enter and leave it in the same task. Other cancellations of that task keep their meaning. It
+    costs much less than `asyncio.timeout`, because its deadline cannot be moved.
+
+    Args:
+        seconds: Seconds until the block is cancelled.
+        what: Name of the operation, for the error text.
 
     Raises:
-        RequestTimeout: when the time was over; what was awaited has been cancelled.
+        RequestTimeout: the time is over and the block has been cancelled.
     """
 
     __slots__ = ("_before", "_expired", "_seconds", "_task", "_timer", "_what")

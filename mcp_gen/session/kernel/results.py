@@ -21,39 +21,56 @@ _COMPLETE = Raw(b'"complete"')
 
 
 class EncodedResult(Struct, gc=False):
-    """A result that is encoded already, with what every result of its revision has."""
+    """A result that is already encoded, with all members its revision requires."""
 
     json: Raw
 
 
 class RelayedResult(Struct, gc=False):
-    """A result of the revision as another server has written it, to be passed on as it is."""
+    """An encoded result of another server at the same revision, to be relayed unchanged."""
 
     json: Raw
 
 
 def with_identity(answer: bytes, binding: RevisionBinding[Any]) -> bytes:
-    """Return an answer whose result came encoded and has no `_meta`, with the identity added."""
+    """Return a response with the server's identity added to its result.
+
+    Args:
+        answer: Encoded response, whose result has no `_meta`.
+        binding: Server bound to the revision of the result.
+    """
     if not binding.identity:
         return answer
-    # Every result of these revisions begins with its type, so there is a member to follow.
+    # Each result of these revisions begins with its type, so a comma can follow.
     return b'%b,"_meta":%b}}' % (answer[: -len(b"}}")], encode(binding.identity))
 
 
 def with_own_identity(result: Raw, binding: RevisionBinding[Any]) -> Raw:
-    """Return another server's result with this server's identity; the rest is kept."""
+    """Return another server's result with this server's identity in `_meta`.
+
+    All other members are kept.
+
+    Args:
+        result: Encoded result of the other server.
+        binding: This server bound to the revision of the result.
+    """
     if not binding.identity:
         return result
     members = _members.decode(result)
     meta = _members.decode(members.get("_meta") or b"{}")
     members["_meta"] = Raw(encode({**meta, **binding.identity}))
-    # First, where readers look for it; and there, though those who wrote it may have left it out.
+    # First, where decoders expect it. The other server may have left it out.
     kind = members.pop("resultType", _COMPLETE)
     return Raw(encode({"resultType": kind, **members}))
 
 
 def untyped_result(binding: RevisionBinding[Any], result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result of a custom method with the members every result of the revision has."""
+    """Return the result of a custom method with the members that each result of the revision has.
+
+    Args:
+        binding: Server bound to the revision of the result.
+        result: Result of the handler, which wins over common members.
+    """
     common: dict[str, Any] = msgspec.to_builtins(mcp_wire.types(binding.profile.revision).Result())
     meta = {**binding.identity, **(as_object(result.get("_meta")) or {})}
     return {**common, **result, "_meta": meta} if meta else {**common, **result}

@@ -1,4 +1,4 @@
-"""Where messages to the client go that belong to one request, whatever carries them."""
+"""Request-scoped channels to the client, independent of the transport."""
 
 from __future__ import annotations
 
@@ -41,13 +41,21 @@ _log = logging.getLogger("mcp_gen.server")
 
 
 class Channel(Protocol):
-    """The way to the client while a request of its is being answered.
+    """Channel to the client while one of its requests is being answered.
 
-    On a duplex transport it is the connection; over HTTP it is the stream that the answer ends.
+    On a duplex transport the channel is the connection. Over HTTP it is the SSE stream that the
+    response ends.
     """
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification; what has been sent so in one turn of the loop goes out together."""
+        """Send a notification.
+
+        Notifications sent in one turn of the event loop leave in one write.
+
+        Args:
+            method: Method row of the notification.
+            params: Params of the notification; none if left out.
+        """
         ...
 
     def request(
@@ -58,41 +66,69 @@ class Channel(Protocol):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Coroutine[Any, Any, Raw]:
-        """Send a request and return its result undecoded; see `Link.request`."""
+        """Send a request to the client and return its result, not decoded.
+
+        Args:
+            method: Method row of the request.
+            params: Params of the request.
+            timeout_s: Seconds to wait for the response; None waits without limit.
+            progress: Callback for progress notifications of this request.
+
+        Returns:
+            The JSON of the result.
+
+        Raises:
+            McpError: the client answered with an error.
+            RequestTimeout: no response within `timeout_s`; the request has been cancelled.
+            SessionLost: the connection ended first.
+            TransportError: this channel carries no requests to the client.
+        """
         ...
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait while the client reads slower than messages are sent (back-pressure)."""
         ...
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether this request is still being answered: nothing may be sent for it afterwards."""
+        """Return True if the request with this id is still being answered.
+
+        Nothing may be sent for a request after its response or its cancellation.
+        """
         ...
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """The task in which this request is being answered, if that is known here."""
+        """Return the task that answers the request with this id; None if it is not known."""
         ...
 
 
 class ClientDisconnected(SessionLost):
-    """The client that was asked has ended its session: that is its right, and no failure here."""
+    """The client ended its session while a request to it was open.
+
+    A client may do so at any time: this is not logged as a failure.
+    """
 
 
 def is_disconnect(error: BaseException) -> bool:
-    """Whether nothing is wrong but that the client has gone; also where it was asked much."""
+    """Return True if the error is a disconnect of the client and nothing else.
+
+    An exception group is a disconnect if each of its leaf errors is one.
+    """
     return all(isinstance(one, ClientDisconnected) for one in flatten(error))
 
 
 class BaseChannel:
-    """Base of channels over which the client cannot be asked: the answer ends them."""
+    """Base of channels that carry no requests to the client.
+
+    They end with the response to the client's own request.
+    """
 
     __slots__ = ("__weakref__", "_task", "keep_open")
 
     _task: asyncio.Task[Any] | None
     keep_open: bool
-    """True if the client wants the channel for as long as it can have it."""
+    """True if the client keeps the channel open as long as it can (`subscriptions/listen`)."""
     _refusal: ClassVar[str]
-    """Reason given where the client would have to be asked."""
+    """Error text for requests to the client."""
 
     async def request(
         self,
@@ -102,16 +138,24 @@ class BaseChannel:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Raw:
-        """Refuse: the client has no way to answer."""
+        """Refuse the request: the client has no way to answer it.
+
+        Raises:
+            TransportError: always.
+        """
         raise TransportError(f"{method.name}: {self._refusal}")
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
-        """Return the task that answers the request, if it is known here."""
+        """Return the task that answers the request; None if it is not known."""
         return self._task
 
 
 class NullChannel(BaseChannel):
-    """An exchange that can carry nothing but the answer; `task` is the one that makes it."""
+    """Channel that carries nothing but the response.
+
+    Args:
+        task: Task that makes the response; None if it is not known.
+    """
 
     __slots__ = ()
     _refusal = "this transport carries no requests to the client"
@@ -121,24 +165,30 @@ class NullChannel(BaseChannel):
         self.keep_open = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Forget it: nobody is promised a notification."""
+        """Drop the notification: delivery of notifications is not guaranteed."""
 
     async def drain(self) -> None:
-        """Nothing is waiting."""
+        """Return at once: nothing is queued."""
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether this request is still being answered."""
+        """Return True if there is a request: its response ends the channel."""
         return id is not None
 
 
 NULL_CHANNEL = NullChannel()
+"""Null channel for messages without a known task."""
 
 
 class ResponseChannel(BaseChannel):
-    """The answer to one POST, where notifications come before it: then it is a stream.
+    """Response to one POST, with notifications before it on an SSE stream.
 
-    A client that does not read loses notifications of its request, but never its answer. What is
-    `lasting` is cut off instead: whoever listens for changes must not miss one unawares.
+    A client that does not read loses notifications of its request, but never the response. If
+    `keep_open` is set, the stream is closed instead: a client that listens for changes must notice
+    that it missed one.
+
+    Args:
+        reply: HTTP response of the POST.
+        task: Task that makes the response; None if it is not known.
     """
 
     __slots__ = ("_reply",)
@@ -150,7 +200,11 @@ class ResponseChannel(BaseChannel):
         self.keep_open = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification."""
+        """Send a notification on the stream.
+
+        While the client does not read, the notification is dropped, or the stream is closed if it
+        is kept open.
+        """
         reply = self._reply
         if not reply.full:
             reply.send(sse.event(envelope.notification(method.name, params)))
@@ -160,14 +214,19 @@ class ResponseChannel(BaseChannel):
             _log.debug("dropped %s: the client does not read", method.name)
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait while the client reads slower than messages are sent (back-pressure)."""
         await self._reply.drain()
 
     def answers(self, id: RequestId | None) -> bool:
-        """Whether this request is still being answered."""
+        """Return True if there is a request and its HTTP response is still open."""
         return id is not None and not self._reply.over
 
 
 def channel_of(reply: Reply, task: asyncio.Task[Any] | None) -> NullChannel | ResponseChannel:
-    """The outlet of a request whose POST is answered so, in a task."""
+    """Return the channel of the request that a POST carries.
+
+    Args:
+        reply: HTTP response of the POST; decides whether notifications can be sent.
+        task: Task that makes the response; None if it is not known.
+    """
     return ResponseChannel(reply, task) if reply.can_stream else NullChannel(task)

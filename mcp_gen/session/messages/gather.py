@@ -10,7 +10,14 @@ __all__ = ["gather_all", "wait_or_cancel"]
 
 
 async def gather_all(*questions: Awaitable[Any]) -> tuple[Any, ...]:
-    """Await all at once; where one fails, the others are cancelled, and its error is raised."""
+    """Await all awaitables concurrently and return their results in order.
+
+    Args:
+        questions: Awaitables; each runs in a task of its own.
+
+    Raises:
+        Exception: the first error of an awaitable; the others have been cancelled and have ended.
+    """
     tasks = [asyncio.ensure_future(question) for question in questions]
     if not tasks:
         return ()
@@ -34,9 +41,12 @@ async def wait_or_cancel(
     grace_s: float,
     give_up: Callable[[], None] | None = None,
 ) -> None:
-    """Wait until there are no tasks; after `grace_s` cancel those left and wait for their end.
+    """Wait until no tasks are left; cancel those that run longer than a grace period.
 
-    `give_up` is called before any is cancelled.
+    Args:
+        tasks: Returns the tasks that are still running. It is called again after each wait.
+        grace_s: Seconds before the tasks that are left are cancelled and awaited.
+        give_up: Called before tasks are cancelled.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace_s

@@ -1,4 +1,4 @@
-"""Middleware: functions around every message, those that come and those that are sent."""
+"""Composes middleware around the handling of requests and notifications, in both directions."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from mcp_gen.core.errors import UsageError
 __all__ = ["CallNext", "Inner", "Middleware", "checked", "wrap"]
 
 CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
-"""What a middleware awaits to go on: takes params, gives the result."""
+"""Inner handler that a middleware awaits: takes params, returns the result."""
 Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]
-"""Around every message: `await mw(ctx, method, params, call_next)` gives the result."""
+"""Async function around each message: `await mw(ctx, method, params, call_next)`."""
 Inner: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
+"""Handler that middleware wraps: takes the context and params, returns the result."""
 M = TypeVar("M", bound=Middleware)
 
 
 def checked(middleware: M) -> M:
-    """The middleware itself.
+    """Return the middleware itself after checking that it can be called.
+
+    Args:
+        middleware: Async function or object with an async `__call__`, with the parameters
+            `(ctx, method, params, call_next)`.
 
     Raises:
-        UsageError: it is not async, or does not take what a middleware is called with.
+        UsageError: it is not async, or does not take these parameters.
     """
-    ways: tuple[Any, ...] = (middleware, type(middleware).__call__)
-    if not any(map(inspect.iscoroutinefunction, ways)):
+    callables: tuple[Any, ...] = (middleware, type(middleware).__call__)
+    if not any(map(inspect.iscoroutinefunction, callables)):
         raise UsageError(
             f"middleware {_name(middleware)}: write `async def`, and "
             "`return await call_next(params)` in it"
@@ -42,9 +47,14 @@ def checked(middleware: M) -> M:
 
 
 def wrap(middleware: Sequence[Middleware], method: str, inner: Inner, *, answered: bool) -> Inner:
-    """The call inside of all middleware, the first of which is the outermost.
+    """Return a handler that runs all middleware around `inner`.
 
-    `answered` says whether there is a result: nothing comes back of a notification.
+    Args:
+        middleware: Middleware to apply; the first one is the outermost.
+        method: Name of the method, passed to each middleware.
+        inner: Handler that the innermost middleware calls.
+        answered: True for requests: a middleware that returns None then raises UsageError. False
+            for notifications, which have no result.
     """
     for one in reversed(middleware):
         inner = _around(one, method, inner, answered)

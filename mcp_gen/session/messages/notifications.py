@@ -1,4 +1,4 @@
-"""What a peer tells: read once, acted upon, and told to hooks in tasks of their own."""
+"""Receives notifications: decodes them once, applies them, runs hooks in tasks of their own."""
 
 from __future__ import annotations
 
@@ -23,14 +23,23 @@ if TYPE_CHECKING:
 __all__ = ["Act", "NotificationReceiver"]
 
 Act: TypeAlias = "tuple[Method[Any, Any] | None, Callable[[Any], None]]"
+"""Method row of a notification, and the function of the session that takes its params."""
 Rows: TypeAlias = "Mapping[str, Callable[[Profile], Method[Any, Any] | None]]"
+"""Method rows of custom notifications, by name: each is made for a revision."""
 
 
 class NotificationReceiver:
-    """The notifications of one peer, or of whoever has no session, and the tasks of their hooks.
+    """Receiver of the notifications of one peer, or of all clients without a session.
 
-    `middleware` wraps what is told; `custom` has the rows of notifications that no revision knows.
-    Both are looked at when something comes.
+    It owns the tasks in which notification hooks run.
+
+    Args:
+        hooks: Hooks of this side.
+        log: Logger for notifications that are ignored, malformed or whose hooks fail.
+        middleware: Middleware around the hooks. It is read at each notification, so that it may
+            be added later.
+        custom: Method rows of notifications outside the protocol, by name. It is read at each
+            notification, too.
     """
 
     __slots__ = ("_custom", "_hooks", "_log", "_middleware", "_tasks")
@@ -55,19 +64,25 @@ class NotificationReceiver:
         context: Callable[[Profile], Any],
         *acts: Act,
     ) -> None:
-        """Tell hooks of a notification, with the context that `context` makes for them.
+        """Decode a notification, apply it to the session, and start its hooks.
 
-        `acts` are what the session itself does with the params of a notification. Nothing is raised
-        for what a peer sent: malformed params are logged, and what nobody listens to is not read.
+        Nothing is raised for content that the peer sent. Malformed params are logged. Params that
+        neither the session nor a hook uses are not decoded.
+
+        Args:
+            event: The notification, with params not decoded.
+            profile: Profile of the revision to decode it at.
+            context: Makes the context of hooks and middleware.
+            acts: Pairs of a method row and the function of the session that takes its params.
         """
         method = profile.methods.get(event.method)
         if event.method in self._custom:
-            # An extension's, or one of the protocol's that an extension adds to.
+            # A notification of an extension, or one of the protocol that an extension adds to.
             method = self._custom[event.method](profile) or method
         if method is None:
             self._log.debug("ignored the notification %s", event.method)
             return
-        act = next((act for heard, act in acts if heard is method), None)
+        act = next((act for row, act in acts if row is method), None)
         point = self._hooks.notices.get(event.method)
         if act is None and not point and not self._middleware:
             return
@@ -78,29 +93,29 @@ class NotificationReceiver:
             return
         if act:
             act(params)
-        tell: Inner = point.tell if point else _no_hook
+        notify: Inner = point.tell if point else _no_hook
         if self._middleware:
-            tell = wrap(self._middleware, method.name, tell, answered=False)
-        if tell is not _no_hook:
-            self.run(self._run_hooks(method.name, tell, context(profile), params))
+            notify = wrap(self._middleware, method.name, notify, answered=False)
+        if notify is not _no_hook:
+            self.run(self._run_hooks(method.name, notify, context(profile), params))
 
-    async def _run_hooks(self, name: str, tell: Inner, context: Any, params: Any) -> None:
+    async def _run_hooks(self, name: str, notify: Inner, context: Any, params: Any) -> None:
         try:
-            await tell(context, params)
+            await notify(context, params)
         except Exception:
-            # Nobody waits for a notification, so nobody else would hear of it.
+            # Nobody awaits a notification, so this log entry is the only trace of the error.
             self._log.exception("%s failed", name)
 
     def run(self, hooks: Coroutine[Any, Any, None]) -> None:
-        """Let hooks run while the session goes on."""
+        """Run a coroutine, such as hooks, in a task of its own."""
         task = asyncio.get_running_loop().create_task(hooks)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def tasks(self) -> list[asyncio.Task[None]]:
-        """The hooks that are running."""
+        """Return the tasks of hooks that are running."""
         return list(self._tasks)
 
 
 async def _no_hook(context: Any, params: Any) -> None:
-    """Nobody listens."""
+    """Do nothing: no hook is registered."""

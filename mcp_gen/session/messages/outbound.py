@@ -1,4 +1,4 @@
-"""Protocol of what sending needs: outbound hooks, middleware, extensions."""
+"""Protocols of the server parts that sending uses: outbound hooks, middleware, extensions."""
 
 from __future__ import annotations
 
@@ -15,28 +15,31 @@ __all__ = ["Outbound", "OutboundHooks"]
 
 
 class OutboundHooks(Protocol):
-    """The hooks of a server, as far as sending calls them."""
+    """Hooks of a server, as senders use them."""
 
     @property
     def outbound(self) -> HookSet:
-        """The hooks of what is sent."""
+        """Hooks around messages to clients."""
         ...
 
 
 class Outbound(Protocol):
-    """A server as its senders see it. Read at each message: hooks may be added later."""
+    """A server, as its senders use it.
+
+    Its properties are read at each message: hooks and middleware may be added later.
+    """
 
     @property
     def hooks(self) -> OutboundHooks:
-        """The hooks around messages."""
+        """Hooks of the server."""
         ...
 
     @property
     def outbound_middleware(self) -> Sequence[Middleware]:
-        """The middleware around what is sent, outermost first."""
+        """Middleware around messages to clients, outermost first."""
         ...
 
     @property
     def extensions(self) -> Extensions:
-        """The protocol extensions that are offered."""
+        """Protocol extensions that the server offers."""
         ...

@@ -1,4 +1,4 @@
-"""Asking the peer at the revision that is spoken: its types, hooks and middleware around it."""
+"""Sends typed requests and notifications at the negotiated revision, through hooks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 DEFAULT_TIMEOUT_S = 60.0
-
+"""Seconds to wait for a response by default."""
 
 _ATOMS = frozenset({bool, float, int, str, type(None)})
 
 
 class _CallPlan(NamedTuple):
-    """A call of one revision: what it takes, and what it needs."""
+    """Generated call of one revision, with its parameter names and its required ones."""
 
     call: Callable[..., Awaitable[Any]]
     takes: frozenset[str]
@@ -42,9 +42,12 @@ class _CallPlan(NamedTuple):
 
 
 class RevisionAdapter:
-    """Turns the calls over all revisions into those of the one that is spoken.
+    """Adapts calls written for all revisions to the generated calls of the negotiated revision.
 
-    `calls` are the generated calls of that revision; `meta` goes into every request.
+    Args:
+        profile: Profile of the negotiated revision.
+        calls: Generated calls of that revision (`ToServer` or `ToClient`).
+        meta: Members that are added to `_meta` of each request.
     """
 
     def __init__(self, profile: Profile, calls: Any, meta: dict[str, Any] | None = None) -> None:
@@ -53,16 +56,16 @@ class RevisionAdapter:
         self._meta = meta
         self._plans: dict[str, _CallPlan] = {}
         self.default_timeout_s: float = DEFAULT_TIMEOUT_S
-        """How long an answer may take where the call does not say."""
+        """Seconds to wait for a response if the call sets no `timeout_s`; 60 by default."""
 
     @property
     def revision(self) -> str:
-        """The revision that is spoken."""
+        """The negotiated revision."""
         return self.profile.revision
 
     @property
     def meta(self) -> dict[str, Any] | None:
-        """What goes into `_meta` of every request."""
+        """Members that are added to `_meta` of each request."""
         return self._meta
 
     async def _request(
@@ -84,7 +87,7 @@ class RevisionAdapter:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Awaitable[Any]:
-        """What `_ask` awaits."""
+        """Return the awaitable of the generated call, with `_meta` and default timeout added."""
         call, given = self._at_revision(name, fields, self._with_identity(meta))
         return call(
             **given,
@@ -101,11 +104,11 @@ class RevisionAdapter:
     def _at_revision(
         self, name: str, fields: dict[str, Any], meta: dict[str, Any] | None
     ) -> tuple[Callable[..., Awaitable[Any]], dict[str, Any]]:
-        """The call of the revision that is spoken, and its arguments with the revision's types.
+        """Return the generated call of this revision and its arguments, with the revision's types.
 
         Raises:
-            UsageError: the revision lacks the request or an argument of it, or needs one more.
-            ProjectionError: it cannot hold a value.
+            UsageError: the revision lacks the request or an argument of it, or requires one more.
+            ProjectionError: the revision cannot hold a value.
         """
         plan = self._plans.get(name)
         if plan is None:
@@ -132,9 +135,13 @@ class RevisionAdapter:
         return _CallPlan(call, frozenset(takes), needs)
 
     def _spread(self, name: str, plan: _CallPlan, given: dict[str, Any]) -> dict[str, Any]:
-        """What is given to a call that does not take all of it by these names.
+        """Return the arguments of a call that lacks a parameter for some of those given.
 
-        Where other revisions have several shapes of the params, this one may take their fields.
+        Revisions with several shapes of params take them whole, as `params`. This revision may take
+        their fields instead.
+
+        Raises:
+            UsageError: the call has no such parameter.
         """
         if "params" in given and "params" not in plan.takes:
             return _fields(project(given["params"], self.revision).value)
@@ -147,7 +154,7 @@ class RevisionAdapter:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether there is nothing of any revision in a value, as in most arguments."""
+    """Return True if a value holds atoms, lists and dicts only, so needs no projection."""
     kind: Any = value.__class__
     if kind in _ATOMS:
         return True
@@ -155,23 +162,31 @@ def is_plain(value: Any) -> bool:
         value = value.values()
     elif kind is not list:
         return False
-    # No generator: it would take longer to make than most arguments to look at.
+    # No generator expression: creating one costs more than checking most arguments.
     return _ATOMS.issuperset(map(type, value)) or all(map(is_plain, value))
 
 
 @cache
 def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """What a generated call takes."""
+    """Return the parameters of a generated call, without `self`."""
     _, *parameters = inspect.signature(call).parameters.items()
     return dict(parameters)
 
 
 class RequestSender:
-    """The peer of the generated calls: sends, and decodes what comes back.
+    """Sends the messages of the generated calls to the peer and decodes its results.
 
-    Around that are the hooks, and around these the middleware, which may answer itself. Results are
-    read with the types of `results_at`, which may be newer than what is spoken, or by `rows`, where
-    these have the method: they are of extensions.
+    Hooks run around each request and notification, middleware around the hooks. Middleware may
+    answer a request itself, without sending it.
+
+    Args:
+        outlet: Channel to the peer.
+        results_at: Profile whose types decode the results. It may be newer than the negotiated one.
+        outbound: Hooks around outgoing messages.
+        context: Context that hooks and middleware get.
+        middleware: Middleware around outgoing messages, outermost first.
+        peer: The peer's role in error texts.
+        rows: Method rows of extensions, which decode results in place of the profile's rows.
     """
 
     def __init__(
@@ -190,12 +205,12 @@ class RequestSender:
         self._extra_results: dict[str, frozenset[type[Any]]] = {
             name: frozenset(row.results) for name, row in (rows or {}).items()
         }
-        """What requests may be answered with that extensions have a part in."""
+        """Result types that extensions add, by method."""
         self._outbound = outbound
         self._middleware = middleware
         self._peer = peer
         self.context = context
-        """What hooks and middleware get as their context."""
+        """Context that hooks and middleware get."""
 
     async def request(
         self,
@@ -205,11 +220,20 @@ class RequestSender:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> R:
-        """Send a request and decode its result.
+        """Send a request through middleware and hooks, and return its decoded result.
+
+        Args:
+            method: Method row of the request.
+            params: Params of the request.
+            timeout_s: Seconds to wait for the response; None waits without limit.
+            progress: Callback for progress notifications of this request.
 
         Raises:
-            InvalidParams: the result is not one of this method; the message ends in the path.
-            ProtocolError: the result is of a kind that was not asked for.
+            InvalidParams: the result does not fit the method; the message ends in the JSON path.
+            ProtocolError: the result is of an alternative type that was not asked for.
+            McpError: the peer answered with an error.
+            RequestTimeout: no response within `timeout_s`.
+            SessionLost: the connection ended first.
         """
 
         point = self._outbound.points.get(method.name)
@@ -234,12 +258,12 @@ class RequestSender:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> R:
-        """What is inside of hooks and middleware: the request on its way, and its result read."""
+        """Send the request on the channel and decode its result, inside hooks and middleware."""
         raw = await self._channel.request(method, params, timeout_s=timeout_s, progress=progress)
         return self._read(method, raw)
 
     async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification, after its hooks."""
+        """Send a notification after its hooks have run, inside middleware."""
 
         async def send(context: Any, params: P) -> None:
             point = self._outbound.notices.get(method.name)
@@ -268,10 +292,10 @@ class RequestSender:
             self._other_kind(method, result)
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
-        """The result is not of the kind that answers the request.
+        """Handle a result of another type than the request's own; subclasses may allow it.
 
         Raises:
-            ProtocolError: it is of one that was not asked for.
+            ProtocolError: the result is of a type that was not asked for.
         """
         kind = type(result).__name__
         raise ProtocolError(f"{method.name}: the {self._peer} answered with {kind}, unasked for")
@@ -290,7 +314,7 @@ def _fields(params: msgspec.Struct) -> dict[str, Any]:
 
 
 def _add_meta(given: dict[str, Any], meta: dict[str, Any] | None) -> None:
-    """Add keys to `_meta`, which is an argument of its own or a field of whole params."""
+    """Add members to `_meta`, which is an argument of its own or a field of whole `params`."""
     whole = given.get("params")
     if not meta:
         return

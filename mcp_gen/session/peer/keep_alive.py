@@ -1,4 +1,4 @@
-"""Asking a silent client whether it is still there."""
+"""Keep-alive: pings an idle client and ends a session whose client does not answer."""
 
 from __future__ import annotations
 
@@ -25,10 +25,16 @@ async def keep_alive(
     timeout_s: float,
     reachable: Callable[[], bool] | None = None,
 ) -> None:
-    """Ask every so often, and end the session when no answer came in time.
+    """Send `ping` at an interval and end the session when a response does not arrive in time.
 
-    Nobody is asked while `reachable` says that there is no way to. Returns when the session has
-    ended. Any answer will do: an error comes from somebody, too.
+    An error response counts as a sign that the client is alive. Returns when the session has ended.
+
+    Args:
+        session: Session of the client.
+        every_s: Seconds between a response and the next ping.
+        timeout_s: Seconds to wait for a response before the session is ended.
+        reachable: Returns False while no ping can reach the client; no ping is sent then. None
+            sends every ping.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping
     """

@@ -20,8 +20,12 @@ __all__ = ["as_json", "is_enabled", "severity_of"]
 def is_enabled(profile: Profile, least: Any, level: str) -> bool:
     """Return True if a client wants log messages of this level.
 
-    `least` is the level that the client has set, see `Caller.log_level`. While it is None, all
-    levels are wanted where they are set for a session, and none where each request sets its own.
+    Args:
+        profile: Profile of the negotiated revision.
+        least: Least severe level that the client has set, see `RequestOrigin.log_level`. None if it
+            has set none: then it wants all levels where a session sets the level, and no messages
+            where each request sets its own.
+        level: Level of the message.
 
     Raises:
         UsageError: there is no such level.
@@ -35,23 +39,23 @@ def is_enabled(profile: Profile, least: Any, level: str) -> bool:
 
 
 def as_json(data: Any) -> Any:
-    """What is logged, encoded where it is no text.
+    """Return log data as text or encoded JSON.
 
     Raises:
-        UsageError: JSON cannot carry it.
+        UsageError: the data is not serializable to JSON.
     """
     try:
         if data.__class__ is not str:
             return Raw(encode(data))
         if not data.isascii():
-            data.encode()  # half of a surrogate pair is no text
+            data.encode()  # a lone surrogate cannot be encoded
         return data
     except (NotImplementedError, TypeError, ValueError) as error:
         raise UsageError(f"log: expected a text or other JSON: {error}") from None
 
 
 def severity_of(profile: Profile, level: Any) -> int:
-    """How severe a level is: 0 is the least.
+    """Return the rank of a log level: 0 is the least severe.
 
     Raises:
         UsageError: there is no such level.
@@ -65,6 +69,6 @@ def severity_of(profile: Profile, level: Any) -> int:
 
 @cache
 def ranks_of(module: str) -> dict[str, int]:
-    """The levels of the revision with this module, and how severe each is."""
+    """Return the log levels of a revision, by the name of its module, with their ranks."""
     levels: tuple[str, ...] = import_module(f"{module}.methods").LOGGING_LEVELS
     return {level: number for number, level in enumerate(levels)}

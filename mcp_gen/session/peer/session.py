@@ -1,4 +1,4 @@
-"""Session (server side view of a client) and Caller (who sent a request)."""
+"""Session (a client as its server sees it) and RequestOrigin (the sender of a request)."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ __all__ = ["RequestOrigin", "Session", "SessionClient", "SessionHost", "client_a
 
 
 class SessionHost(Outbound, Protocol):
-    """The server as its sessions see it: what it declares, and where its clients are."""
+    """A server, as its sessions use it."""
 
     @property
     def sessions(self) -> set[Session]:
-        """The open sessions."""
+        """Open sessions."""
         ...
 
     @property
     def loops(self) -> set[asyncio.AbstractEventLoop]:
-        """The event loops with clients that are notified of changes."""
+        """Event loops that have clients to notify of changes."""
         ...
 
     @property
     def declared_capabilities(self) -> Callable[[], frozenset[str]]:
-        """The capabilities declared to clients."""
+        """Function that returns the capabilities declared to clients."""
         ...
 
     def offers(self, capability: str) -> bool:
@@ -55,106 +55,118 @@ class SessionHost(Outbound, Protocol):
 
 
 class Session(ABC):
-    """One client's session: a stdio connection, or what a session id names over HTTP.
+    """One client's session: a stdio or socket connection, or the scope of a session id over HTTP.
 
-    At a revision whose requests stand for themselves there is one per connection at most, and it
-    knows nothing of the client: what was agreed on is None there.
+    At revisions without a handshake a connection has at most one session. It knows nothing of the
+    client there: `profile`, `client_info` and `client_capabilities` are None.
     """
 
     loop: asyncio.AbstractEventLoop
-    """The event loop that the session began in."""
+    """Event loop that the session runs in."""
 
     def __init__(self) -> None:
         self.caller: RequestOrigin | None = None
-        """The client, once it has shaken hands."""
+        """Origin of the session's requests; None before the handshake."""
         self.log_level: str | None = None
-        """The least severe level that the client wants to hear; None until it says so."""
+        """Least severe log level that the client wants; None until it sets one."""
         self.declared: frozenset[str] = frozenset()
-        """What the server had declared when the session began: both sides keep to it."""
+        """Capabilities declared when the session began; both sides keep to them."""
         self.initialized = False
-        """Whether the client has said, after the handshake, that it is ready."""
+        """True once the client has sent `notifications/initialized`."""
         self.unsaved = False
-        """Whether something is different now of what a store keeps."""
-        self._later: dict[Hashable, Callable[[], None]] = {}
+        """True if the session differs from its copy in the session store."""
+        self._when_initialized: dict[Hashable, Callable[[], None]] = {}
         self.roots: tuple[Any, ...] | None = None
-        """The client's roots, while it has not said that they are others."""
+        """Cached roots of the client; None if they are not known or have changed."""
         self.roots_changes: int = 0
-        """How often it has said so: what was asked before is not what there is after."""
+        """Number of changes to the roots, to detect one during a `roots/list` request."""
 
     def handle_notification(self, profile: Profile, method: str) -> None:
-        """Take what the client tells about itself: that it is ready, that its roots are others."""
+        """Update the session for a notification of the client.
+
+        Handles `notifications/initialized` and `notifications/roots/list_changed`.
+
+        Args:
+            profile: Profile of the negotiated revision.
+            method: Name of the notification; others are ignored.
+        """
         if profile.initialized and method == profile.initialized.name:
             self.begin()
         elif profile.roots_changed and method == profile.roots_changed.name:
             self.forget_roots()
 
     def forget_roots(self) -> None:
-        """The client's roots are others now."""
+        """Drop the cached roots: the client has changed them."""
         self.roots = None
         self.roots_changes += 1
 
     @cached_property
     def id(self) -> str:
-        """A name for this session that nobody can guess."""
+        """Random identifier of the session: 128 bits, URL-safe."""
         return secrets.token_urlsafe(16)
 
     @cached_property
     def state(self) -> dict[str, Any]:
-        """What the program keeps for this session; gone when the session ends."""
+        """Data that the program keeps for this session; dropped when the session ends."""
         return {}
 
     @cached_property
     def subscribed(self) -> set[str]:
-        """The URIs of the resources whose updates this session has asked for."""
+        """URIs of the resources that this session has subscribed to (`resources/subscribe`)."""
         return set()
 
     @cached_property
     def elicitations(self) -> dict[str, None]:
-        """The ids of the pages that this session's user was sent to, oldest first."""
+        """Ids of the URL elicitations sent in this session, oldest first."""
         return {}
 
     @cached_property
     def local(self) -> dict[Any, Any]:
-        """What a server offers in this session alone, by its list: see `Server.for_session`."""
+        """Registries of features for this session alone, by list; see `Server.for_session`."""
         return {}
 
     @property
     def profile(self) -> Profile | None:
-        """What has been agreed on; None before, and where nothing is agreed on."""
+        """Profile of the negotiated revision; None before the handshake or without one."""
         return self.caller.profile if self.caller else None
 
     @property
     def revision(self) -> str | None:
-        """The revision that has been agreed on."""
+        """The negotiated revision; None before the handshake or without one."""
         return self.caller.profile.revision if self.caller else None
 
     @property
     def client_info(self) -> Any:
-        """What the client said it is; None before the handshake. Nothing vouches for it."""
+        """Unverified name and version that the client sent in the handshake; None before."""
         return self.caller.client_info if self.caller else None
 
     @property
     def client_capabilities(self) -> Any:
-        """What the client declared in the handshake; None before."""
+        """Capabilities that the client declared in the handshake; None before."""
         return self.caller.capabilities if self.caller else None
 
     @property
     @abstractmethod
     def host(self) -> SessionHost:
-        """The server of this session."""
+        """Server of this session."""
 
     @property
     @abstractmethod
     def channel(self) -> Channel:
-        """Where messages go that belong to no request."""
+        """Channel for messages that belong to no request."""
 
     @property
     @abstractmethod
     def reachable(self) -> bool:
-        """Whether what is sent there now reaches the client without its asking for more."""
+        """True if a message sent on `channel` now reaches the client at once."""
 
     def agree(self, caller: RequestOrigin, profile: Profile) -> None:
-        """Settle the revision of this session, and who the client is."""
+        """Complete the handshake: set the revision, the client and the declared capabilities.
+
+        Args:
+            caller: Origin of the handshake request; becomes the session's.
+            profile: Profile of the negotiated revision.
+        """
         caller.profile = profile
         caller.ready = True
         self.caller = caller
@@ -163,63 +175,73 @@ class Session(ABC):
         self.host.loops.add(self.loop)
 
     def begin(self) -> None:
-        """The client is ready: do what has waited for it."""
+        """Mark the session as initialized and run what waited for that."""
         if self.caller is None:
             return
         self.initialized = self.unsaved = True
-        waiting = list(self._later.values())
-        self._later.clear()
-        for do in waiting:
-            do()
+        waiting = list(self._when_initialized.values())
+        self._when_initialized.clear()
+        for call in waiting:
+            call()
 
     def when_initialized(self, key: Hashable, do: Callable[[], None]) -> None:
-        """Do something now, or when the client is ready; what waits under the same key, once.
+        """Call a function now, or once the client has sent `notifications/initialized`.
 
-        Before it is ready, a client should be sent nothing but pings and log messages.
+        Before that, a client should be sent nothing but pings and log messages.
+
+        Args:
+            key: Key of the call: a later call with the same key replaces one that waits.
+            do: Function to call.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization
         """
         if self.initialized:
             do()
         else:
-            self._later[key] = do
+            self._when_initialized[key] = do
 
     async def log(
         self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
     ) -> None:
-        """Send the client a log message that belongs to no request, if it wants to hear of it.
+        """Send a log message that belongs to no request (`notifications/message`).
 
-        `data` is a text or any JSON.
+        Nothing is sent if the level is below the one that the client has set, if the server does
+        not declare `logging`, or if the revision has no such notification.
+
+        Args:
+            level: Severity of the message.
+            data: Text, or any value that is serializable to JSON.
+            logger: Name of the logger; None sends no name.
 
         Raises:
-            UsageError: no such level, or a session that knows nothing of the client: where there is
-                no handshake, and before it, messages belong to requests.
+            UsageError: there is no such level, the data is not serializable, or there has been no
+                handshake. Without a handshake log messages belong to requests: use `Context.log`.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging
         """
         if self.caller is None:
             raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
         profile = self.caller.profile
-        heard = is_enabled(profile, self.caller.log_level(None), level)
-        if not heard or not self.host.offers("logging"):
+        enabled = is_enabled(profile, self.caller.log_level(None), level)
+        if not enabled or not self.host.offers("logging"):
             return
         if profile.log is not None:
-            as_json(data)  # an error now, not where it is sent
+            as_json(data)  # raises here, not in the task that sends it
             params = profile.log.params(level=level, data=data, logger=logger)
             await sender_for(profile, self.channel, self.host, self).notify(profile.log, params)
             await self.channel.drain()
 
     @abstractmethod
     def end(self) -> None:
-        """End the session: what is in flight gets a moment, then the connection is closed."""
+        """End the session: requests in flight get a grace period, then the connection closes."""
 
     @cached_property
     def client(self) -> SessionClient:
-        """The client, to be asked and told at the revision that was agreed on.
+        """Client of the session, for requests and notifications at the negotiated revision.
 
         Raises:
-            UsageError: nothing has been agreed on; at revisions without a handshake a server asks
-                in its results.
+            UsageError: there has been no handshake. At revisions without one a server sends its
+                input requests in its results (multi round-trip requests).
         """
         if self.profile is None:
             raise UsageError("no handshake, no connection to ask over: ask in the result instead")
@@ -227,29 +249,38 @@ class Session(ABC):
 
 
 class RequestOrigin(Struct, eq=False):
-    """Who asks: the revision, what the client declared, and the session where there is one."""
+    """Sender of a request: its revision, its capabilities, and its session if it has one.
+
+    Args:
+        profile: Profile of the request's revision.
+        channel: Channel for messages that belong to the request.
+        session: Session of the client; None at revisions without sessions.
+        capabilities: Client capabilities, as a wire type or as JSON object.
+        client_info: Name and version of the client, as a wire type or as JSON object.
+        headers: HTTP headers of the request; None on other transports.
+        ready: True once requests of the client are admitted.
+        agreed: Revision that a handshake in progress will set if all its hooks succeed.
+        stated_revision: Revision that the transport names beside the message (HTTP header).
+        principal: Stable name of the authenticated client; None without authentication.
+    """
 
     profile: Profile
     channel: Channel
-    """Where messages go that belong to the request."""
     session: Session | None = None
-    """The client's session; None where every request stands for itself."""
     capabilities: Any = None
-    """ClientCapabilities, as a wire type or as plain JSON."""
     client_info: Any = None
     headers: Any = None
     ready: bool = False
     agreed: Profile | None = None
-    """The revision that a handshake under way will settle, if it succeeds with all its hooks."""
     stated_revision: str | None = None
-    """The revision that the transport named beside the message, where it does."""
     principal: str | None = None
-    """Who the client is to those who let it in: a name that stays; None where nobody asks."""
 
     def log_level(self, meta: dict[str, Any] | None) -> Any:
-        """Return the least severe level the client wants; None if it has set none.
+        """Return the least severe log level that the client wants; None if it has set none.
 
-        `meta` is that of the request: from 2026-07-28 on each request sets its own level.
+        Args:
+            meta: `_meta` of the request. From 2026-07-28 on each request sets its own level there;
+                before, the session does.
         """
         key = self.profile.log_level_key
         if key is not None:
@@ -257,7 +288,10 @@ class RequestOrigin(Struct, eq=False):
         return self.session.log_level if self.session else None
 
     def for_another_request(self) -> RequestOrigin:
-        """The same client, without headers: requests that are open at once do not share them."""
+        """Return a copy for another request of the same client, without headers.
+
+        Requests that are open at the same time do not share headers.
+        """
         same = RequestOrigin(self.profile, self.channel, self.session)
         same.capabilities = self.capabilities
         same.client_info = self.client_info
@@ -267,36 +301,61 @@ class RequestOrigin(Struct, eq=False):
 
 
 class SessionClient(RevisionAdapter, ClientCaller):
-    """The client of a session or of a request, to be asked and told."""
+    """Client of a session or of a request, for requests and notifications to it.
+
+    Args:
+        profile: Profile of the negotiated revision.
+        asking: Sender to the client.
+        extensions: Extensions that the server offers; None means no extensions.
+    """
 
     def __init__(
         self, profile: Profile, asking: RequestSender, extensions: Extensions | None = None
     ) -> None:
         requests = import_module(f"{profile.module}.requests")
         super().__init__(profile, requests.ToClient(asking))
-        self._asking = asking
+        self._sender = asking
         self._extensions = Extensions() if extensions is None else extensions
 
     async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification of an extension; typed: `ToClient(ctx.client)` of its package.
+        """Send a notification of an extension.
 
-        A client that has not declared the extension is sent nothing.
+        `ToClient(ctx.client)` of the extension's package offers typed calls.
+        Nothing is sent to a client that has not declared the extension.
+
+        Args:
+            method: Method row of the notification.
+            params: Params of the notification.
 
         Raises:
-            UsageError: the server has no such extension.
+            UsageError: the server offers no extension with this notification.
         """
-        capabilities = self._asking.context.client_capabilities
+        capabilities = self._sender.context.client_capabilities
         extension = owner_of(self._extensions, method)
         if declared(extension, capabilities, self.profile, CLIENT) is not None:
-            await self._asking.notify(method, params)
+            await self._sender.notify(method, params)
 
 
 def client_at(profile: Profile, outlet: Channel, sender: Outbound, context: Any) -> SessionClient:
-    """The client at the end of an outlet; hooks and middleware get `context`."""
+    """Return the client at the end of a channel.
+
+    Args:
+        profile: Profile of the negotiated revision.
+        outlet: Channel to the client.
+        sender: Server whose hooks, middleware and extensions apply.
+        context: Context that hooks and middleware get.
+    """
     return SessionClient(profile, sender_for(profile, outlet, sender, context), sender.extensions)
 
 
 def sender_for(profile: Profile, outlet: Channel, sender: Outbound, context: Any) -> RequestSender:
-    """What sends to the client at the end of an outlet, through hooks and middleware."""
+    """Return a sender to the client at the end of a channel, through hooks and middleware.
+
+    Args:
+        profile: Profile of the negotiated revision.
+        outlet: Channel to the client.
+        sender: Server whose hooks and middleware apply.
+        context: Context that hooks and middleware get.
+    """
     hooks, middleware = sender.hooks.outbound, sender.outbound_middleware
     return RequestSender(outlet, profile, hooks, context, middleware=middleware, peer="client")
