@@ -9,7 +9,8 @@ import pytest
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.connection import (
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
+from mcp_gen.core.protocol_state import (
     Batch,
     ErrorReceived,
     Event,
@@ -19,7 +20,6 @@ from mcp_gen.core.connection import (
     RequestReceived,
     ResponseReceived,
 )
-from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
 from tests.support.frames import every_revision, with_batches, without_batches
 
 NOTHING = Raw(b"")
