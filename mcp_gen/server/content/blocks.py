@@ -147,6 +147,7 @@ def _checked(data: Data, mime_type: str | None, kind: str) -> str:
 
 
 def _guessed(name: str | os.PathLike[str]) -> str | None:
+    # Loaded when used: it reads the tables of the system.
     import mimetypes
 
     return mimetypes.guess_type(name)[0]
