@@ -100,8 +100,14 @@ def cases(caller: type, side: str) -> list[tuple[str, str, str]]:
 CALLS = [*cases(ServerCaller, "server"), *cases(ClientCaller, "client")]
 WISH = "task"
 """What is asked for where it can be, and no more: a call gives the same without it."""
-LACKED = [(rev, side, name) for rev, side, name in CALLS if not hasattr(calls(rev, side), name)]
-KNOWN = [case for case in CALLS if case not in LACKED]
+EVERYWHERE = [("server", "set_level")]
+"""Calls that a session answers for at every revision, with or without a request."""
+LACKED = [
+    (rev, side, name)
+    for rev, side, name in CALLS
+    if not hasattr(calls(rev, side), name) and (side, name) not in EVERYWHERE
+]
+KNOWN = [(rev, side, name) for rev, side, name in CALLS if hasattr(calls(rev, side), name)]
 
 
 @pytest.mark.parametrize(("revision", "side", "name"), LACKED)
