@@ -1,4 +1,4 @@
-"""Instances of a JSON Schema for tests: valid ones, and everything one step away from them."""
+"""Instances of a JSON Schema for tests: valid ones, and those one step away from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcp-gen demo` as a user runs it: what it prints, and how it exits."""
+"""Tests of `mcp-gen demo` as a user runs it: output and exit code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Ran:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What was printed as JSON, by revision."""
+        """Return the rows printed as JSON, by revision."""
         return {row["revision"]: row for row in json.loads(self.stdout)}
 
     def row(self, revision: str) -> str:
@@ -54,7 +54,7 @@ def mcp_gen(*arguments: str, **environment: str) -> Ran:
 
 
 def one_line(ran: Ran) -> str:
-    """The one line that an error is told in; nothing else is printed."""
+    """Return the one line of an error message; nothing else is printed."""
     assert ran.stdout == ""
     (line,) = ran.stderr.splitlines()
     return line

@@ -1,4 +1,4 @@
-"""Questions of a server at a terminal: a form field by field, a page by its URL."""
+"""Elicitation at a terminal: a form field by field, a URL elicitation by its URL."""
 
 from __future__ import annotations
 

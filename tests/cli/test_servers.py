@@ -1,4 +1,4 @@
-"""`mcp-gen tools`, `call`, `read` and `prompt`: what a server offers, from the command line."""
+"""Tests of `mcp-gen tools`, `call`, `read` and `prompt`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def a_server() -> Server:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server `here` is one of this process."""
+    """Serve the config entry `here` from this process."""
     named: Callable[[str], ServerConfig] = server_options._named
 
     def found(server: str) -> ServerConfig:
@@ -213,7 +213,7 @@ def test_headers_are_added_to_those_of_the_file(tmp_path: Path) -> None:
 
 
 def failed(*arguments: str) -> tuple[int, str]:
-    """The exit code, and the one line that says what is wrong."""
+    """Return the exit code and the one line of the error message."""
     ran = run(*arguments)
     assert ran.stdout == ""
     return ran.exit_code, ran.stderr.rstrip("\n")

@@ -1,4 +1,4 @@
-"""Documentation of the wire types: it is complete, it fits, and it says more than the names."""
+"""Documentation of the wire types: complete, applicable, and more than the names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = '"*.text" = "The words."\n"ServerCapabilities.echo" = "Present if it an
 
 @cache
 def published() -> tuple[Revision, ...]:
-    """The five dates, as the generator sees them."""
+    """Return the five revisions as the generator reads them."""
     overlay = Overlay(SCHEMA / "overlay.toml")
     return tuple(read(path.parent, overlay) for path in sorted(SCHEMA.glob("*/schema.json")))
 
@@ -44,7 +44,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def refused(folder: Path, text: str) -> str:
-    """The message with which a file is refused."""
+    """Return the error message for a file."""
     with pytest.raises(CodegenError) as caught:
         Docs.load(written(folder, text))
     return str(caught.value)
@@ -55,7 +55,7 @@ def refused_row(folder: Path, name: str, text: str) -> str:
 
 
 def tiny(folder: Path, **definitions: object) -> tuple[Revision, ...]:
-    """The schema with one request, with these definitions added."""
+    """Return the schema with one request, with these definitions added."""
     root = checkout(folder, definitions)
     return (read(root / "schema" / "2030-01-01", Overlay(root / "schema" / "overlay.toml")),)
 

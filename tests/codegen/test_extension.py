@@ -1,4 +1,4 @@
-"""An extension's schema and facts: what is made of them, and where the generator stops."""
+"""Extension packages: output for a schema and facts, and where the generator stops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def refused(tmp_path: Path, change: Change | None = None, facts: tuple[str, str] = ("", "")) -> str:
-    """What the generator says to the invented extension with a change."""
+    """Return the error message for the invented extension with a change."""
     folder = shutil.copytree(PARCELS, tmp_path / "parcels")
     schema = json.loads((folder / "schema.json").read_text())
     if change:

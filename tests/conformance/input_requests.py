@@ -1,4 +1,4 @@
-"""The tools and the prompt of the suite that ask the client something."""
+"""The tools and the prompt of the suite that make input requests."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Defaults:
 
 
 def asking_tools(server: Server) -> None:
-    """Add what asks: at once, and in rounds."""
+    """Add the tools and the prompt that make input requests, live and in rounds."""
     _asking(server)
     _asking_in_rounds(server)
 
     @server.prompt
     async def test_input_required_result_prompt(ctx: Context) -> str:
-        """A prompt that asks the user what it is about."""
+        """A prompt that asks the user for its topic."""
         answer = await ctx.elicit("What context should be used?", Subject, key="user_context")
         return f"Prompt with context: {_said(answer)}"
 

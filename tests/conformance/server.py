@@ -1,4 +1,4 @@
-"""The server that the official conformance suite wants: names and texts are the suite's.
+"""Server under test of the official conformance suite; names and texts are the suite's.
 
 `python -m tests.conformance.server --port 8000` serves it over HTTP, on the loopback interface.
 """
@@ -23,7 +23,7 @@ RETRY_MS = 100
 
 
 def build() -> Server:
-    """A server of its own, with everything that the suite asks for."""
+    """Return a new server with all tools, resources and prompts of the suite."""
     server = Server("conformance", "1.0.0")
     _contents(server)
     _telling(server)
@@ -178,12 +178,12 @@ def _resources(server: Server) -> None:
 
     @server.resource("test://watched-resource", mime_type="text/plain")
     async def watched_resource() -> str:
-        """What can be subscribed to."""
+        """The resource that clients subscribe to."""
         return "Watched resource content"
 
     @server.resource("test://template/{id}/data", mime_type="application/json")
     async def template(id: str) -> dict[str, Any]:
-        """What depends on its URI."""
+        """A resource that depends on its URI."""
         return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
 
 

@@ -1,4 +1,4 @@
-"""JSON-RPC frames: what is read from bytes, what is refused, and what is written."""
+"""JSON-RPC frames: decoding, rejection and encoding."""
 
 from __future__ import annotations
 

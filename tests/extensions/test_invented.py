@@ -1,4 +1,4 @@
-"""An extension is added with a schema file and a handler: over every transport, frames closed.
+"""An extension takes a schema file and a handler: every transport, closed frames.
 
 What the watch of tests/support/checks/watch.py sees is judged with the types of the extension.
 """

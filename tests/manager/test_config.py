@@ -1,4 +1,4 @@
-"""What a manager reads: a dict, or a file of `mcpServers` as hosts have it."""
+"""Manager configuration: a dict, or a host's file with `mcpServers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A manager of many servers: their names, lists and calls; what it adds and removes."""
+"""ClientManager: names, lists and calls of many servers; adding and removing them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Form:
 
 
 class Silent:
-    """Hears everything, and says nothing."""
+    """Receiver that ignores every message."""
 
     async def serve(self, transport: Duplex) -> None:
         self._over = asyncio.Event()

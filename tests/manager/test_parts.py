@@ -1,4 +1,4 @@
-"""The parts of a manager by themselves: names, exports, delays and what was read."""
+"""Parts of the manager alone: names, model formats, back-off and the resource cache."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_what_was_read_for_one_is_not_shown_to_another() -> None:
 
 
 class Reads:
-    """A server that counts how often it is read."""
+    """Server that counts reads."""
 
     def __init__(self, revision: str = HANDSHAKE) -> None:
         self.reads = 0

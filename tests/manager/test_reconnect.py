@@ -1,4 +1,4 @@
-"""A manager's server that goes away: it is connected to again, and calls wait for it."""
+"""Reconnects of the manager: lost servers are connected again, and calls wait for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED = TransportError("nobody is there")
 
 
 class Cut:
-    """A server that goes away in the middle of a call, as often as `times` says."""
+    """Server that disconnects during a call, `times` times."""
 
     def __init__(self, times: int = 1, **annotations: Any) -> None:
         self.server = named_server("cut")
@@ -137,7 +137,7 @@ async def test_what_changed_while_nobody_could_tell_is_listed(
     begun: list[ChangeWatch] = []
 
     class Ends(ChangeWatch):
-        """The first stream ends when the test says so."""
+        """Server whose first stream ends when the test says so."""
 
         async def __aenter__(self) -> ChangeWatch:
             begun.append(self)

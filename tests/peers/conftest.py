@@ -29,7 +29,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture
 def command(tmp_path: Path) -> Callable[..., Command]:
-    """Makes a server script, and its arguments, a command."""
+    """Makes a command of a server script and its arguments."""
 
     def make(script: Path, *arguments: str) -> Command:
         return Command(tmp_path, script, *arguments)
@@ -39,21 +39,21 @@ def command(tmp_path: Path) -> Callable[..., Command]:
 
 @pytest.fixture(scope="session")
 def web() -> Iterator[str]:
-    """Where a server listens: `/mcp`, and `/sse` for clients of 2024-11-05."""
+    """Return the URL of a server with `/mcp`, and `/sse` for clients of 2024-11-05."""
     with served(transport="sse") as found:
         yield found.url
 
 
 @pytest.fixture(scope="session", params=["stateless", "json_only"])
 def bare_web(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where a server listens that leaves out a part of HTTP."""
+    """Return the URL of a server without a part of HTTP."""
     with served(**{request.param: True}) as found:
         yield found.url
 
 
 @pytest.fixture
 def server(way: Way, request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """What the Inspector's command line begins with to reach a server that way."""
+    """Return the Inspector's arguments that select a server."""
     if way.transport in PATHS:
         url = request.getfixturevalue("web") + PATHS[way.transport]
         yield ["--server-url", url, "--transport", way.transport]
@@ -67,7 +67,7 @@ def server(way: Way, request: pytest.FixtureRequest) -> Iterator[list[str]]:
 
 @pytest.fixture
 def ask(way: Way, server: list[str], tmp_path: Path) -> Ask:
-    """Run one method against a server that is reached this way."""
+    """Run one method against a server on this transport."""
 
     def ask(method: str, *words: str) -> Ran:
         return inspect(tmp_path, *server, "--protocol-era", way.era, "--method", method, *words)

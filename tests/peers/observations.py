@@ -1,4 +1,4 @@
-"""What every client is to see of examples/everything_server.py, whoever made it."""
+"""Expected observations of examples/everything_server.py, for every client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWERS: dict[str, Any] = {
     "text": "A summary.",
     "root": "file:///home/ada",
 }
-"""What the clients answer: of a form the fields that it has."""
+"""The clients' answers; a form gets the fields that it has."""
 
 TOOLS = [
     "add",
@@ -56,7 +56,7 @@ TOOLS = [
 
 
 def expected(revision: str, client: str) -> dict[str, Any]:
-    """Everything that a client observes, by name."""
+    """Return all expected observations, by name."""
     wraps = revision != "2026-07-28"
     weather = [{"city": "Oslo", "celsius": 20, "sky": "clear"}]
     return {

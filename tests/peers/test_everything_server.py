@@ -1,4 +1,4 @@
-"""Clients that others have made try our everything-server: real processes, real pipes and sockets.
+"""Clients of others use our everything-server: real processes, real pipes and sockets.
 
 Each client runs once over each transport, tries everything, and says what it saw; each thing seen
 is a test.
@@ -28,7 +28,7 @@ WAIT_S = 120.0
 
 
 class Peer(NamedTuple):
-    """Somebody's client, the way it begins, and how it reaches the server."""
+    """Client of others, its mode, and its transport."""
 
     client: str
     mode: str
@@ -36,21 +36,21 @@ class Peer(NamedTuple):
 
     @property
     def revision(self) -> str:
-        """The newest revision of that mode."""
+        """Return the newest revision of that mode."""
         return "2025-11-25" if self.mode == "legacy" else "2026-07-28"
 
 
 class Outcome:
-    """What came of one run."""
+    """Outcome of one run."""
 
     seen: dict[str, Any] | None = None
-    """Everything that the client saw."""
+    """All observations of the client."""
     failure = ""
-    """Why it saw nothing."""
+    """Reason for missing observations."""
     status: int | None = None
-    """How the server ended; None if it had to be made to."""
+    """Exit status of the server; None if it was killed."""
     stderr = ""
-    """What the server wrote."""
+    """Text that the server wrote to stderr."""
 
 
 CLIENTS = [
@@ -76,7 +76,7 @@ each_peer = pytest.mark.parametrize(
 
 @cache
 def outcome(peer: Peer) -> Outcome:
-    """What came of a client's run, for each test to tell."""
+    """Return the outcome of a client's run, for each test to check."""
     found = Outcome()
     with served(peer.transport) as server:
         try:
@@ -93,7 +93,7 @@ def outcome(peer: Peer) -> Outcome:
 
 @contextmanager
 def served(transport: str) -> Iterator[Command | Served]:
-    """The server, in a process of its own, or to be started by the client."""
+    """Start the server in a process of its own, or return the command for the client."""
     if transport == "stdio":
         with tempfile.TemporaryDirectory() as folder:
             yield Command(Path(folder), EVERYTHING)
@@ -103,7 +103,7 @@ def served(transport: str) -> Iterator[Command | Served]:
 
 
 def seen(peer: Peer) -> dict[str, Any]:
-    """Everything that a client saw."""
+    """Return all observations of a client."""
     found = outcome(peer)
     assert found.seen is not None, f"{found.failure}\n{found.stderr}"
     return found.seen

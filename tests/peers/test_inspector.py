@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line asks our servers, by every method and in every way it has."""
+"""The MCP Inspector's command line with our servers: every method, every transport."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ Serve = Callable[..., Command | Served]
 
 @pytest.fixture(params=["stdio", "http"])
 def serve(request: pytest.FixtureRequest, command: Commands) -> Iterator[Serve]:
-    """Makes a server script, and its arguments, a server that ends well."""
+    """Makes a server script and its arguments a server that must end well."""
     servers: list[Command | Served] = []
     with ExitStack() as running:
 

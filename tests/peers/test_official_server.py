@@ -44,7 +44,7 @@ async def connected(
 
 
 def read(result: Any) -> tuple[str, Any]:
-    """A result's text, and its structured content; None at a revision that has none."""
+    """Return a result's text and structured content; None at a revision without it."""
     (block,) = result.content
     return block.text, getattr(result, "structured_content", None)
 

@@ -36,7 +36,7 @@ class Mood(BaseModel):
 
 
 class Official:
-    """The official server, and how far its tools are."""
+    """The official server, with the state of its tools."""
 
     def __init__(self) -> None:
         self.hanging = asyncio.Event()

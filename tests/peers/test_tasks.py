@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("typescript-tasks")
 
 @pytest.fixture(scope="module", params=["stdio", "http"])
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """What one run of the client saw."""
+    """Return the observations of one run of the client."""
     if request.param == "stdio":
         command = Command(tmp_path_factory.mktemp("tasks"), TASKS)
         yield _run("stdio", command.target)

@@ -1,4 +1,4 @@
-"""Each bad server ends in what its row says, in time, and nothing is left of it."""
+"""Each bad server has the outcome of its row, in time, and leaves no resources behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.frames import ALL
 
 DOCS = Path(__file__).parents[3] / "docs/failures.md"
 AT_ONCE_S = 5.0
-"""Far less than any time limit that is in force here, and much for a machine that is busy."""
+"""Time limit of rows that end at once: far below every timeout here, enough for a busy machine."""
 TIMEOUT_S = 0.15
 PROBE_TIMEOUT_S = 0.1
 MAX_PAGES = 5
@@ -34,7 +34,7 @@ CELLS = [
 
 
 async def outcome(row: Row, target: Any, revision: str, client: Client, slow: bool) -> str:
-    """Do what the row is about with a server, and return what it said."""
+    """Run the step of a row with a server, and return its outcome."""
     limits: dict[str, Any] = {}
     if row.doing == "connect":
         if slow:
@@ -86,14 +86,14 @@ def test_the_docs_have_the_table() -> None:
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
-    """Whoever has begun something has ended it: tasks, open files, programs."""
+    """Check that no tasks, open files or processes are left after the test."""
     before = things()
     yield
     assert things() - before == set()
 
 
 async def settled() -> None:
-    """Let the loop close what was closed: transports are in the next turn."""
+    """Let the event loop finish the closing of transports, which takes a turn."""
     async with asyncio.timeout(AT_ONCE_S):
         for _ in range(5):
             await asyncio.sleep(0)

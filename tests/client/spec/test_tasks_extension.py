@@ -1,4 +1,4 @@
-"""Tasks that servers of 2026-07-28 make of calls, as the extension's document wants them."""
+"""Spec tests of the tasks extension at 2026-07-28: servers that turn calls into tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADA = {"action": "accept", "content": {"name": "Ada"}}
 
 
 class User:
-    """Somebody who says a name, and remembers what was asked."""
+    """Elicitation handler that answers with a name, and records the input requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -34,12 +34,12 @@ class User:
 
 
 def knowing(user: Any = None) -> Client:
-    """A client that takes tasks, and has somebody to ask."""
+    """Return a client that supports tasks and has an elicitation handler."""
     return Client("test", elicitation=user or User(), tasks=True)
 
 
 def asks(*keys: str) -> dict[str, Any]:
-    """A task that asks for something under these keys."""
+    """Return a task with input requests under these keys."""
     return {"status": "input_required", "inputRequests": dict.fromkeys(keys, ASKS)}
 
 

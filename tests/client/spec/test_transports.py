@@ -1,4 +1,4 @@
-"""Commands and HTTP, as clients use them."""
+"""Spec tests of the command and HTTP transports of clients."""
 
 from __future__ import annotations
 

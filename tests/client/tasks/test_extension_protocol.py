@@ -1,4 +1,4 @@
-"""A call that awaits what comes of it, where servers make tasks of calls as they see fit."""
+"""Calls that wait for their task, at the revision where the server decides on tasks."""
 
 from __future__ import annotations
 

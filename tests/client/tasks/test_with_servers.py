@@ -1,4 +1,4 @@
-"""Tasks of real servers: one program on each side, whatever protocol and transport is between."""
+"""Tasks of real servers: the same programs over every protocol and transport."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Named:
 
 
 class Work:
-    """A server whose tools run as tasks, and can be held."""
+    """Server whose tools run as tasks, and can be held."""
 
     def __init__(self, poll_interval_s: float = 0.05) -> None:
         options = Tasks(poll_interval_s=poll_interval_s, grace_s=0.001)

@@ -382,7 +382,7 @@ async def test_a_report_reaches_the_call_whose_token_it_has_and_the_hooks(revisi
     profile = mcp_wire.profile(revision)
     got: list[Any] = []
     ours, theirs = memory_pair()
-    async with Client("progress") as client, Scripted(revision, theirs):
+    async with Client("progress") as client, ReportingServer(revision, theirs):
         client.hooks.on_progress(lambda ctx, params: got.append(("hook", params.progress)))
         session = await client.connect(ours, revision=revision)
         result = await session.call_tool(
@@ -399,7 +399,7 @@ async def test_what_comes_right_behind_the_answer_to_the_opening_is_heard(revisi
     heard: list[Any] = []
     told = asyncio.Event()
     ours, theirs = memory_pair()
-    scripted = Scripted(revision, theirs, behind_opening=True)
+    scripted = ReportingServer(revision, theirs, behind_opening=True)
     async with Client("early") as client, scripted:
 
         def hear(ctx: Any, params: Any) -> None:
@@ -415,7 +415,7 @@ async def test_what_comes_right_behind_the_answer_to_the_opening_is_heard(revisi
     assert scripted.answers == pinged
 
 
-class Scripted:
+class ReportingServer:
     """A server that reports once about each call before it answers."""
 
     def __init__(self, revision: str, transport: Any, *, behind_opening: bool = False) -> None:

@@ -15,12 +15,12 @@ from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 
-__all__ = ["Scripted", "connected", "opening", "served", "violations"]
+__all__ = ["ScriptedPeer", "connected", "opening", "served", "violations"]
 
 Answers: TypeAlias = "dict[str, Callable[[Any], Any]]"
 
 
-class Scripted:
+class ScriptedPeer:
     """The far end of a memory pair. `answers` make a result, or a whole frame, from the params.
 
     A method that is not among them is never answered, nor is one whose answer is None.
@@ -117,7 +117,7 @@ def violations(revision: str, frames: list[Frame]) -> list[ClosedViolation]:
 
 @asynccontextmanager
 async def connected(
-    server: Scripted, revision: str, *, pinned: bool = True, right: bool = True
+    server: ScriptedPeer, revision: str, *, pinned: bool = True, right: bool = True
 ) -> AsyncIterator[ClientSession]:
     """A session with a scripted server; what the client sent is checked, the rest if `right`."""
     transport = RecordingTransport(await server.start())
