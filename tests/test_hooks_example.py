@@ -1,4 +1,4 @@
-"""examples/hooks_server.py as a real process: what its hooks say, in order, at every revision."""
+"""Checks the hooks of examples/hooks_server.py as a real process, in order, at every revision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAID = [
 
 
 def said(stderr: str) -> list[str]:
-    """The lines of the server, without how long the calls took."""
+    """Return the lines of the server, without the duration of the calls."""
     return [re.sub(r" \d+\.\d{3} s$", "", line) for line in stderr.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""The README shows the examples as they are, and the examples run."""
+"""Checks that the README shows the examples unchanged, and that they run."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class Suite:
     ) -> list[Cell]:
         """Return every scenario of a leg, at every revision that it is about.
 
-        Scenarios with a prefix in `left_out` are not run; its values are the reasons. Scenarios with
-        a prefix in `extensions` name no revision, and run at the one that it gives.
+        Scenarios with a prefix in `left_out` are not run; its values are the reasons. Scenarios
+        with a prefix in `extensions` name no revision, and run at the one that it gives.
 
         Raises:
             Unusable: a scenario names no revision, and `left_out` gives no reason to skip it.

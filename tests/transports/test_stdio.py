@@ -1,4 +1,4 @@
-"""A server on stdin and stdout, as a real process with real pipes."""
+"""Server on stdin and stdout, as a real process with real pipes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every wire type is made: by keyword, once and for all, and as fast as a struct can be."""
+"""Construction of wire types: keyword-only, immutable, and as fast as a plain struct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.wire.revisions import every_revision, kept
 
 
 def structs(revision: str) -> Iterator[type[Wire]]:
-    """Every struct of a revision, with those that leave something undecoded."""
+    """Return every struct of a revision, including those with undecoded parts."""
     for found in vars(kept(revision).types).values():
         if isinstance(found, type) and issubclass(found, Wire) and found is not Wire:
             yield found

@@ -1,4 +1,4 @@
-"""A revision is a module of its own: exact names, and nothing imported that nobody asked for."""
+"""Imports of revision modules: exact names, and nothing imported unasked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.wire.revisions import every_revision
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a fresh interpreter has after a statement and had not before."""
+    """Return the modules that a statement imports in a fresh interpreter."""
     program = (
         f"import sys\nbefore = set(sys.modules)\n{statement}\nprint(*(set(sys.modules) - before))\n"
     )
@@ -24,7 +24,7 @@ def imported_by(statement: str) -> set[str]:
 
 
 def revisions_in(modules: set[str]) -> set[str]:
-    """The revisions whose modules are among these."""
+    """Return the revisions whose modules are among these."""
     found = {name.split(".")[1] for name in modules if name.startswith("mcp_wire.v")}
     return {
         revision

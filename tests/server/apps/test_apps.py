@@ -1,4 +1,4 @@
-"""MCP Apps: what tools and resources say of them, who gets to see them, and what is refused."""
+"""MCP Apps: metadata of tools and resources, visibility, and errors."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ where_none_are = pytest.mark.parametrize("revision", WITHOUT)
 
 
 def clock(**described: Any) -> Server:
-    """A server with an app, a tool that has it, and one that only it may call."""
+    """Return a server with an app, a tool linked to it, and a tool for the app alone."""
     server = Server("clock")
     server.add_ui_resource(FACE, PAGE, **described)
 
     @server.tool(ui=FACE)
     async def time(ctx: Context) -> str:
-        """What time it is."""
+        """Return the time."""
         return f"12:00 {client_supports_apps(ctx)}"
 
     @server.tool(ui=McpUiToolMeta(resource_uri=FACE, visibility=["app"]))
@@ -75,7 +75,7 @@ def nothing() -> None: ...
 
 @asynccontextmanager
 async def host(server: Server, revision: str) -> AsyncIterator[ClientSession]:
-    """A client that shows apps; every frame is checked."""
+    """Connect a client that supports apps; every frame is checked."""
     async with served(server, revision, extensions=[APPS]) as session:
         yield session
 

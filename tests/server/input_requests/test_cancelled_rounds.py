@@ -1,4 +1,4 @@
-"""Whatever a handler does with the cancellation that ends its round, it comes to its right end.
+"""Handlers that catch or delay the cancellation of their round still end with the right result.
 
 Each body asks for names, and the user gives the capital of the letter that is asked for. What the
 body returns at the end, and in how many rounds it was asked, is all that counts.
@@ -152,7 +152,7 @@ async def waits_for_a_while(ctx: Context) -> str:
 
 
 class Resource:
-    """Waits when it is left, and may swallow what ends its block."""
+    """Waits on exit, and may swallow the exception."""
 
     def __init__(self, *, swallows: bool = False) -> None:
         self.swallows = swallows
@@ -438,7 +438,7 @@ async def test_children_that_were_left_behind_have_ended_when_the_questions_go_o
 
 
 class Ended:
-    """Rounds that have questions open."""
+    """Input rounds with open requests."""
 
     over = False
 
@@ -471,7 +471,7 @@ def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
 
 
 class Lingering:
-    """A server whose tool asks, and takes its time to end."""
+    """Server whose tool makes an input request, and takes time to end."""
 
     def __init__(self) -> None:
         self.server = Server("lingering")

@@ -1,4 +1,4 @@
-"""A client is asked nothing that it has not declared to be able to answer."""
+"""Capability checks: a client gets no input request that it has not declared."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ ALLOWED: list[tuple[Body, dict[str, Any], list[str]]] = [
 
 
 def serving(body: Body) -> tuple[Server, list[Any]]:
-    """A server with this tool, and what came of its question."""
+    """Return a server with this tool, and the outcome of its input request."""
     server = Server("capable")
     came: list[Any] = []
 

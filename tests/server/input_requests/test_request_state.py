@@ -1,4 +1,4 @@
-"""The state that a client carries from round to round: nobody can change it or use it elsewhere."""
+"""requestState: signed, and valid for its own request alone."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def asking(name: str = "asking", **options: Any) -> Server:
 
 
 async def answered(client: AnsweringClient, params: dict[str, Any]) -> dict[str, Any]:
-    """What is to be sent with the next request."""
+    """Return the params that answer the input requests of a result."""
     return client.answered(await client.once("tools/call", params))
 
 

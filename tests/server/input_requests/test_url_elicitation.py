@@ -1,4 +1,4 @@
-"""Pages that a user is sent to: asked at once, insisted on with an error, told of when done."""
+"""URL elicitation: requested, required by an error, and completed by a notification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a remote server asks is asked of the client that made the call, in all combinations."""
+"""Input requests of a remote server are forwarded to the calling client, in all combinations."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ async def test_what_its_client_has_handlers_for_the_caller_is_not_asked(inside: 
 async def test_with_calls_of_several_clients_open_nobody_is_asked_for_another(
     revision: str,
 ) -> None:
-    """The connection does not say which call a question belongs to."""
+    """The connection does not identify the call of a server request."""
     inner, both = weather(), asyncio.Event()
     waiting = 0
 
@@ -344,7 +344,7 @@ def test_handlers_that_are_given_later_go_before_the_caller() -> None:
 
 
 class Impatient(ScriptedPeer):
-    """A server that asks, and answers the call without waiting."""
+    """Server that sends a request, and answers the call without waiting."""
 
     def __init__(self) -> None:
         super().__init__(opening(HANDSHAKE))

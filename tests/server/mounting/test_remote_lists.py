@@ -1,4 +1,4 @@
-"""Lists of a remote server: fetched when they are wanted, and kept while they hold good."""
+"""Lists of a remote server: fetched on demand, and cached while they are valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.peers.scripted import ScriptedPeer, opening
 
 
 def counted(server: Server) -> list[str]:
-    """The lists that are asked for, as they are."""
+    """Return the list requests, as they arrive."""
     asked: list[str] = []
 
     @server.hooks.before_list_tools
@@ -272,7 +272,7 @@ async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
 
 
 def hidden() -> ScriptedPeer:
-    """A server that reads what it does not list."""
+    """Return a server with a readable resource that it does not list."""
     far = ScriptedPeer(
         {
             **opening(HANDSHAKE),

@@ -1,4 +1,4 @@
-"""What has changed, told to sessions: once per burst, to whom it concerns, when they are ready."""
+"""`list_changed` notifications: coalesced, for the sessions concerned, once initialized."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def nothing() -> None:
 
 
 async def heard(client: RawClient) -> list[str]:
-    """What has come, up to the answer of a request that is sent now."""
+    """Return the methods received before the response to a new request."""
     tools = client.speaker.request("now", "tools/list")
     client.send(tools)
     methods: list[str] = []
@@ -51,7 +51,7 @@ async def heard(client: RawClient) -> list[str]:
 
 
 async def told(server: Server, revision: str, change: Callable[[], object]) -> list[str]:
-    """What a session hears of a change."""
+    """Return the notifications that a session receives for a change."""
     async with talking(server, revision) as client:
         assert await heard(client) == []
         change()
@@ -60,7 +60,7 @@ async def told(server: Server, revision: str, change: Callable[[], object]) -> l
 
 
 def with_subscriptions() -> Server:
-    """A server with a tool that does what a request to subscribe would."""
+    """Return a server with a tool that subscribes like `resources/subscribe`."""
     server = declaring()
 
     @server.tool
@@ -77,7 +77,7 @@ async def subscribe(client: RawClient, *uris: str) -> None:
 
 
 async def updates(client: RawClient) -> list[str]:
-    """The resources that a client was told of, until now."""
+    """Return the resources of all update notifications so far."""
     client.send(client.speaker.request("now", "tools/list"))
     uris: list[str] = []
     while (frame := await client.next()).get("id") != "now":

@@ -1,4 +1,4 @@
-"""Requests that listen: acknowledged first, told what they asked for, and ended in good order."""
+"""`subscriptions/listen`: acknowledged first, filtered, and closed in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def listen(client: RawClient, id: Any, **wanted: Any) -> None:
 async def listening(
     server: Server, revision: str, id: Any = 1, **wanted: Any
 ) -> AsyncIterator[RawClient]:
-    """A client with one request that listens, and has been acknowledged."""
+    """Return a client with one acknowledged `subscriptions/listen` request."""
     async with talking(server, revision) as client:
         listen(client, id, **wanted)
         acknowledged = await client.next()
@@ -56,7 +56,7 @@ async def listening(
 
 
 async def heard(client: RawClient) -> list[str]:
-    """What has come, up to the answer of a request that is sent now."""
+    """Return the methods received before the response to a new request."""
     client.send(client.speaker.request("now", "server/discover"))
     methods: list[str] = []
     while (frame := await client.next()).get("id") != "now":

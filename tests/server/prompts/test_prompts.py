@@ -1,4 +1,4 @@
-"""Prompts: what they are listed as, how texts become arguments, and what becomes messages."""
+"""Prompts: lists, decoded arguments, and messages from return values."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ def with_prompt(function: Callable[..., Any], **described: Any) -> Server:
 
 
 async def listed(server: Server, revision: str) -> Any:
-    """The prompts, as JSON that clients of the revision get."""
+    """Return the prompts as JSON at the revision."""
     async with talking(server, revision) as client:
         answer = await client.ask(client.speaker.request(1, "prompts/list"))
         return answer["result"]["prompts"]
 
 
 async def got(server: Server, revision: str, /, name: str = "p", **arguments: Any) -> Any:
-    """The whole answer to a request for a prompt, as JSON."""
+    """Return the whole response to `prompts/get` as JSON."""
     async with talking(server, revision) as client:
         params = {"name": name, "arguments": arguments}
         return await client.ask(client.speaker.request(1, "prompts/get", params))
 
 
 async def messages(returned: Any, revision: str) -> Any:
-    """The messages of a prompt that returns something."""
+    """Return the messages of a prompt with this return value."""
     answer = await got(with_prompt(lambda: returned, name="p"), revision)
     return answer["result"]["messages"]
 
 
 async def taken(hint: Any, text: str) -> Any:
-    """What a parameter of that type gets for a text."""
+    """Return the decoded argument of a parameter of that type."""
     seen: list[Any] = []
 
     async def p(value: Any) -> str:

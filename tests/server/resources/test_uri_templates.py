@@ -1,4 +1,4 @@
-"""URI templates: what they match, what they refuse, and that matching undoes expansion."""
+"""URI templates: matches, mismatches, and matching as the inverse of expansion."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ DIVIDERS = st.text("/:@!$'();,*+", min_size=1, max_size=3).map(lambda text: f"{t
 
 @st.composite
 def templates(draw: st.DrawFn, dividers: st.SearchStrategy[str] = DIVIDERS) -> str:
-    """A template with one to four variables in its path, and perhaps a query and a fragment."""
+    """Draw a template with one to four variables in its path, and maybe a query and a fragment."""
     count = draw(st.integers(1, 4))
     spanning = draw(st.integers(-1, count - 1))
     text = "s://"
@@ -232,7 +232,7 @@ SMALL = "ab/."
 
 @st.composite
 def tangled(draw: st.DrawFn) -> tuple[str, re.Pattern[str]]:
-    """A template whose fixed text may be in values too, and a pattern that says the same."""
+    """Draw a template whose literals may be in values too, and an equivalent pattern."""
     count = draw(st.integers(1, 4))
     spanning = draw(st.integers(-1, count - 1))
     text = pattern = draw(st.text(SMALL, max_size=2))

@@ -1,4 +1,4 @@
-"""A server in a running loop, in a process of its own, and one server for each connection."""
+"""Servers in a running loop, in a process of their own, and one per connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def soon(event: asyncio.Event) -> None:
 
 
 class Counting(Server):
-    """A server that counts its calls, and can be held up."""
+    """Server that counts its calls, and can be held."""
 
     def __init__(self) -> None:
         super().__init__("counting")
@@ -57,7 +57,7 @@ class Counting(Server):
 
 @asynccontextmanager
 async def raw_client(revision: str) -> AsyncIterator[tuple[RawClient, Any]]:
-    """A raw client, and the transport for a server to serve it over."""
+    """Return a raw client, and the transport for a server to serve it over."""
     ours, theirs = memory_pair()
     client = RawClient(RecordingTransport(ours), Speaker(revision))
     await client.transport.start(client)
@@ -84,7 +84,7 @@ async def test_a_connection_is_served_while_its_block_lasts(revision: str) -> No
 
 
 async def until(true: Any) -> None:
-    """Let the loop go round until something is so."""
+    """Let the loop run until the condition is true."""
     for _ in range(20):
         if true():
             return

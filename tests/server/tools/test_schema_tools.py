@@ -1,4 +1,4 @@
-"""Tools made from a description and a handler: any JSON Schema, kept to the letter and held to."""
+"""Schema tools: a description and a handler, with any JSON Schema kept and validated."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def echo(ctx: Context, arguments: dict[str, Any]) -> str:
 
 
 def giving(value: Any, output: Any = None) -> Server:
-    """A server with a raw tool that returns a value."""
+    """Return a server with a raw tool that returns a value."""
     return with_tool(described(output=output), lambda ctx, arguments: value)
 
 

@@ -1,4 +1,4 @@
-"""Functions as tools: their schemas, their arguments and their results, at every revision."""
+"""Function tools: schemas, arguments and results, at every revision."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def with_tool(function: Callable[..., Any], **described: Any) -> Server:
 
 
 async def listed(function: Callable[..., Any], revision: str, **described: Any) -> Any:
-    """The one tool, as clients of the revision see it."""
+    """Return the one tool as listed at the revision."""
     async with served(with_tool(function, **described), revision) as session:
         (tool,) = (await session.list_tools()).tools
         return tool
@@ -299,13 +299,13 @@ async def test_an_error_of_the_function_that_looks_like_one_of_decoding_is_a_fai
 @every_revision
 async def test_the_docstring_is_the_description(revision: str) -> None:
     def f() -> None:
-        """First line,
+        """First line:
         and its second.
 
         More.
         """
 
-    assert (await listed(f, revision)).description == "First line,\nand its second.\n\nMore."
+    assert (await listed(f, revision)).description == "First line:\nand its second.\n\nMore."
 
 
 @every_revision

@@ -1,4 +1,4 @@
-"""Tools offered in another way than they were made: what clients see of them, and what calls do."""
+"""Transformed tools: lists and calls."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def function_with_a_schema() -> ServerTool:
 
 
 def offering(*tool: Any, **transformation: Any) -> Server:
-    """A server with one tool, offered in another way."""
+    """Return a server with one transformed tool."""
     return with_tool(transformed(*tool, **transformation))
 
 

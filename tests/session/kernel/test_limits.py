@@ -1,4 +1,4 @@
-"""Limits: how long a request may take, how many are open at once, how deep and how large."""
+"""Limits: request timeout, concurrent requests, depth and size."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SHORT_S = 0.02
 
 
 class Held:
-    """A server whose tool `hold` waits until it is released; `began` says that it has begun to.
+    """Server whose tool `hold` waits for its release; `began` is set at its start.
 
-    `cancelled` counts those that were.
+    `cancelled` counts the cancelled calls.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -340,7 +340,7 @@ async def test_what_is_nested_too_deeply_to_read_is_a_parse_error(revision: str)
 
 
 async def asked(client: Any) -> Any:
-    """The next request of the server."""
+    """Return the next request of the server."""
     return await client.take(lambda frame: "method" in frame and "id" in frame)
 
 
@@ -416,7 +416,7 @@ async def test_over_http_a_client_without_a_stream_is_not_asked(revision: str) -
 
 
 def asking_tasks() -> list[str]:
-    """What asks clients in this test whether they are there."""
+    """Return the keep-alive tasks of this test."""
     tasks = map(repr, asyncio.all_tasks())
     return [task for task in tasks if "coro=<keep_alive()" in task]
 

@@ -29,7 +29,7 @@ _forks.set_forkserver_preload(["tests.support.processes.preloaded"])
 
 
 def _serve(make: Callable[[], Server], *ends: Connection) -> None:
-    """What the process does: its standard streams are the ends, as when a client starts it."""
+    """Run the server in the forked process, on its standard streams."""
     for public, end in enumerate(ends):
         os.dup2(end.fileno(), public)
         end.close()
@@ -39,7 +39,7 @@ def _serve(make: Callable[[], Server], *ends: Connection) -> None:
 
 
 class _Pipes(asyncio.Protocol):
-    """The client's ends of the pipes, as a transport."""
+    """Client ends of the pipes, as a transport."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._ends = reading, writing
@@ -65,7 +65,7 @@ class _Pipes(asyncio.Protocol):
         await self._writer.drain()
 
     async def aclose(self) -> None:
-        """Hang up, and wait until the server has."""
+        """Disconnect, and wait until the server has done so."""
         self._writer.flush()
         self._writing.close()
         await self._closed
@@ -86,12 +86,12 @@ class _Pipes(asyncio.Protocol):
 
 @asynccontextmanager
 async def process(make: Callable[[], Server], log: list[str]) -> AsyncIterator[Duplex]:
-    """A server as a process; `make` is a function of a module, which makes it there.
+    """Start a server as a process; `make` is a function of a module, which makes it there.
 
-    What it writes to stderr is in `log` afterwards.
+    `log` contains its stderr afterwards.
 
     Raises:
-        AssertionError: it has not ended by itself, with status 0, after its stdin did.
+        AssertionError: the process did not end with status 0 after its stdin.
     """
     stdin, ours = os.pipe()
     theirs, stdout = os.pipe()

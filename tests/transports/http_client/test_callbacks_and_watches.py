@@ -1,4 +1,4 @@
-"""What servers ask and tell, over HTTP: the handlers, the watches and the limits are the same."""
+"""Callbacks and subscriptions over HTTP: handlers, watches and limits are the same."""
 
 from __future__ import annotations
 

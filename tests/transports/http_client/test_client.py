@@ -1,4 +1,4 @@
-"""The client over HTTP, with servers of our own behind real sockets."""
+"""Client over HTTP, with our servers behind real sockets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with_sessions = pytest.mark.parametrize("revision", SESSIONS)
 
 
 class Tools:
-    """A server whose tools a test can hold."""
+    """Server whose tools a test can hold."""
 
     def __init__(self, *revisions: str) -> None:
         self.revisions = revisions or ALL
@@ -74,7 +74,7 @@ def url_of(web: Web, revision: str) -> str:
 async def connected(
     revision: str, tools: Tools | None = None, **options: Any
 ) -> AsyncIterator[tuple[ClientSession, Web]]:
-    """A session at one revision; at its end every message that the client sent is checked."""
+    """Connect a session at one revision; every client message is checked at the end."""
     async with serving((tools or Tools()).app()) as web:
         async with Client("test", "1.0.0") as client:
             session = await client.connect(url_of(web, revision), revision=revision, **options)

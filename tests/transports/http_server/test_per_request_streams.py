@@ -1,4 +1,4 @@
-"""Answers that become streams of events, where requests stand for themselves; who hangs up."""
+"""SSE responses at revisions without sessions, and disconnects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = ["one", "two", "three"]
 
 
 def said(reply: Reply) -> list[Any]:
-    """The log messages of a stream, and whether it ended in an answer."""
+    """Return the log messages of a stream, and True if it ended in a response."""
     frames = [event.json for event in reply.events if event.data]
     return [frame["params"]["data"] if "params" in frame else "result" in frame for frame in frames]
 

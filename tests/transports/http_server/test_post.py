@@ -1,4 +1,4 @@
-"""The HTTP endpoint: one POST, one JSON answer."""
+"""HTTP endpoint: one POST, one JSON response."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def server(**options: Any) -> Server:
 
 
 async def post(app: AsgiApp, speaker: Speaker, message: bytes, **more: str) -> Reply:
-    """A message with the headers that belong to it; what the server says is checked."""
+    """Post a message with its headers; the server's response is checked."""
     reply = await request(app, message, {**headers_of(speaker, message), **more})
     if reply.body:
         assert reply.headers["content-type"] == "application/json"
@@ -54,7 +54,7 @@ async def post(app: AsgiApp, speaker: Speaker, message: bytes, **more: str) -> R
 
 
 def told(reply: Reply) -> tuple[int, int]:
-    """The status and the JSON-RPC code of a refusal."""
+    """Return the status and the JSON-RPC code of a refusal."""
     return reply.status, reply.json["error"]["code"]
 
 
@@ -325,7 +325,7 @@ def limited(max_body_bytes: int) -> AsgiApp:
 
 
 async def begin(app: AsgiApp, speaker: Speaker) -> str:
-    """Shake hands; the id of the session."""
+    """Do the handshake and return the id of the session."""
     reply = await post(app, speaker, speaker.initialize(0))
     assert reply.json["result"]["protocolVersion"] == speaker.revision
     id = reply.headers[SESSION.lower()]
@@ -443,7 +443,7 @@ async def test_the_lifespan_is_answered() -> None:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """The endpoint of a real uvicorn on a free port."""
+    """Return the endpoint of a real uvicorn on a free port."""
     config = uvicorn.Config(server().asgi(), port=0, log_level="warning")
     running = uvicorn.Server(config)
     ready = threading.Event()

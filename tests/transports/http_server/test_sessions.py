@@ -1,4 +1,4 @@
-"""Sessions over HTTP: what is said on which stream, who is asked, what outlives a connection."""
+"""Sessions over HTTP: choice of the stream, input requests, and state beyond a connection."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ ROOTS = {"roots": [{"uri": "file:///a"}]}
 
 
 def said(reply: Reply) -> list[Any]:
-    """The log messages of a stream, and whether it ended in an answer."""
+    """Return the log messages of a stream, and True if it ended in a response."""
     frames = [event.json for event in reply.events if event.data]
     return [frame["params"]["data"] if "params" in frame else "result" in frame for frame in frames]
 
 
 async def tell(server: Server, data: str) -> None:
-    """Something that belongs to no request, for every session."""
+    """Log a message outside of any request, in every session."""
     for session in server.sessions():
         await session.client.notify_logging_message("info", data)
 
@@ -532,7 +532,7 @@ async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: s
 
     @server.tool
     async def broken() -> latest.CallToolResult:
-        """Give what JSON has nothing for."""
+        """Return a value that JSON cannot carry."""
         return latest.CallToolResult(content=[], meta={"a": object()})
 
     async with surfing(server.asgi(), revision) as client:

@@ -1,4 +1,4 @@
-"""What holds for whatever is said: messages, errors, ids, metadata."""
+"""Spec tests of all messages: frames, errors, ids and metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ META_KEY = re.compile(
 
 
 async def everything(client: Conversation) -> None:
-    """Make the server say as many kinds of things as there are."""
+    """Make the server send as many kinds of messages as there are."""
     for method, params in (
         ("tools/list", {}),
         ("tools/call", {"name": "echo", "arguments": {"text": TEXT}}),
@@ -213,7 +213,7 @@ async def test_every_result_says_of_which_type_it_is(connect: Connect) -> None:
 
 
 async def all_errors(connect: Connect) -> list[int]:
-    """The codes of as many errors as there are."""
+    """Return as many error codes as a server can send."""
     async with connect(rich) as client:
         await everything(client)
         meta = client.meta

@@ -1,4 +1,4 @@
-"""Questions to the user, as the specification wants them."""
+"""Spec tests of elicitation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Choice:
 
 
 def asking() -> Server:
-    """One that asks the user for a choice, and sends the user to pages."""
+    """Return a server that elicits a choice, and makes URL elicitations."""
     server = Server("asking")
     given: list[str] = []
 
@@ -52,22 +52,22 @@ def asking() -> Server:
 
     @server.tool
     async def got() -> list[str]:
-        """Every answer that has got to `choose`."""
+        """Return every answer that reached `choose`."""
         return given
 
     @server.tool
     async def visit(ctx: Context, url: str = PAGE, id: str | None = None) -> str:
-        """Send the user to a page."""
+        """Make a URL elicitation."""
         return (await ctx.elicit_url("Sign here", url, elicitation_id=id)).action
 
     @server.tool
     async def insist(ctx: Context, urls: list[str], id: str | None = None) -> str:
-        """Do nothing before the user has been to these pages."""
+        """Require URL elicitations before the request."""
         raise UrlElicitationRequired([UrlElicitation("Sign here", url, id) for url in urls])
 
     @server.tool
     async def done(ctx: Context, id: str) -> str:
-        """Say that the user is done at a page."""
+        """Notify that a URL elicitation is complete."""
         await ctx.server.notify.elicitation_complete(id)
         return "told"
 
@@ -81,12 +81,12 @@ def asking() -> Server:
 
 @cache
 def shared(name: str) -> Server:
-    """The same server for all clients that are connected in this process under a name."""
+    """Return the same server for all clients of this process with that name."""
     return asking()
 
 
 def answered(*given: Any) -> dict[str, Answer]:
-    """The answers of a user, one after the other."""
+    """Return a user's answers, one after the other."""
     left: Iterator[Any] = iter(given)
     return {ASK: lambda params: next(left)}
 
@@ -111,7 +111,7 @@ async def test_a_client_is_asked_in_no_way_that_it_has_not_declared(connect: Con
 
 
 async def is_asked(client: Conversation, tool: str) -> bool:
-    """Whether a tool's question gets to the user."""
+    """Return True if a tool's input request reaches the user."""
     before = len(client.questions)
     try:
         await client.call(tool)

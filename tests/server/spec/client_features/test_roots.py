@@ -1,4 +1,4 @@
-"""The folders that a client works in, as the specification wants them used."""
+"""Spec tests of roots."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ASK = "roots/list"
 
 
 def files(folder: str) -> Server:
-    """One that serves the files of a folder which are within the client's roots."""
+    """Return a server of the files in a folder that are within the client's roots."""
     server = Server("files")
     server.add_resources(FileResources(folder, prefix="docs://", within_client_roots=True))
 
     @server.tool
     async def folders(ctx: Context) -> str:
-        """Ask for the client's folders, twice."""
+        """Request the roots twice."""
         try:
             await ctx.list_roots()
             return " ".join(root.uri for root in await ctx.list_roots())
@@ -34,7 +34,7 @@ def files(folder: str) -> Server:
 
 
 def at(tmp_path: Path) -> partial[Server]:
-    """A folder with files in it and beside it, and how to make the server of it."""
+    """Return a folder with files in and beside it, and a function that makes its server."""
     for name in ("docs/in/a.txt", "docs/in/deep/b.txt", "docs/out/c.txt", "docs/in2/d.txt"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,12 +45,12 @@ def at(tmp_path: Path) -> partial[Server]:
 
 
 def working_in(*folders: Path) -> dict[str, Answer]:
-    """The answers of a client that works in these folders."""
+    """Return the answers of a client with these roots."""
     return {ASK: lambda params: {"roots": [{"uri": folder.as_uri()} for folder in folders]}}
 
 
 async def readable(client: Conversation, paths: Sequence[str]) -> list[str]:
-    """Which of these paths can be read; the others must be answered as not found."""
+    """Return the paths that can be read; the others must be answered as not found."""
     codes: dict[str, int] = {}
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""Tasks of 2025-11-25, as the specification wants them: requests whose results come later."""
+"""Spec tests of tasks at 2025-11-25: requests with deferred results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ABOUT = ("tasks/get", "tasks/result", "tasks/cancel")
 
 
 async def outcome(client: Conversation, id: str) -> dict[str, Any]:
-    """What a task's request is answered with, as soon as it has ended."""
+    """Return the result of a task from `tasks/result`, once the task has ended."""
     return await client.request("tasks/result", {"taskId": id})
 
 

@@ -1,4 +1,4 @@
-"""The extension io.modelcontextprotocol/tasks, as its document wants it."""
+"""Spec tests of the extension io.modelcontextprotocol/tasks."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ LACKING = -32021
 NAMED = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
 NEWS = "notifications/tasks"
 MANY = {"tasks/get": {}, "tasks/update": {"inputResponses": {}}, "tasks/cancel": {}}
-"""Requests about a task, and what they need beside its id."""
+"""Requests about a task, with their params beside the id."""
 
 
 def knowing(
     connect: Connect, answers: dict[str, Answer] | None = None
 ) -> AbstractAsyncContextManager[Conversation]:
-    """A client that has declared that it knows tasks."""
+    """Return a client that declares the tasks extension."""
     return connect(working, answers=answers, capabilities=TASK_CLIENT)
 
 
@@ -177,7 +177,7 @@ async def test_a_state_has_a_result_as_soon_as_the_task_has_ended(connect: Conne
 
 
 def without_meta(result: dict[str, Any]) -> dict[str, Any]:
-    """What a result says, without what every result says."""
+    """Return a result without `_meta` and `resultType`."""
     return {key: value for key, value in result.items() if key not in {"_meta", "resultType"}}
 
 
