@@ -12,7 +12,7 @@ from tests.support.processes.child import started
 
 EXAMPLE = Path(__file__).parents[1] / "examples/hooks_server.py"
 
-# What the conversation below makes the hooks say after the opening; one row for each message.
+# Output of the hooks for the conversation below, after the opening; one row per message.
 SAID = [
     ["asked tools/list", "success tools/list"],
     ["asked tools/call", "timed greet", "success tools/call"],

@@ -88,7 +88,7 @@ def test_a_row_tells_the_lifecycle_the_result_and_the_hooks(revision: str, plain
     assert hooks == "before add, after add"
 
 
-# --- a server that sends what a revision has not ---
+# --- servers with undefined members ---
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_without_a_command_there_is_help() -> None:
 
 
 def test_version_is_that_of_the_installed_package(tmp_path: Path) -> None:
-    # What is found first on the path is what is installed, whether or not this checkout is.
+    # The first module on the path is the installed one, or this checkout.
     metadata = tmp_path / "mcp_gen-9.8.7.dist-info/METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: mcp-gen\nVersion: 9.8.7\n")

@@ -286,7 +286,7 @@ def says_at_last(server: tuple[int, Child], color: str) -> None:
     deadline = time.monotonic() + WAIT_S
     while (last := asked(port)) != color:
         assert time.monotonic() < deadline, f"still {last}; {process.heard()}"
-        time.sleep(0.05)  # nothing tells when a file has been looked at; bounded above
+        time.sleep(0.05)  # there is no event for a checked file; bounded above
 
 
 def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:

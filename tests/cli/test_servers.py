@@ -209,7 +209,7 @@ def test_headers_are_added_to_those_of_the_file(tmp_path: Path) -> None:
     assert found.config.headers == {"a": "1", "b": "2", "C": "3"}
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 def failed(*arguments: str) -> tuple[int, str]:
@@ -277,7 +277,7 @@ def test_the_help_of_a_command_has_examples_and_exit_codes(command: str) -> None
     assert "Exit code 1" in told
 
 
-# --- what is shown and written ---
+# --- output ---
 
 
 def test_a_file_is_named_as_the_server_says_but_stays_in_its_folder(tmp_path: Path) -> None:

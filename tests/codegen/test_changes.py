@@ -198,7 +198,7 @@ def test_a_change_is_told_as_its_mirror_when_the_revisions_are_the_other_way_rou
     change: tuple[str, str, str],
     overlay: str,
 ) -> None:
-    # In the tables themselves: not that the later date is asked for, but that it is the other.
+    # The generated tables are swapped, not the arguments of the query.
     made = module(tmp_path, after, before, swapped(overlay))
     mirror = made.RULES[kind].mirror
     path = "Box" if kind == "type renamed" else change[0]
@@ -235,7 +235,7 @@ def test_the_mirror_of_a_mirror_is_the_kind_itself() -> None:
     }
 
 
-# --- how two types relate ---
+# --- relations of types ---
 
 OLD_BOX = {"Box": TEXT}
 

@@ -124,7 +124,7 @@ def rate(**values: str) -> str:
     return f'[[capability]]\nmethod = "tools/rate"\n{rows}reason = "a test"\n'
 
 
-# --- what is made ---
+# --- output ---
 
 
 def test_a_draft_is_a_module_beside_the_published_ones(usual: Ran) -> None:
@@ -262,7 +262,7 @@ def test_no_change_is_said_where_there_is_none(draft: Callable[..., Ran]) -> Non
     assert f"changes from {NEWEST} to {NAME}: none\n\nto decide: nothing\n" in said
 
 
-# --- what is asked ---
+# --- input requests ---
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_what_an_extension_does_not_repeat_is_not_gone(draft: Callable[..., Ran]
     assert " removed " not in draft(extension(), name="ext").said
 
 
-# --- what stops ---
+# --- errors ---
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def refused(tmp_path: Path, change: Change | None = None, facts: tuple[str, str]
     return str(caught.value)
 
 
-# --- what is made ---
+# --- output ---
 
 
 @pytest.mark.parametrize("given", [PARCELS, PARCELS / "schema.json"], ids=["folder", "file"])
@@ -100,7 +100,7 @@ def test_a_folder_without_a_schema_is_refused(
     assert "no schema.json" in capsys.readouterr().err
 
 
-# --- where it stops ---
+# --- errors ---
 
 
 def test_a_type_that_the_revision_has_is_not_defined_again(tmp_path: Path) -> None:

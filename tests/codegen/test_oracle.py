@@ -29,7 +29,7 @@ class Property:
     type: Seen
 
 
-# --- What datamodel-code-generator says ---
+# --- types in datamodel-code-generator ---
 
 
 def metadata(definitions: Object) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def literals(node: ast.expr) -> list[Any]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-# --- What our model says ---
+# --- types in our model ---
 
 
 def ours(there: Kept) -> dict[str, dict[str, Property]]:

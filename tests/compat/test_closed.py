@@ -90,7 +90,7 @@ def calling(revision: str) -> Conversation:
     return talk
 
 
-# --- what is right ---
+# --- valid values ---
 
 
 def quickstart(revision: str) -> Server:
@@ -183,7 +183,7 @@ def test_a_batch_is_right_where_there_are_batches(revision: str) -> None:
     assert talk.server(b"[" + answer(2, {}) + b"," + listed(revision) + b"]") == []
 
 
-# --- what is wrong in a frame's parts ---
+# --- errors in parts of frames ---
 
 
 def test_icons_on_a_tool_are_none_of_the_oldest_revision() -> None:
@@ -252,7 +252,7 @@ def test_params_that_are_missing_are_found(revision: str) -> None:
     assert found == ["$.params: missing"]
 
 
-# --- what is wrong with a frame ---
+# --- errors of frames ---
 
 
 @every_revision

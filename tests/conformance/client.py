@@ -154,7 +154,7 @@ def main() -> int:
     play = PLAYS.get(scenario) if scenario else use_everything
     if play is None:
         sys.exit(f"no such scenario: {scenario}")
-    # What it warns of is what the suite does on purpose; anything else on stderr is a fault.
+    # Warnings are about deliberate faults of the suite; any other text on stderr is a fault.
     logging.getLogger("mcp_gen").addHandler(WarningsElsewhere())
     try:
         asyncio.run(run(given.url, play, told, given.revision))

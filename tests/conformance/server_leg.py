@@ -90,7 +90,7 @@ class ServerUnderTest:
             try:
                 socket.create_connection(("127.0.0.1", port)).close()
             except OSError:
-                time.sleep(0.05)  # nothing tells when a port is taken; bounded above
+                time.sleep(0.05)  # there is no event for a bound port; bounded above
             else:
                 return
         raise Unusable("\n".join(["the server did not start", *self.end()]))

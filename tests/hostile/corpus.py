@@ -93,7 +93,7 @@ class Hostile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Return True if the row is for this HTTP server, or for the app without one ("asgi")."""
         if self.over:
             return server in self.over
-        # What is wrong with HTTP itself no app ever sees.
+        # An app never sees errors of HTTP itself.
         return server != "asgi" or (self.theme != "framing" and "%" not in (self.path or ""))
 
     @property
@@ -106,7 +106,7 @@ class Hostile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def code_of(self, server: str) -> int | None:
         return self.code.get(server) if isinstance(self.code, dict) else self.code
 
-    # --- what is sent ---
+    # --- sent messages ---
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the header lines, without those of the connection and the session."""
@@ -183,7 +183,7 @@ class _Combined(Struct, frozen=True, forbid_unknown_fields=True):
     def _products(self) -> Iterator[dict[str, Any]]:
         for chosen in itertools.product(*self.header.values()):
             pairs = list(zip(self.header, chosen, strict=True))
-            # Headers stand in the order in which they are looked at.
+            # Headers are listed in the order of their checks.
             wrong = next((choice for choice in chosen if not choice.good), None)
             yield {
                 "id": f"{self.id}: " + ", ".join(f"{name} {c.says}" for name, c in pairs),

@@ -92,7 +92,7 @@ def _of_error(hostile: Hostile, code: int, body: bytes) -> Iterator[str]:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        # Its id is readable though its text is not.
+        # The id can be decoded although the text cannot.
         found: Any = msgspec.json.decode(data.decode(errors="replace"))
     except (msgspec.DecodeError, RecursionError):
         return {}

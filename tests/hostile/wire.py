@@ -37,7 +37,7 @@ class Socket:
         self._socket.close()
 
     def send(self, data: bytes, *, half: bool = False) -> None:
-        # A server may have hung up before it has heard everything.
+        # A server may disconnect before it has read everything.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(data)
             if half:

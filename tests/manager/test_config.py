@@ -154,7 +154,7 @@ def test_keys_of_other_hosts_are_told_and_do_no_harm() -> None:
     ]
 
 
-# --- what a program gives ---
+# --- config from a program ---
 
 
 @pytest.mark.parametrize(

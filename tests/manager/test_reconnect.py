@@ -295,7 +295,7 @@ async def test_connections_that_ended_are_not_kept() -> None:
         assert len(client._links) == 1
 
 
-# --- over HTTP, where there is no connection that could end ---
+# --- over HTTP, without connections ---
 
 
 @every_revision
@@ -318,7 +318,7 @@ async def test_an_http_server_that_was_away_is_used_again(revision: str) -> None
                 said: Any = (await reading).messages[0].content
                 assert said.text == "web on tea"
                 assert await manager.call_tool("mcp__web__who", returns=str) == "web"
-                # The manager goes before its server does.
+                # The manager closes before its server does.
                 await manager.aclose()
 
 

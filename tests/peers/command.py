@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# The official client tells nobody how its child ended. This shell does; but if it is signalled with
-# its group, because the server did not end by itself, it writes no status.
+# The official client does not report its child's exit status. This shell does; but if it is
+# signalled with its group, because the server did not exit by itself, it writes no status.
 _SHELL = '"$@" 2>"$0/stderr"; echo $? >"$0/status"'
 
 

@@ -21,9 +21,9 @@ def pytest_configure() -> None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
     packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_INSPECTOR"}
     if not packages <= os.environ.keys() or shutil.which("node") is None:
-        # Not skipped: what was not tried did not pass.
+        # Fail instead of skip: a peer that was not run did not pass.
         raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")
-    # What the tests serve over HTTP is on this machine.
+    # The HTTP servers of the tests run on this machine.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
 
 
@@ -59,7 +59,7 @@ def server(way: Way, request: pytest.FixtureRequest) -> Iterator[list[str]]:
         yield ["--server-url", url, "--transport", way.transport]
         return
     command = request.getfixturevalue("command")(INSPECTED)
-    # What comes before the dashes is the server's, dashes and all.
+    # Arguments up to the dashes are the server's, dashes included.
     yield [*command.words, "--"]
     assert "Traceback" not in command.stderr
     assert command.exit_status == 0

@@ -46,7 +46,7 @@ def inspect(home: Path, *words: str) -> Ran:
     environment = {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
-        # Not the keys of whoever runs the tests.
+        # Without the credentials of the user who runs the tests.
         "MCP_INSPECTOR_SECRET_STORE": "file",
     }
     ran = subprocess.run(

@@ -101,7 +101,7 @@ async def exercise(server: Command | Served, mode: str) -> dict[str, Any]:
                 try:
                     with anyio.fail_after(WAIT_S):
                         seen[name] = await look()
-                except Exception as error:  # the other looks are to be had all the same
+                except Exception as error:  # the other observations are still made
                     seen[name] = {"failed": repr(error)}
     return seen
 

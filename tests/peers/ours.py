@@ -67,7 +67,7 @@ async def exercise(target: str | list[str]) -> dict[str, Any]:
             try:
                 async with asyncio.timeout(WAIT_S):
                     seen[name] = await look()
-            except Exception as error:  # the other looks are to be had all the same
+            except Exception as error:  # the other observations are still made
                 seen[name] = {"failed": repr(error)}
     return seen
 
@@ -171,7 +171,7 @@ def looks(
 
     async def other_roots() -> Any:
         await client.add_roots("file:///home/bob")
-        # It asks what they are now, and says so when it knows.
+        # The server requests the new roots, and answers afterwards.
         while "2 root(s)" not in str(await us.logged.get()):
             pass
         return await roots()

@@ -60,12 +60,12 @@ CLIENTS = [
     ("typescript-v2", "legacy"),
     ("typescript-v1", "legacy"),
 ]
-# The transport of 2024-11-05 is for those who shake hands.
+# The transport of 2024-11-05 requires a handshake.
 TRANSPORTS = {"auto": ("stdio", "http"), "legacy": ("stdio", "http", "sse")}
 PEERS = [Peer(*client, transport) for client in CLIENTS for transport in TRANSPORTS[client[1]]]
 
 each_peer = pytest.mark.parametrize(
-    # A client runs once: what it saw is for all tests of one process.
+    # A client runs once: its observations serve all tests of a process.
     "peer",
     [
         pytest.param(one, id="-".join(one), marks=pytest.mark.xdist_group("-".join(one)))
@@ -85,7 +85,7 @@ def outcome(peer: Peer) -> Outcome:
             else:
                 found.seen = _typescript(peer, server.target)
             found.status = server.end()
-        except Exception as error:  # told by each test, and tried only once
+        except Exception as error:  # reported by each test, but run only once
             found.failure = repr(error)
         found.stderr = server.stderr
     return found

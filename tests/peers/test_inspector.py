@@ -117,7 +117,7 @@ def test_it_sets_the_log_level(ask: Ask, way: Way) -> None:
     assert ask("logging/setLevel", "--log-level", "warning").shown == {}
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 @each_web

@@ -31,7 +31,7 @@ PATHS = {"streamableHttp": "/mcp", "sse": "/sse"}
 pytestmark = pytest.mark.timeout(120)
 
 each_transport = pytest.mark.parametrize(
-    # What was seen is for all tests of one process.
+    # The observations serve all tests of a process.
     "transport",
     [pytest.param(one, marks=pytest.mark.xdist_group(one)) for one in ("stdio", *PATHS)],
 )
@@ -55,7 +55,7 @@ def outcome(transport: str) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, served(transport, Path(folder)) as target:
         try:
             found.seen = asyncio.run(exercise(target))
-        except Exception as error:  # told by each test, and tried only once
+        except Exception as error:  # reported by each test, but run only once
             found.failure = repr(error)
         if transport not in PATHS:
             found.left = is_there(int(Path(folder, "group").read_text()))

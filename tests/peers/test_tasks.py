@@ -18,7 +18,7 @@ from tests.peers.web import serving
 TASKS = Path(__file__).with_name("programs") / "task_server.py"
 WAIT_S = 60.0
 
-# What the client saw in its one run is for all tests of one process.
+# The observations of the client's only run serve all tests of a process.
 pytestmark = pytest.mark.xdist_group("typescript-tasks")
 
 

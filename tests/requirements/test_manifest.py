@@ -127,7 +127,7 @@ def test_a_test_of_something_that_tests_cannot_show_is_refused(id: str) -> None:
         requirement(*ids)
 
 
-# --- where tests run ---
+# --- cells of tests ---
 
 
 def test_a_requirement_of_any_transport_is_tested_over_each_at_all_its_revisions() -> None:
@@ -148,7 +148,7 @@ def test_a_test_can_leave_out_only_where_it_would_run() -> None:
         cells(ids, ("htp",))
 
 
-# --- how words are counted ---
+# --- counting of words ---
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ class _Soak:
             number = len(self._report.rounds) + 1
             await self._traffic(number)
             if await self._rest(number, at_first):
-                # There will be more of it: why is told already.
+                # More of the same follows; the cause is reported already.
                 break
         rng = random.Random(f"{self._plan.seed} farewell")
         self._report.blame(await farewell(self._child, rng))
@@ -179,7 +179,7 @@ class _Soak:
                     break
                 (act,) = rng.choices(acts, [act.weight for act in acts])
                 self._doing[someone] = act.name
-                # What keeps a stream alive would keep a client waiting for ever.
+                # Heartbeats on a stream would keep a client waiting for ever.
                 async with asyncio.timeout(ACT_S):
                     await act.does(someone)
                 self._report.done[act.name, revision] += 1

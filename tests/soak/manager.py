@@ -326,7 +326,7 @@ async def _sample(report: Report, every_s: float, tell: Callable[[str], None]) -
     while True:
         await asyncio.sleep(every_s)
         gc.collect()
-        # The web servers of the tests remember what came to them.
+        # The web servers of the tests record all requests.
         report.objects.append(sum(one.__class__ is not Got for one in gc.get_objects()))
         tell(report.line())
 

@@ -248,9 +248,9 @@ class Observed:
 
 def main() -> None:
     port, idle_s = int(sys.argv[1]), float(sys.argv[2])
-    # A line for each, so that whoever reads them can tell them apart.
+    # One line each, so that a reader can tell the records apart.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # The timer of a connection that waits to be used again holds it, also when it was reset.
+    # The keep-alive timer of a connection holds a reference to it, even after a reset.
     web: Any = uvicorn
     web.Config = partial(uvicorn.Config, timeout_keep_alive=cast("int", KEPT_S))
     server, waiting = build()

@@ -138,7 +138,7 @@ def server_violations(
             client_is_right = client_is_right and not violations
         else:
             found += violations
-    # What is no request can still have an id, which its error then carries.
+    # A message that is no request can still have an id, which its error repeats.
     excused = set() if client_is_right else {"answers no request"}
     excused |= {"answers a method that the revision lacks"} if custom else set()
     return [one for one in found if one.what not in excused]

@@ -188,7 +188,7 @@ async def test_a_command_runs_in_the_folder_that_is_named(tmp_path: Path) -> Non
     script = "import os; print(os.getcwd(), flush=True)"
     transport, started = CommandTransport(python(script), cwd=tmp_path), Started(-1)
     await transport.start(started)
-    # One stat of a local folder: nothing else waits for this loop.
+    # One `stat` of a local folder; no other task needs the loop.
     assert os.path.samefile(await started.line(), tmp_path)  # noqa: ASYNC240
     await transport.aclose()
 
@@ -201,7 +201,7 @@ async def test_the_stderr_of_a_command_is_ours(capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().err == "end of stdin\n"
 
 
-# --- talking ---
+# --- conversation ---
 
 
 async def test_messages_larger_than_a_pipe_go_both_ways() -> None:
@@ -241,7 +241,7 @@ async def test_every_frame_of_a_command_is_one_of_its_revision(revision: str) ->
     assert server_violations(revision, transport.frames) == []
 
 
-# --- ending by itself ---
+# --- commands that exit by themselves ---
 
 
 async def test_a_command_that_exits_at_once_is_a_lost_session_with_its_exit_status() -> None:
@@ -272,7 +272,7 @@ async def test_sending_to_a_command_that_has_ended_does_nothing() -> None:
         await asyncio.wait_for(transport.drain(), WAIT_S)
 
 
-# --- being ended ---
+# --- closing commands ---
 
 
 @requirement("lifecycle:client:shutdown")

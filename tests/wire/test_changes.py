@@ -327,7 +327,7 @@ def test_the_table_has_the_methods_of_every_revision(revision: str) -> None:
     assert there == set(mcp_wire.profile(revision).methods)
 
 
-# --- what it costs ---
+# --- cost ---
 
 
 def test_the_table_imports_no_revision() -> None:

@@ -20,7 +20,7 @@ def structs(revision: str) -> Iterator[type[Wire]]:
 
 @every_revision
 def test_every_type_is_made_by_keyword_only(revision: str) -> None:
-    # What could be given by position is what could be matched by position.
+    # Positional arguments would also be positional patterns.
     assert [one.__name__ for one in structs(revision) if one.__match_args__] == []
 
 

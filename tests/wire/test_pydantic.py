@@ -147,7 +147,7 @@ def test_a_definition_with_the_name_of_an_import_keeps_its_name(revision: str) -
     }
 
 
-# --- What a model reads ---
+# --- decoding by models ---
 
 
 @pytest.mark.parametrize("choose", [smallest, fullest, None], ids=["smallest", "fullest", "random"])
@@ -368,7 +368,7 @@ def test_an_unknown_block_is_taken_as_it_is() -> None:
     assert encode(from_pydantic(result)) == b'{"content":[{"type": "hologram"}]}'
 
 
-# --- There and back ---
+# --- round trip ---
 
 
 def structs(there: Kept) -> Iterator[tuple[str, Wire]]:

@@ -385,7 +385,7 @@ def test_a_union_that_is_not_content_refuses_unknown_kinds(revision: str) -> Non
         decode(there.named("CompletionReference"), b'{"type": "ref/other", "uri": "", "name": ""}')
 
 
-# --- Results that say what they are ---
+# --- results with a resultType ---
 
 RESULTS = [
     name
@@ -469,7 +469,7 @@ def test_a_result_may_ask_for_input(name: str) -> None:
     assert name in ANY_RESULTS
 
 
-# --- What is assumed when absent, and written always ---
+# --- defaults of absent members ---
 
 
 def lenient() -> Iterator[tuple[str, str, Any]]:

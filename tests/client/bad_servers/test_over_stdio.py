@@ -163,7 +163,7 @@ async def holds(row: Row, revision: str) -> None:
     answers["tools/call"] = reply
     async with using(Client("c"), await server.start(), revision) as session:
         if row.ends is None:
-            # A flood takes its time on a slow machine, but the answer is behind it.
+            # A flood takes long on a slow machine, but the response follows it.
             async with asyncio.timeout(BOUND_S):
                 assert text_of(await session.call_tool("t")) == "right"
         else:
@@ -171,7 +171,7 @@ async def holds(row: Row, revision: str) -> None:
                 await call(session)
             assert type(caught.value) is row.ends or row.ends is ProtocolError
         if row.ends is not SessionLost:
-            # Whatever it was, the session goes on.
+            # The session stays usable after every fault.
             async with asyncio.timeout(BOUND_S):
                 assert text_of(await session.call_tool("t")) == "right"
     for task in ENDING:

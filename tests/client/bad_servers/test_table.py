@@ -53,7 +53,7 @@ async def outcome(row: Row, target: Any, revision: str, client: Client, slow: bo
 async def test_a_server_that(
     row: Row, way: str, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A flooding program does not see that its stdin is closed: it is told to end by a signal.
+    # A flooding program does not notice that its stdin is closed: a signal ends it.
     monkeypatch.setattr("mcp_gen.transports.command.CLOSE_STDIN_WAIT_S", 0.1)
     end = row.ends[way]
     with nothing_left():
@@ -62,7 +62,7 @@ async def test_a_server_that(
             Client("c", max_pages=MAX_PAGES) as client,
             asyncio.timeout(AT_ONCE_S),
         ):
-            # Where no silence ends it, none of the limits is anywhere near.
+            # If no timeout ends the row, no timeout may be close.
             use = partial(outcome, row, target, revision, client, end.raises is RequestTimeout)
             if end.raises is None:
                 assert await use() in ("", "right")
@@ -81,7 +81,7 @@ def test_the_docs_have_the_table() -> None:
     assert rendered() in DOCS.read_text()
 
 
-# --- what is left ---
+# --- leftovers ---
 
 
 @contextmanager

@@ -128,7 +128,7 @@ async def test_a_revision_that_there_is_not_is_refused_before_anything_is_starte
     assert server.frames == []
 
 
-# --- with servers that know less ---
+# --- servers with older revisions ---
 
 
 @with_handshake
@@ -267,7 +267,7 @@ async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> No
             await client.connect(silent)
 
 
-# --- with servers that say what they speak ---
+# --- servers that list their revisions ---
 
 
 def refuses_first(speaks: str, *listed: str) -> ScriptedServer:
@@ -307,7 +307,7 @@ async def test_the_newest_of_the_revisions_that_a_refusal_lists_is_spoken() -> N
 
 
 async def test_a_refusal_that_lists_only_unknown_revisions_leaves_the_handshake() -> None:
-    # Servers may list what needs no handshake only, and yet shake hands.
+    # Servers may list only revisions without a handshake, and still accept a handshake.
     async with connected(refuses_first(HANDSHAKE, UNKNOWN)) as (session, _):
         assert session.revision == HANDSHAKE
 
@@ -320,7 +320,7 @@ async def test_a_refusal_without_a_list_is_no_reason_to_give_up(data: Any) -> No
         assert session.revision == HANDSHAKE
 
 
-# --- handshakes that fail ---
+# --- failed handshakes ---
 
 
 def counter_offers(offer: Any) -> ScriptedServer:
@@ -404,7 +404,7 @@ async def test_a_counter_offer_is_refused_where_a_revision_is_pinned(revision: s
             await client.connect(counter_offers(other), revision=revision)
 
 
-# --- what a server declares ---
+# --- declared capabilities ---
 
 
 @every_revision
@@ -419,7 +419,7 @@ def test_a_server_of_revisions_that_there_are_not_cannot_be_made(revisions: list
         Server("strange", revisions=revisions)
 
 
-# --- what cannot be connected to ---
+# --- invalid targets ---
 
 
 @pytest.mark.parametrize("target", ["", "  ", []], ids=repr)

@@ -89,7 +89,7 @@ async def test_a_call_is_not_made_again(revision: str) -> None:
         with pytest.raises(SessionLost):
             await session.call_tool("t")
         assert server.asked == ["born", "tools/call"]
-        # What is asked after that goes to a new server.
+        # Later requests go to a new server.
         assert (await session.call_tool("t")).content[0].text == "done"
     assert server.begun == 2
 

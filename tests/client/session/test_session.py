@@ -313,7 +313,7 @@ async def test_leaving_the_client_ends_all_of_its_sessions() -> None:
             await session.list_tools()
 
 
-# --- what the server sends unasked ---
+# --- server notifications ---
 
 
 @with_handshake

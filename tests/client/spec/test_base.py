@@ -169,7 +169,7 @@ async def test_the_early_code_for_no_such_resource_is_taken_as_it(reach: Reach) 
         assert (caught.value.code, caught.value.data) == (-32002, {"uri": "a://b"})
 
 
-# --- what a client says of itself ---
+# --- client info ---
 
 
 @requirement("base:client:metadata:required")

@@ -234,7 +234,7 @@ async def test_answers_and_state_get_into_no_other_request(reach: Reach) -> None
         assert {"inputResponses", "requestState"} & keys == set()
 
 
-# --- what is kept ---
+# --- cache ---
 
 
 def kept(reach: Reach, ttl_ms: int | None, scope: str = "public") -> ScriptedServer:
@@ -345,7 +345,7 @@ def listening(reach: Reach, *granted: str) -> ScriptedServer:
             told = {"notifications": dict.fromkeys(granted, True), "_meta": {KEY: frame["id"]}}
             server.send(method="notifications/subscriptions/acknowledged", params=told)
 
-    # A scripted server says nothing by itself: here it acknowledges whoever listens.
+    # A scripted server sends nothing by itself: here it acknowledges subscriptions.
     server.receive = acknowledge  # type: ignore[method-assign]
     return server
 
@@ -400,7 +400,7 @@ async def test_a_new_connection_is_asked_anew_to_tell_of_changes(reach: Reach) -
         assert reached.connections == 2
 
 
-# --- what clients do not say ---
+# --- absent capabilities ---
 
 
 @requirement("transports:client:no-answers")
@@ -411,5 +411,5 @@ async def test_a_client_sends_no_answer(reach: Reach, method: str) -> None:
     async with reach(server, Client("test", roots=["file:///a"])) as reached:
         async with in_a_call(reached, server):
             server.send(id="q", method=method)
-        await reached.session.list_tools()  # what was sent before has come
+        await reached.session.list_tools()  # earlier messages have arrived
         assert reached.answers() == []

@@ -101,7 +101,7 @@ async def test_a_server_without_log_messages_is_not_told_of_levels(reach: Reach)
         assert reached.asked("logging/setLevel") == []
 
 
-# --- which revision ---
+# --- choice of the revision ---
 
 
 @requirement("lifecycle:client:probe")

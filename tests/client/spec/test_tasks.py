@@ -39,7 +39,7 @@ def wishes(reached: Reached) -> list[Any]:
     return [one["params"].get("task") for one in reached.asked("tools/call")]
 
 
-# --- which calls become tasks ---
+# --- calls that become tasks ---
 
 
 @requirement("tasks:client:declared-only")
@@ -86,7 +86,7 @@ async def test_whatever_a_tool_that_must_be_a_task_is_refused_with_it_is_called_
         assert wishes(reached) == [None, {}]
 
 
-# --- what becomes of them ---
+# --- polling ---
 
 
 @requirement("tasks:client:polls", "tasks:client:notices-optional", "tasks:client:related-absent")
@@ -159,7 +159,7 @@ async def test_a_cursor_of_a_list_of_tasks_is_sent_as_it_came(reach: Reach) -> N
     assert asked == [None, cursor]
 
 
-# --- calling them off ---
+# --- cancellation ---
 
 
 @requirement("tasks:client:cancels", "tasks:client:related-absent")

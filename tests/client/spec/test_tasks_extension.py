@@ -43,7 +43,7 @@ def asks(*keys: str) -> dict[str, Any]:
     return {"status": "input_required", "inputRequests": dict.fromkeys(keys, ASKS)}
 
 
-# --- which answers are tasks ---
+# --- answers as tasks ---
 
 
 @requirement("tasks-extension:client:either")
@@ -103,7 +103,7 @@ async def test_a_server_without_the_extension_is_spoken_to_as_without_it(reach: 
         assert [one["params"].get("task") for one in reached.asked("tools/call")] == [None]
 
 
-# --- what becomes of them ---
+# --- polling ---
 
 
 @requirement("tasks-extension:client:interval", "tasks-extension:client:polls")
@@ -160,7 +160,7 @@ async def test_the_user_is_asked_as_the_server_itself_would(reach: Reach) -> Non
 @requirement("tasks-extension:client:once", "tasks-extension:client:keys")
 async def test_each_question_is_asked_and_answered_once(reach: Reach) -> None:
     user = User()
-    # The server takes its time with what it was sent, and then asks for more.
+    # The server handles the answers slowly, and then makes more input requests.
     server = ExtensionServer(asks("a"), asks("a"), asks("a", "b"), asks("b"), "completed")
     async with reach(server, knowing(user)) as reached:
         assert text_of(await reached.session.call_tool("work", {})) == "done"
@@ -168,7 +168,7 @@ async def test_each_question_is_asked_and_answered_once(reach: Reach) -> None:
     assert user.asked == ["Name?"] * 2
 
 
-# --- calling them off ---
+# --- cancellation ---
 
 
 @requirement("tasks-extension:client:cancels")

@@ -91,7 +91,7 @@ async def test_what_changed_twice_before_it_was_looked_at_is_told_once(revision:
     ):
         for uri in ("a://1", "a://1", "a://1", "a://2"):
             server.notify.resource_updated(uri)
-            # What is told in one turn of the loop the server may put together itself.
+            # The server itself may coalesce notifications of one turn of the loop.
             await session.list_resources()
         assert await heard(changes, 2) == [
             Change("resource", "a://1"),

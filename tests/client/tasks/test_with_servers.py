@@ -204,7 +204,7 @@ async def _called_off(task: Any) -> AsyncGenerator[Any]:
 
 @pytest.mark.parametrize("revision", [CORE, DIRECTED])
 async def test_a_task_is_finished_and_read_after_its_client_was_killed(revision: str) -> None:
-    # Over HTTP without principals a session is no owner: whoever knows the id may ask.
+    # Over HTTP without principals a session owns no tasks: any client with the id may poll.
     work = Work()
     async with over_http(work) as url:
         async with Client("first", tasks=True) as first:

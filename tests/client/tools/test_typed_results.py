@@ -212,7 +212,7 @@ async def test_text_that_is_no_json_is_no_data(revision: str) -> None:
         await said(server, revision, int)
 
 
-# --- what results hold ---
+# --- contents of results ---
 
 IMAGE = content.image(b"png", mime_type="image/png")
 SOUND = content.audio(b"wav", mime_type="audio/wav")

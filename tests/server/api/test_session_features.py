@@ -86,7 +86,7 @@ async def test_what_a_session_has_is_listed_there_alone(revision: str) -> None:
     server = unlocking()
     async with talking(server, revision) as one, talking(server, revision) as other:
         for _ in range(2):
-            # Once more: the bytes that are kept for all are not for this session.
+            # Again: the cached bytes of all sessions do not apply to this one.
             await names(other)
             await call(one, "unlock", name="secret")
             assert await names(one) == ["unlock", "lock", "secret"]

@@ -147,7 +147,7 @@ def test_a_block_of_a_kind_that_nobody_knows_is_sent_as_it_is() -> None:
     assert mcp_wire.encode(result).endswith(b',{"type":"new","of":[1.0]}]}')
 
 
-# --- which annotations promise data ---
+# --- annotations of structured output ---
 
 Count = NewType("Count", int)
 
@@ -268,7 +268,7 @@ async def test_a_pydantic_model_that_no_annotation_promises_is_text(revision: st
     assert texts(result) == ['{"order":{"theItem":"a","count":1}}']
 
 
-# --- what is not what was promised ---
+# --- output that does not match the schema ---
 
 
 @every_revision

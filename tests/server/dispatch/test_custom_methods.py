@@ -283,7 +283,7 @@ async def test_a_notification_is_heard_only_at_the_revisions_it_is_for() -> None
     assert heard == [HANDSHAKE]
 
 
-# --- what is declared, and what is refused at once ---
+# --- declared capabilities, and immediate errors ---
 
 
 @every_revision

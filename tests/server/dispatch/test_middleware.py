@@ -351,7 +351,7 @@ async def test_what_belongs_to_no_request_is_sent_with_the_session(revision: str
     assert isinstance(session, Session)
 
 
-# --- what is refused at once ---
+# --- immediate errors ---
 
 
 async def takes_too_little(ctx: Any, method: str, params: Any) -> Any: ...

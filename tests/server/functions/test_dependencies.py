@@ -216,7 +216,7 @@ async def test_an_error_of_a_factory_is_a_failed_call(revision: str, kind: str) 
     assert (result.is_error, texts(result), said) == (True, ["no database"], [])
 
 
-# --- what dependencies get ---
+# --- parameters of dependencies ---
 
 
 @every_revision
@@ -357,7 +357,7 @@ async def test_a_context_variable_that_an_async_dependency_sets_is_seen() -> Non
         assert texts(await call(server, a=1)) == ["set"]
 
 
-# --- calls that are given up ---
+# --- cancelled calls ---
 
 
 class Stages:
@@ -387,7 +387,7 @@ async def given_up(server: Server, stages: Stages, revision: str) -> None:
         assert not stages.closed.is_set()
         stages.go_on.set()
         await stages.closed.wait()
-    # It is a thread that says so: whoever waits for this thread hears of its end a little later.
+    # A thread sets the event; tasks that wait for this thread end a little later.
     waiting = asyncio.all_tasks() - {asyncio.current_task()}
     if waiting:
         await asyncio.wait(waiting, timeout=WAIT_S)
@@ -420,7 +420,7 @@ async def test_what_a_thread_is_opening_is_closed_when_it_is_open(revision: str)
     await given_up(with_tool(using(open_db, "async")), stages, revision)
 
 
-# --- what is wrong where it is written ---
+# --- errors of definitions ---
 
 
 def circular(a: Annotated[int, Depends(lambda: 1)]) -> int:

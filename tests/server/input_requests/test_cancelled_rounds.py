@@ -206,7 +206,7 @@ async def asks_where_it_catches(ctx: Context) -> str:
     try:
         return await ask(ctx, "a")
     except BaseException:
-        # Never to be seen by a user: nothing has gone wrong.
+        # Must not be logged: nothing has failed.
         return await ask(ctx, "x")
 
 
@@ -467,7 +467,7 @@ def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
     assert inspect.getcoroutinestate(run) == inspect.CORO_CLOSED
 
 
-# --- Who else cancels ---
+# --- other cancellations ---
 
 
 class Lingering:
@@ -504,7 +504,7 @@ async def test_a_request_that_is_cancelled_while_its_round_ends_has_no_answer(
         await lingering.leaving.wait()
         client.client.send(client.speaker.cancel(call))
         await lingering.ended.wait()
-        # Had the cancelled request an answer, it would come first.
+        # A response to the cancelled request would arrive first.
         assert await client.text("echo", text="next") == "next"
 
 
@@ -518,7 +518,7 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
     @server.tool
     async def tool(ctx: Context) -> str:
         begun.set()
-        # What the client's cancellation does, in the same turn as the question.
+        # Cancel as the client would, in the same turn as the input request.
         outlet: Any = ctx.caller.channel
         cancelled: Any = ctx.profile.cancelled
         params = cancelled.params(request_id=ctx.request_id)

@@ -190,7 +190,7 @@ async def test_a_capability_that_is_no_object_is_none(revision: str, declared: A
     server, _ = serving(list_roots)
     capabilities = {"roots": declared}
     if mcp_wire.profile(revision).handshake:
-        return  # the handshake itself refuses it
+        return  # the handshake refuses it
     async with answering(server, revision, lambda asked: None, capabilities=capabilities) as client:
         answer = await client.call("tool")
     assert answer["data"] == {"requiredCapabilities": {"roots": {}}}

@@ -124,7 +124,7 @@ async def test_each_round_has_one_question_and_another_state(revision: str) -> N
     assert len(set(client.states)) == 2
 
 
-# --- What else is asked ---
+# --- other input requests ---
 
 
 @every_revision
@@ -309,7 +309,7 @@ async def test_two_different_questions_cannot_have_one_key(revision: str) -> Non
     assert answer["content"][0]["text"] == "two questions have the key 'k'; give each its own"
 
 
-# --- Answers that do not fit ---
+# --- invalid answers ---
 
 
 @live
@@ -371,7 +371,7 @@ async def test_answers_without_a_state_are_found_by_their_keys(revision: str) ->
     assert answer["content"][0]["text"] == "accept in round 2"
 
 
-# --- The end of it ---
+# --- limit of rounds ---
 
 
 @asks

@@ -170,7 +170,7 @@ def test_a_request_without_any_round_is_refused_when_the_server_is_made() -> Non
         Server("short", max_rounds=0)
 
 
-# --- What a state is bound to ---
+# --- binding of the state ---
 
 
 @dataclass
@@ -309,7 +309,7 @@ async def test_a_bad_state_is_refused_though_the_tool_asks_nothing(revision: str
     assert ran == []
 
 
-# --- What once keeps ---
+# --- once ---
 
 
 def test_what_is_kept_is_bounded_in_number() -> None:

@@ -160,7 +160,7 @@ async def test_the_questions_go_out_when_the_thread_has_ended(revision: str) -> 
     async with answering(lingering.server, revision, give) as client:
         call = client.send("tools/call", {"name": "linger", "arguments": {}})
         await asyncio.to_thread(lingering.leaving.wait, WAIT_S)
-        # Had the other request an answer, it would come first.
+        # A response to the other request would arrive first.
         assert await client.text("echo", text="first") == "first"
         lingering.leave.set()
         first = await client.finished(call)

@@ -344,7 +344,7 @@ async def test_threads_may_add_and_remove_while_a_client_lists(revision: str) ->
     assert wrong == []
 
 
-# --- bytes that are made once ---
+# --- encoded once ---
 
 
 async def described_at(server: Server, revision: str, kind: str, **counted: Any) -> int:
@@ -481,7 +481,7 @@ def test_a_filter_that_is_async_is_refused(kind: str) -> None:
             add_filter(one)
 
 
-# --- how long to keep it ---
+# --- cache hints ---
 
 DAY = CacheHints(ttl_ms=86_400_000, cache_scope="public")
 HOUR = CacheHints(ttl_ms=3_600_000)

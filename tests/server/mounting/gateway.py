@@ -118,6 +118,6 @@ async def gateway(
 async def until(condition: Any) -> None:
     """Wait until the condition is true, turn by turn of the loop."""
     async with asyncio.timeout(WAIT_S):
-        # What is waited for is of many kinds, and few of them have an event.
+        # The conditions are of many kinds, and few of them have an event.
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0)

@@ -184,7 +184,7 @@ async def test_with_calls_of_several_clients_open_nobody_is_asked_for_another(
             other.request("tools/call", {"name": "far_later"}),
             return_exceptions=True,
         )
-        # Whoever is left alone with its call can be asked again.
+        # A client whose call is the only open one can be asked again.
         assert [str(one) for one in said if "several clients" in str(one)]
         assert await one.text("far_think") == "Hello!"
 

@@ -113,7 +113,7 @@ async def test_a_list_without_news_is_kept_for_as_long_as_the_server_says(revisi
     asked = counted(inner)
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
         mount: Any = server.mounts[0]
-        mount._notifications.close()  # nothing is heard of
+        mount._notifications.close()  # no notifications arrive
         for _ in range(3):
             assert "far_x" in await client.names("tools/list", "tools")
     assert asked == ["tools"]

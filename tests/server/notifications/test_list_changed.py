@@ -149,7 +149,7 @@ async def test_where_nothing_is_shaken_nobody_is_told_who_does_not_listen() -> N
     assert await told(server, PER_REQUEST, server.notify.tool_list_changed) == []
 
 
-# --- when the client is ready ---
+# --- after initialization ---
 
 
 @with_handshake
@@ -339,7 +339,7 @@ async def test_sending_middleware_is_around_what_is_told(revision: str) -> None:
         assert seen == [(server.sessions()[0], TOOLS)]
 
 
-# --- where and when it may be called ---
+# --- context of the call ---
 
 
 @with_handshake
@@ -367,7 +367,7 @@ def test_a_loop_that_has_been_closed_does_not_matter(revision: str) -> None:
 
     loop = asyncio.new_event_loop()
     assert loop.run_until_complete(once()) == [TOOLS]
-    # Told to nobody: the loop has had its last turn.
+    # No session is notified: the loop has stopped.
     server.notify.tool_list_changed()
     loop.close()
     server.notify.tool_list_changed()

@@ -140,7 +140,7 @@ async def test_a_request_without_a_filter_is_invalid_params(revision: str) -> No
         assert answer["error"]["code"] == -32602
 
 
-# --- told ---
+# --- notifications ---
 
 
 @every_listening
@@ -374,7 +374,7 @@ async def test_nothing_is_sent_in_the_turn_in_which_it_is_cancelled(revision: st
     server = declaring()
     async with listening(server, revision, 5, **ALL) as client:
         client.send(client.speaker.cancel(5))
-        # Behind the delivery: the change is shared when the task is cancelled, but has not ended.
+        # After the delivery: the cancelled task has not ended yet.
         asyncio.get_running_loop().call_soon(server.notify.tool_list_changed)
         assert await heard(client) == []
 

@@ -286,7 +286,7 @@ async def test_what_may_be_anything_is_not_completed_by_itself(revision: str, ki
     assert await values(server, revision, "f", "a") == []
 
 
-# --- what there is none of ---
+# --- without completions ---
 
 
 @every_revision

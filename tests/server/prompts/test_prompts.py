@@ -74,7 +74,7 @@ async def taken(hint: Any, text: str) -> Any:
     return seen[0]
 
 
-# --- what it is listed as ---
+# --- listed description ---
 
 
 @every_revision
@@ -150,7 +150,7 @@ async def test_the_decorator_returns_the_function() -> None:
     assert [prompt.name for prompt in server.prompts] == ["one", "second"]
 
 
-# --- how texts become arguments ---
+# --- decoding of text arguments ---
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ async def test_an_unknown_prompt_is_invalid_params_with_its_name(revision: str) 
     assert answer["error"] == {"code": -32602, "message": "unknown prompt: nope"}
 
 
-# --- what becomes messages ---
+# --- return values to messages ---
 
 HELLO = {"role": "user", "content": {"type": "text", "text": "hello"}}
 IMAGE = latest.ImageContent(data="AA==", mime_type="image/png")
@@ -336,7 +336,7 @@ async def test_what_becomes_no_message_is_an_internal_error(
     assert "expected a text, a content block" in caplog.text
 
 
-# --- what it raises ---
+# --- exceptions ---
 
 
 @every_revision
@@ -419,7 +419,7 @@ async def test_it_may_be_described_at_any_revision(made_at: str) -> None:
     assert answer["result"]["messages"] == [HELLO]
 
 
-# --- what is wrong when it is defined ---
+# --- errors of definitions ---
 
 
 def test_a_name_that_is_taken_is_refused() -> None:

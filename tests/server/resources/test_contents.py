@@ -198,7 +198,7 @@ async def test_what_is_no_json_is_an_internal_error(revision: str) -> None:
     assert answer["error"] == {"code": -32603, "message": "internal error"}
 
 
-# --- how long it may be kept ---
+# --- cache hints ---
 
 SERVER = CacheHints(ttl_ms=1000, cache_scope="public")
 

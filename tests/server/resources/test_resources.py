@@ -145,7 +145,7 @@ def lambda_of(kind: Any) -> Callable[..., Any]:
     return f
 
 
-# --- reading: which function, and with what ---
+# --- reading: matched function and arguments ---
 
 
 @every_revision
@@ -262,7 +262,7 @@ async def test_a_method_of_an_object_serves_too(revision: str) -> None:
     assert part["text"] == "note 1"
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 @every_revision

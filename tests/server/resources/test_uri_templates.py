@@ -42,7 +42,7 @@ MATCHES: list[tuple[str, str, dict[str, str]]] = [
     ("s://x?q={q}", "s://x?q=1", {"q": "1"}),
     ("s://{id}{#part}", "s://7#a/b", {"id": "7", "part": "a/b"}),
     ("s://{id}{#part}", "s://7", {"id": "7"}),
-    # As little as it can, from the left; behind what spans slashes, from the right.
+    # Lazy from the left; after a variable that spans slashes, from the right.
     ("s://{a}.{b}", "s://1.2.3", {"a": "1", "b": "2.3"}),
     ("s://{path*}/{a}.{b}", "s://x/1.2.3", {"path": "x", "a": "1.2", "b": "3"}),
 ]
@@ -147,7 +147,7 @@ def test_what_cannot_be_matched_is_refused_with_what_to_write(template: str, say
     ],
 )
 def test_a_long_uri_takes_no_long_time(template: str, uri: str) -> None:
-    # What takes the square of this length is stopped by the time limit of every test.
+    # Quadratic time at this length exceeds the time limit of every test.
     UriTemplate(template).match(uri)
 
 
@@ -252,7 +252,7 @@ def test_a_template_matches_exactly_what_some_values_give(
     template: tuple[str, re.Pattern[str]], data: st.DataObject
 ) -> None:
     text, pattern = template
-    # Half of the texts are made from the template, or hardly any would match.
+    # Half of the texts are expansions of the template; else hardly any would match.
     filled = re.sub(r"\{\w+\*?\}", lambda _: data.draw(st.text(SMALL, max_size=4)), text)
     uri = data.draw(st.sampled_from([filled, ""])) or data.draw(st.text(SMALL, max_size=12))
     found = UriTemplate(text).match(uri)

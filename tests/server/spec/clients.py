@@ -32,5 +32,5 @@ async def admitted(client: Conversation, method: str, params: Mapping[str, Any])
             try:
                 return await client.request(method, params)
             except Refused:
-                # Its request has been told, or hung up on, and ends in a later turn of its loop.
+                # The cancelled request ends in a later turn of the server's loop.
                 await asyncio.sleep(0)

@@ -425,7 +425,7 @@ async def test_a_result_that_was_written_elsewhere_stays_as_it_is() -> None:
     async def call(ctx: Context, params: Any) -> Any:
         return Written()
 
-    # What a mounted server answers is such a result; here it comes without one.
+    # A mounted server's response is such a result; here there is no mount.
     server.tools.call = call  # type: ignore[method-assign]
     async with conversing(server) as client:
         id = await client.make("work")

@@ -107,7 +107,7 @@ async def test_a_thousand_tasks_at_once_are_their_principals_alone_and_go_with_t
             tasks += await asyncio.gather(*starting)
         ids = {task.id for task in tasks}
         assert (len(ids), {task.status for task in tasks}) == (1000, {"working"})
-        # Where there are no lists each is asked for by itself: some will do.
+        # Without `tasks/list` each task is polled by itself, so a sample must do.
         some = tasks if session.profile.tasks == "core" else tasks[::AT_ONCE]
         assert await statuses(session, some) == ["working"] * len(some)
         await unknown(other, tasks)

@@ -165,7 +165,7 @@ def test_a_tool_that_is_refused_is_not_there() -> None:
     assert server.tools.names == []
 
 
-# --- nothing is built before it is used ---
+# --- lazy building ---
 
 
 @pytest.fixture

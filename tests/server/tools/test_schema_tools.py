@@ -58,7 +58,7 @@ def giving(value: Any, output: Any = None) -> Server:
     return with_tool(described(output=output), lambda ctx, arguments: value)
 
 
-# --- what clients see, and send ---
+# --- listed schema and arguments ---
 
 
 @every_revision
@@ -194,7 +194,7 @@ async def test_an_error_of_the_handler_is_a_failed_call(revision: str) -> None:
     assert (result.is_error, texts(result)) == (True, ["broken"])
 
 
-# --- what it returns ---
+# --- return values ---
 
 
 @every_revision
@@ -318,7 +318,7 @@ async def test_without_an_output_schema_data_is_text_alone(revision: str) -> Non
     assert not getattr(result, "structured_content", None)
 
 
-# --- what is wrong where it is written ---
+# --- errors of definitions ---
 
 ELSEWHERE = "is another document, and none is fetched"
 

@@ -55,7 +55,7 @@ def listen(hooks: HookSet, wire: str, said: list[str]) -> None:
     getattr(hooks, f"before_{name}")(says("before"))
     getattr(hooks, f"after_{name}")(says("after"))
     getattr(hooks, f"error_{name}")(says("error"))
-    # Others of the same set stay silent: a conversation has more requests than the one looked at.
+    # Other hooks are not recorded: a conversation has more requests than the tested one.
     for kind in ("before_any", "on_success", "on_error"):
         getattr(hooks, kind)(
             lambda ctx, method, *_, kind=kind: said.append(kind) if method == wire else None
@@ -322,7 +322,7 @@ async def test_a_hook_of_a_notification_sees_it_at_the_revision_that_is_spoken(
     assert seen == [(revision, None, types.CancelledNotificationParams)]
 
 
-# --- which routes lead through the hooks ---
+# --- routes with hooks ---
 
 
 @every_revision

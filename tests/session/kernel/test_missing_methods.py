@@ -27,7 +27,7 @@ def lacked(revision: str, *, side: str) -> list[str]:
 
 
 def each_lacked(side: str) -> Any:
-    # Where servers ask inside of results, clients send no answers at all.
+    # At revisions with `input_required`, clients send no responses.
     answering = [
         one for one in ALL if side == "server" or mcp_wire.profile(one).asks_client != IN_RESULTS
     ]

@@ -163,7 +163,7 @@ def test_every_message_of_a_revision_has_its_call(revision: str, side: str) -> N
     assert {*own} - {*public(caller)} <= {"initialize", "notify_initialized"}
 
 
-# --- what goes over the wire ---
+# --- on the wire ---
 
 
 @every_revision

@@ -72,7 +72,7 @@ async def ping(peer: Peer) -> None:
     expect(await peer.result("ping") == {}, "a ping has an empty result")
 
 
-# --- questions ---
+# --- input requests ---
 
 
 async def be_asked(peer: Peer) -> None:
@@ -93,7 +93,7 @@ async def be_asked(peer: Peer) -> None:
     expect(found == expected[tool], f"{tool}: expected {expected[tool]!r}, got {found!r}")
 
 
-# --- streams for what belongs to no request ---
+# --- streams for messages without a request ---
 
 
 async def listen(peer: Peer) -> None:
@@ -162,7 +162,7 @@ def _is_about(frame: Any, uri: str) -> bool:
     return bool(frame.get("params", {}).get("uri") == uri)
 
 
-# --- streams that break off ---
+# --- interrupted streams ---
 
 
 async def come_back(peer: InSession) -> None:
@@ -222,7 +222,7 @@ async def cancel(peer: Peer) -> None:
         ):
             begun = await _next(peer, events)
             expect(begun["method"] == "notifications/progress", f"{begun}")
-            # Where requests stand for themselves, whoever hangs up has cancelled.
+            # At revisions without sessions a disconnect cancels the request.
             if isinstance(peer, InSession):
                 await peer.tell(peer.speaker.cancel(id))
                 left: list[Event] = [event async for event in events if event.data]

@@ -85,7 +85,7 @@ class Peer(ABC):
         self._ids = count(1000)
         self._idle: list[Connection] = []
 
-    # --- what each kind does its way ---
+    # --- differences between kinds ---
 
     @abstractmethod
     async def begin(self) -> None:
@@ -199,7 +199,7 @@ class Peer(ABC):
         else:
             connection.asked_s = sent_s
             return connection, answer
-        # It had waited for too long when the server got to it, which has read nothing from it.
+        # The server closed the idle connection before it read the request.
         return await self._asked(raw)
 
     @asynccontextmanager

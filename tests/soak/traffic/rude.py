@@ -23,7 +23,7 @@ POUR = {"messages": 300, "size": 8_000}
 """Arguments for more data than the machine buffers for a client, and than the server keeps."""
 
 
-# --- hanging up ---
+# --- disconnects ---
 
 
 def _some_call(peer: Peer, id: Any) -> bytes:
@@ -121,7 +121,7 @@ async def read_slowly(peer: Web) -> None:
     said = msgspec.json.decode(found[-1])
     expect(said.get("id") == id, f"{tool}: the answer is not the last: {said}")
     expect(text(said["result"]) == {"pour": "poured", "shout": "shouted"}[tool], f"{said}")
-    # The server may have said it all long ago: it does not see what the machine holds back.
+    # The server may have sent everything already: it does not see the socket buffers.
     peer.gone = peer.now_s() - began_s > peer.idle_s / 4
     expect(tool == "shout" or len(found) == POUR["messages"] + 1, f"{len(found)} messages")
 
@@ -146,7 +146,7 @@ async def listen_without_reading(peer: InSession) -> None:
         expect(await calling == "told", "the call was not answered")
 
 
-# --- messages that are none ---
+# --- invalid messages ---
 
 
 async def send_nonsense(peer: Peer) -> None:
@@ -228,7 +228,7 @@ async def send_too_much(peer: Peer) -> None:
     async with peer.connected() as connection:
         await connection.send(raw)
         answer: Answer | None = None
-        # Who is still sending may lose the answer with the connection.
+        # A client that is still sending may lose the response with the connection.
         with suppress(ConnectionError, EOFError):
             answer = await connection.answer()
         expect(answer is None or answer.status == 413, f"too much, and yet {answer}")

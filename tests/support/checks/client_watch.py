@@ -88,7 +88,7 @@ class ClientWatch:
         revision = self._spoken() or mcp_wire.LATEST
         asked = self._asked.pop(_key(frame), None)
         if asked is None:
-            # What the server sent with that id was no request, and this says so.
+            # The server's message with that id was no request, and this is the error for it.
             if "error" not in frame:
                 self._add(revision, frame, ["$.id: answers nothing"])
             return

@@ -76,7 +76,7 @@ class Watch:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             frame = None
         hear = self._heard if sender == "client" else self._said
-        # What a client sends at once may be seen before the handshake in front of it is answered.
+        # Messages that a client sends at once may arrive before its handshake is answered.
         batch = sender == "client" or mcp_wire.profile(self.spoken).allows_batches
         if isinstance(frame, list) and batch:
             for entry in frame:
@@ -84,7 +84,7 @@ class Watch:
         else:
             hear(frame, data)
 
-    # --- the client: what it asks for, and whether it keeps to the rules ---
+    # --- client: requests and conformance ---
 
     def _heard(self, frame: Any, data: bytes) -> None:
         named = _named(frame)
@@ -100,7 +100,7 @@ class Watch:
             self._client_asked.setdefault(id, []).append(asked)
         self._client_is_right = self._client_is_right and right
 
-    # --- the server: what it says ---
+    # --- server messages ---
 
     def _said(self, frame: Any, data: bytes) -> None:
         if not isinstance(frame, dict):
@@ -125,8 +125,8 @@ class Watch:
         open_ones = self._client_asked.get(id)
         asked = open_ones.pop(0) if open_ones else None
         if asked is None:
-            # What is no request can still have an id, which its error then carries; and of two
-            # requests with one id nobody can tell whose answer it is.
+            # A message that is no request can still have an id, which its error repeats; and of
+            # two requests with one id it is unknown which one a response answers.
             if self._client_is_right or "id" not in frame:
                 self._add(self.spoken, self._checker(self.spoken).check(data, "server"))
             return
@@ -242,7 +242,7 @@ def guarded() -> Iterator[Guard]:
         yield guard
     finally:
         _guards.remove(guard)
-    # Where both ends are watched, what is wrong is seen twice.
+    # If both ends are watched, each violation is found twice.
     found = dict.fromkeys(guard.take())
     if found:
         raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
@@ -258,7 +258,7 @@ class Watched:
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # A transport may tell more of its messages than others do.
+        # A transport may pass more arguments with its messages than others do.
         return getattr(self._inner, name)
 
     def post(self, message: bytes, *given: Any) -> Any:

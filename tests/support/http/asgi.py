@@ -357,7 +357,7 @@ class WebClient:
         for _, opened in self._opened:
             found = opened.so_far
             if found and found.headers.get("content-type") == "text/event-stream":
-                # What a client came back for is the same message, not another.
+                # A resumed message is the same message, not another one.
                 new = [one for one in found.events if one.data and one.id not in seen]
                 seen |= {one.id for one in new if one.id}
                 said += [Frame("server", one.data) for one in new]

@@ -179,7 +179,7 @@ class _Pair:
         status = 202
         while (message := await self._posts.get()) is not None:
             taken = await request(self._app, message, path=path, query_string=query)
-            # Who has been hung up on finds nobody there any more.
+            # After a disconnect there is no receiver any more.
             assert taken.status in {status, 404}, f"a POST has status {taken.status}"
             status = taken.status
         self._all_posted.set()

@@ -70,7 +70,7 @@ def declared(revision: str, methods: Iterable[str]) -> dict[str, Any]:
     """Return the capabilities of a client that answers these methods, as in the revision."""
     kind = mcp_wire.types(revision).ClientCapabilities
     given = dict(CAPABILITIES[method] for method in methods if method in CAPABILITIES)
-    # What the revision does not name is dropped on the way.
+    # Members that the revision does not define are dropped.
     known = mcp_wire.decode(kind, msgspec.json.encode(given))
     found: dict[str, Any] = msgspec.json.decode(mcp_wire.encode(known))
     return found

@@ -109,7 +109,7 @@ async def _memory(make: Make, log: list[str], revision: str) -> AsyncIterator[Du
         await ours.aclose()
         async with asyncio.timeout(WAIT_S):
             await serving
-            # What its tools left running is for other connections, of which there are none.
+            # Tasks that its tools left running are for other connections, and there are none.
             await server.aclose()
 
 

@@ -59,7 +59,7 @@ class Conversation:
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # --- what we say ---
+    # --- outbound messages ---
 
     async def open(self) -> None:
         """Do the opening of the revision."""
@@ -231,7 +231,7 @@ class Conversation:
         """Return the params of the notifications of one method so far."""
         return [one.get("params", {}) for one in self.heard if one["method"] == method]
 
-    # --- what the server asks ---
+    # --- requests of the server ---
 
     async def answers_to(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return the params that answer the input requests of the result before."""
@@ -265,7 +265,7 @@ class Conversation:
             answer["result"] = made
         self.send(msgspec.json.encode(answer))
 
-    # --- what the transport calls ---
+    # --- receiver callbacks ---
 
     def receive(self, message: bytes) -> None:
         decoded = msgspec.json.decode(message)

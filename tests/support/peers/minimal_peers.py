@@ -62,7 +62,7 @@ def minimal_result(revision: str, method: Method[Any, Any]) -> Any:
     if method is profile.handshake:
         value["protocolVersion"] = revision
     elif method is profile.listen:
-        # What the schema wants of this map, its type leaves open.
+        # The schema restricts this map, its type does not.
         value["_meta"] = {profile.subscription_id_key: 1}
     return mcp_wire.decode(kind, mcp_wire.encode(value))
 

@@ -62,7 +62,7 @@ class RawClient:
                 self._news.clear()
                 await self._news.wait()
 
-    # --- what the transport calls ---
+    # --- receiver callbacks ---
 
     def receive(self, message: bytes) -> None:
         self.came.append(msgspec.json.decode(message))

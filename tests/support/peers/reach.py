@@ -162,7 +162,7 @@ async def _http(server: Serves, revision: str) -> AsyncIterator[Reached]:
         url = f"{web.origin}/sse" if paired else web.url
 
         def sent() -> list[bytes]:
-            # What is posted to the address of a stream only asks whether it takes messages.
+            # A POST to the SSE path only probes for Streamable HTTP.
             return [one.body for one in web.got if one.body and one.path != "/sse"]
 
         yield Reached(Client("test", "1.0.0"), url, sent, at=web)

@@ -135,7 +135,7 @@ def running(**options: Any) -> AbstractContextManager[Child]:
 def started(words: Sequence[str]) -> Iterator[Child]:
     """Start a command as a process, which is stopped afterwards with its children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As in whatever a script has put in the background; what it starts would be deaf to it too.
+        # As in a background job of a script; child processes would ignore the signal, too.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         words,
@@ -148,7 +148,7 @@ def started(words: Sequence[str]) -> Iterator[Child]:
     try:
         yield child
     finally:
-        # One that is left would hold the pipes open, and whoever reads them would wait for ever.
+        # A process that is left would hold the pipes open, and their readers would wait for ever.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         child.ended()

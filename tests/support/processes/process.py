@@ -33,7 +33,7 @@ def _serve(make: Callable[[], Server], *ends: Connection) -> None:
     for public, end in enumerate(ends):
         os.dup2(end.fileno(), public)
         end.close()
-    # As a fresh interpreter has it: what is printed waits in a buffer.
+    # As in a fresh interpreter: printed text is buffered.
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     make().run("stdio")
 

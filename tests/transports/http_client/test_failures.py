@@ -82,7 +82,7 @@ def data(message: bytes, **fields: Any) -> bytes:
     return lines.encode() + b"data: " + message + b"\n\n"
 
 
-# --- what a server may do with one call ---
+# --- tasks by decision of the server ---
 
 
 async def hangs_up(got: Got, line: Line) -> None:
@@ -649,7 +649,7 @@ async def test_notifications_arrive_in_their_order() -> None:
         assert len(web.asked("notifications/progress")) == 1
 
 
-# --- finding out what a server speaks ---
+# --- probing the revisions of a server ---
 
 
 def older(post: Answers) -> Answers:
@@ -699,7 +699,7 @@ async def test_a_server_is_asked_for_a_handshake_if_its_answer_to_the_question_i
     quiet = does in (is_silent, is_silent_after_the_head)
     async with scripted_web(older(does)) as web, Client("test") as client:
         async with asyncio.timeout(BOUND_S):
-            # Enough for the question to be on its way, on a busy machine too.
+            # Enough time to send the probe, on a busy machine too.
             session = await client.connect(web.url, probe_timeout_s=0.3 if quiet else 2 * BOUND_S)
         assert session.revision == HANDSHAKE
         await client.connect(web.url)

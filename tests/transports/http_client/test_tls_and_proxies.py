@@ -126,7 +126,7 @@ async def test_a_proxy_that_is_none_of_http_is_named(monkeypatch: pytest.MonkeyP
             await client.connect("http://server.example/mcp")
 
 
-# --- what a URL may be ---
+# --- accepted URLs ---
 
 
 async def test_a_path_and_a_query_of_any_signs_arrive(monkeypatch: pytest.MonkeyPatch) -> None:

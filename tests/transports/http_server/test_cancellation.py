@@ -49,7 +49,7 @@ async def calling(
     client.reply = client.call(1, tool)
     await soon(waits.began)
     yield client
-    # Whoever only hangs up leaves the handler running.
+    # A disconnect alone leaves the handler running.
     if not waits.ended.is_set():
         await client.cancel(1)
     client.reply.cancel()

@@ -57,7 +57,7 @@ async def listening(app: Any, **options: Any) -> AsyncIterator[httpx2.AsyncClien
     try:
         await soon(ready)
         (port,) = {s.getsockname()[1] for one in server.servers for s in one.sockets}
-        # Of no proxy, whatever the environment says.
+        # Without a proxy, whatever the environment says.
         async with httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=WAIT_S
         ) as client:

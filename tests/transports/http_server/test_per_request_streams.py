@@ -231,7 +231,7 @@ async def test_what_is_said_after_the_answer_is_not_sent() -> None:
         assert not late[0].caller.channel.answers(1)
 
 
-# --- clients that hang up ---
+# --- clients that disconnect ---
 
 
 async def hang_up_while_waiting(client: WebClient, talker: Talker, **arguments: str) -> Open:
@@ -311,7 +311,7 @@ async def test_a_short_request_is_not_watched() -> None:
         tasks = asyncio.all_tasks()
         talker.go_on.set()
         await opened.whole()
-    # This test, and the request itself.
+    # The tasks of this test and of the request.
     assert len(tasks) == 2
 
 

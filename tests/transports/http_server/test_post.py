@@ -58,7 +58,7 @@ def told(reply: Reply) -> tuple[int, int]:
     return reply.status, reply.json["error"]["code"]
 
 
-# --- naming the revision with every request ---
+# --- the revision of every request ---
 
 
 async def test_a_tool_is_called() -> None:
@@ -190,7 +190,7 @@ async def test_what_cannot_be_taken_has_an_error_status(revision: str) -> None:
             elsewhere = {SESSION: "guess"}
             replies.append(await client.ask(client.speaker.cancel(99), **elsewhere))
         else:
-            # Nobody has been asked.
+            # No handler was called.
             replies.append(await client.ask(b'{"jsonrpc":"2.0","id":99,"result":{}}'))
         wrong, unknown = (reply.status for reply in replies)
     assert (wrong, unknown) == (400, 404 if client.session else 400)
@@ -215,7 +215,7 @@ async def test_a_handshake_with_a_server_that_has_none_is_told_what_it_speaks() 
     assert reply.json["error"]["data"]["supported"] == [PER_REQUEST]
 
 
-# --- what is no message ---
+# --- invalid messages ---
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ async def test_the_revision_of_the_session_decides_whatever_a_header_says(revisi
     assert reply.events[0].data == b""
 
 
-# --- coming back to a request ---
+# --- resuming a request stream ---
 
 
 @with_sessions
@@ -205,7 +205,7 @@ async def test_an_event_that_never_was_is_refused(id: str) -> None:
     assert (reply.status, reply.json["error"]["code"]) == (400, -32600)
 
 
-# --- coming back to a stream for everything else ---
+# --- resuming the GET stream ---
 
 
 @with_sessions
@@ -230,7 +230,7 @@ async def test_a_stream_for_everything_else_goes_on(revision: str) -> None:
     assert event.id
 
 
-# --- hanging up on purpose ---
+# --- deliberate disconnects ---
 
 
 @requirement("http:retry")

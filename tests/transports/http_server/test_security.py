@@ -285,7 +285,7 @@ async def test_what_cannot_be_a_header_does_not_come_back_in_one(end: str) -> No
     assert reply.headers["access-control-allow-headers"] == "content-type"
 
 
-# --- what a POST says of itself ---
+# --- headers of a POST ---
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ async def moved(revision: str, **options: Any) -> AsyncGenerator[tuple[WebClient
         await app.aclose()
         client.app = second.asgi(**options)
         yield client, second
-        # Whoever ends it finds it there.
+        # The session can be ended there.
         await client.ask(client.speaker.request("p", "ping"))
 
 

@@ -32,7 +32,7 @@ async def cancelled(client: Conversation, reason: str = "no longer needed") -> A
     return asked
 
 
-# --- what the client cancels ---
+# --- cancellation by the client ---
 
 
 @requirement("cancellation:received:stops")
@@ -115,7 +115,7 @@ async def test_why_a_call_was_cancelled_is_in_the_log(
     assert "because it rains" in "\n".join([caplog.text, *client.log])
 
 
-# --- what the server cancels ---
+# --- cancellation by the server ---
 
 
 @requirement("cancellation:sent:own")

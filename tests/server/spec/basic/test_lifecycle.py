@@ -129,7 +129,7 @@ async def test_a_handshake_learns_which_revisions_a_server_without_one_speaks(
     assert connect.revision in error["message"]
 
 
-# --- keeping to it ---
+# --- using the negotiated revision ---
 
 
 @requirement("lifecycle:operation:revision")
@@ -185,7 +185,7 @@ async def test_a_server_says_which_revisions_it_speaks_and_what_it_offers(
     assert found["_meta"][client.profile.server_info_key]["name"] == "rich"
 
 
-# --- time limits of the server's questions ---
+# --- timeouts of server requests ---
 
 
 @requirement("lifecycle:timeouts:sent-requests")

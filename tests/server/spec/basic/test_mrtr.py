@@ -156,7 +156,7 @@ async def state_refused(client: Conversation, state: Any, given: dict[str, Any])
     assert await runs(client) == before
 
 
-# --- what is asked ---
+# --- input requests ---
 
 
 @requirement("mrtr:requests")
@@ -300,7 +300,7 @@ async def test_a_state_is_good_for_its_own_request_alone(connect: Connect) -> No
 
 @requirement("mrtr:state:expires")
 async def test_a_state_that_is_too_old_is_refused(connect: Connect) -> None:
-    # The time that a state is good for is over when it is made.
+    # The request state has expired when it is created.
     async with connect(partial(asking, request_state_ttl_s=1e-9), answers=ANSWERS) as client:
         given = await client.answers_to(await begun(client, CHOOSE))
         await state_refused(client, given.pop("requestState"), given)

@@ -115,7 +115,7 @@ def limited() -> Server:
     return server
 
 
-# --- progress of the server's questions ---
+# --- progress of server requests ---
 
 
 def curious() -> Server:

@@ -85,7 +85,7 @@ async def test_the_client_is_told_first_what_it_will_hear_of(connect: Connect) -
     async with connect(changing) as client:
         assert client.profile.listen
         asked = client.begin(client.profile.listen.name, {"notifications": {**wanted, **updates}})
-        # The change is on its way before the client has heard of anything.
+        # The change is sent before the client has received anything.
         await client.call("change")
         await client.settled()
         first, *others = client.heard

@@ -91,7 +91,7 @@ def answered(*given: Any) -> dict[str, Answer]:
     return {ASK: lambda params: next(left)}
 
 
-# --- what is asked ---
+# --- input requests ---
 
 
 @requirement("elicitation:modes")
@@ -165,7 +165,7 @@ async def test_what_is_no_url_is_not_sent(connect: Connect) -> None:
     assert client.questions == []
 
 
-# --- what is answered ---
+# --- responses ---
 
 
 @requirement("elicitation:answers:validated-early")
@@ -192,7 +192,7 @@ async def no_wrong_answer_is_given(connect: Connect) -> None:
         {"action": "accept", "content": {"colour": ["red"]}},
     ]
     live = connect.profile.handshake is not None
-    # Where an answer comes with the next request, it is asked for again.
+    # With `input_required` results the server asks again.
     given = wrong if live else [one for each in wrong for one in (each, RED)]
     async with connect(asking, answers=answered(*given)) as client:
         said = [await client.text("choose") for _ in wrong]
@@ -213,7 +213,7 @@ async def test_a_client_that_fails_to_ask_does_no_harm(connect: Connect) -> None
     async with connect(asking, answers=answered(RED)) as client:
         params = {"name": "choose", "arguments": {}}
         first = await client.begin("tools/call", params).result()
-        # It was not able to ask its user, and says so in the one way there is: with no answer.
+        # The client could not ask its user, which it can only express by no answer.
         again = {"requestState": first["requestState"], "inputResponses": {}}
         second = await client.begin("tools/call", {**params, **again}).result()
         assert second["inputRequests"] == first["inputRequests"]
@@ -253,7 +253,7 @@ async def bound_to_its_server(connect: Connect) -> None:
         assert refused.code == InvalidParams.code
 
 
-# --- pages that the user must have been to ---
+# --- required URL elicitations ---
 
 
 @requirement("elicitation:complete:own-client", "elicitation:complete:id")
@@ -296,7 +296,7 @@ async def test_the_error_lists_the_pages_to_go_to_first(connect: Connect) -> Non
 async def test_the_error_is_sent_for_nothing_else(connect: Connect) -> None:
     async with connect(asking, capabilities={"elicitation": {}}) as client:
         calls = [
-            ("insist", {"urls": [PAGE]}),  # a client that shows no pages
+            ("insist", {"urls": [PAGE]}),  # a client without URL elicitation
             ("visit", {}),
             ("fail", {"code": -32000}),
             ("nothing", {}),

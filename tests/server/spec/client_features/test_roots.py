@@ -81,7 +81,7 @@ async def test_roots_that_are_gone_do_no_harm(connect: Connect, tmp_path: Path) 
     make = at(tmp_path)
     roots: list[dict[str, Any]] = []
     answers: dict[str, Answer] = {ASK: lambda params: {"roots": roots}}
-    # A client that will not tell of changes is asked each time.
+    # A client without `roots/list_changed` is asked each time.
     declared: dict[str, Any] = {"roots": {}}
     async with connect(make, answers=answers, capabilities=declared) as client:
         assert await readable(client, ["in/a.txt"]) == []
@@ -111,7 +111,7 @@ async def test_a_client_that_fails_to_list_its_roots_does_no_harm(
             refused = await client.refusal("resources/read", {"uri": "docs://in/a.txt"})
             assert refused.code < 0
         else:
-            # It can only fail to answer.
+            # The client can only omit the answer.
             asked = await client.begin("tools/call", {"name": "folders", "arguments": {}}).result()
             assert asked["resultType"] == "input_required"
         failing = False
@@ -140,7 +140,7 @@ async def test_roots_are_asked_for_once_until_they_change(connect: Connect, tmp_
         assert await client.text("folders") == here.as_uri()
         assert len(client.questions) == 1, "a request asks once"
         if client.profile.roots_changed is None:
-            return  # each request stands for itself
+            return  # requests are self-contained
         assert await client.text("folders") == here.as_uri()
         assert await readable(client, ["in/a.txt", "out/c.txt"]) == ["in/a.txt"]
         assert len(client.questions) == 1, "a session asks once"

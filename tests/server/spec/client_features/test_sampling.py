@@ -209,6 +209,6 @@ async def test_an_answer_that_is_no_message_is_never_given_to_the_handler(
             except Refused as refused:
                 said.append("refused" if refused.code == InvalidParams.code else "failed")
             got = [block["text"] for block in (await client.call("got"))["content"]]
-        # Where an answer comes with the next request, it may be asked for again.
+        # With `input_required` results the server may ask again.
         assert got == ([] if said[-1] == "refused" else ["m"]), bad
     assert set(said) <= ({"refused"} if live else {"refused", "m"})

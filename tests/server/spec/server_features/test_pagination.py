@@ -67,7 +67,7 @@ async def test_a_cursor_stays_good_while_items_come_and_go(connect: Connect) -> 
         for method in LISTS:
             first, second[method] = await page(client, method, None)
             assert first == ["a", "b"]
-        # What came before the cursor goes, and what it was made for; more comes behind.
+        # Remove the items up to the cursor, its own included, and add items at the end.
         await client.call("change", gone=["a", "b", "d"], come=["g"])
         for method, cursor in second.items():
             rest = []

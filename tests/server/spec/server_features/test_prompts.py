@@ -264,7 +264,7 @@ async def test_a_prompt_that_fails_is_an_internal_error_that_tells_no_secret(
     assert "secret" not in str(refused.error)
 
 
-# --- what passes through ---
+# --- passthrough ---
 
 
 @requirement("prompts:arguments-validated")

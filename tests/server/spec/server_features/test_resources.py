@@ -199,7 +199,7 @@ def test_a_uri_without_a_proper_scheme_is_refused_when_it_is_defined(uri: str, m
         Server("schemes").resource(uri + more)(tell_of if more else tell)
 
 
-# --- what cannot be read ---
+# --- unreadable values ---
 
 
 NOWHERE = ["test://nowhere", "test://TEXT", "test://text/", "test://users/9", "test://users/one"]

@@ -305,7 +305,7 @@ async def test_a_structured_result_is_there_as_text_too(connect: Connect) -> Non
         for name, arguments in CALLS:
             result = await client.call(name, **arguments)
             data = result["structuredContent"]
-            # A value that had to be put into an object for the revision is itself in the text.
+            # The text contains the value itself, even if the revision wraps it in an object.
             wanted = data["result"] if name in ("number", "several") and wraps(connect) else data
             (block,) = result["content"]
             assert json.loads(block["text"]) == wanted, name

@@ -40,7 +40,7 @@ async def outcome(client: Conversation, id: str) -> dict[str, Any]:
     return await client.request("tasks/result", {"taskId": id})
 
 
-# --- who takes tasks ---
+# --- declared task support ---
 
 
 @requirement("tasks:declared")
@@ -78,7 +78,7 @@ async def test_a_tool_is_called_in_the_way_that_it_takes(connect: Connect) -> No
     assert [as_a_task.value.code, plainly.value.code] == [NOT_FOUND, NOT_FOUND]
 
 
-# --- what a task is ---
+# --- task states ---
 
 
 @requirement("tasks:created", "tasks:status:begins", "tasks:times", "tasks:ttl")
@@ -191,7 +191,7 @@ async def test_what_failed_says_why(connect: Connect) -> None:
             assert why in ended["statusMessage"]
 
 
-# --- what it asks ---
+# --- input requests ---
 
 
 @requirement("tasks:input:status", "tasks:input:related", "tasks:related")
@@ -227,7 +227,7 @@ async def test_each_of_several_questions_is_answered(connect: Connect) -> None:
         assert {params["_meta"][RELATED]["taskId"] for _, params in client.questions} == {id}
 
 
-# --- which task is meant ---
+# --- task ids ---
 
 
 @requirement("tasks:related:params", "tasks:related:absent")
