@@ -1,7 +1,7 @@
 """Test collection, async tests, and the check of every server's frames during a test.
 
-A test has a loop of its own that must end up empty; and what a server sends in it must be right at
-the revision that is spoken: tests/support/checks/watch.py says how.
+Each async test has its own loop, which must be empty at the end. Frames of servers must be valid at
+the negotiated revision: see tests/support/checks/watch.py.
 """
 
 from __future__ import annotations

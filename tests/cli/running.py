@@ -17,7 +17,7 @@ def run(*arguments: str, color: bool = False) -> Result:
 
 
 def lines(*arguments: str) -> list[list[str]]:
-    """The words of every line that a command prints, without empty lines and rules."""
+    """Return the words of every printed line, without empty lines and rules."""
     ran = run(*arguments)
     assert ran.exit_code == 0, ran.stderr
     words = [line.split() for line in ran.stdout.splitlines()]

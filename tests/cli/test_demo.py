@@ -36,7 +36,7 @@ class Ran:
         return {row["revision"]: row for row in json.loads(self.stdout)}
 
     def row(self, revision: str) -> str:
-        """The line of the table about one revision."""
+        """Return the table row of one revision."""
         (line,) = [one for one in self.stdout.splitlines() if f" {revision} " in one]
         return line
 

@@ -43,7 +43,7 @@ def published_bytes(revision: str) -> bytes:
 def keywords(schema: Any, pointer: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield pointer, keyword and value of every keyword; for nested schemas, names or number.
 
-    Written apart from `codegen.schema.structure`, to be a second opinion.
+    Independent of `codegen.schema.structure`, as a second opinion.
     """
     if isinstance(schema, bool):
         return

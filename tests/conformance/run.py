@@ -1,7 +1,7 @@
 """Runs the official conformance suite against our server and client: `nox -s conformance`.
 
-Each scenario of each version of the suite is a process of its own, at each revision that it is
-about. There is no list of failures that are expected: every check passes, or the run fails.
+Each scenario of each version of the suite is a process of its own, at each of its revisions.
+There is no list of expected failures: every check passes, or the run fails.
 """
 
 from __future__ import annotations

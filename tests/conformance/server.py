@@ -87,7 +87,7 @@ def _telling(server: Server) -> None:
 
     @server.tool
     async def test_logging_tool(ctx: Context) -> str:
-        """Log once: heard only where the request says so."""
+        """Log once, for requests with a log level."""
         await ctx.log("info", "Diagnostic trace")
         return "Logging evaluated"
 
@@ -107,7 +107,7 @@ def _telling(server: Server) -> None:
 
     @server.tool
     async def test_reconnection(ctx: Context) -> str:
-        """Hang up before the answer: the client comes back for it."""
+        """Disconnect before the response: the client resumes the stream."""
         await ctx.close_stream(retry_ms=RETRY_MS)
         await asyncio.sleep(PAUSE_S)
         return "Reconnection test completed successfully"
@@ -143,11 +143,11 @@ def _described(server: Server) -> None:
 
 def _changing(server: Server) -> None:
     async def test_added_tool() -> str:
-        """A tool that comes and goes."""
+        """A tool that is added and removed."""
         return "here"
 
     async def test_added_prompt() -> str:
-        """A prompt that comes and goes."""
+        """A prompt that is added and removed."""
         return "here"
 
     @server.tool

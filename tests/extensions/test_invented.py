@@ -1,6 +1,6 @@
 """An extension takes a schema file and a handler: every transport, closed frames.
 
-What the watch of tests/support/checks/watch.py sees is judged with the types of the extension.
+The watch of tests/support/checks/watch.py checks frames with the types of the extension.
 """
 
 from __future__ import annotations

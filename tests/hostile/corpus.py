@@ -1,8 +1,8 @@
 """The corpus as data: the bytes to send, the required response, and its source.
 
-Each file beside this one is a theme. A `[[request]]` is a good request (`send`, one of those in
-`bases.toml`) that was changed; a `[[combined]]` is many of them that differ in one place, or all
-combinations of what some headers may say.
+Each file beside this one is a theme. A `[[request]]` is a changed valid request (`send`, one of
+`bases.toml`). A `[[combined]]` is many requests that differ in one place, or all combinations of
+some headers' values.
 """
 
 from __future__ import annotations

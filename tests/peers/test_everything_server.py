@@ -1,7 +1,6 @@
 """Clients of others use our everything-server: real processes, real pipes and sockets.
 
-Each client runs once over each transport, tries everything, and says what it saw; each thing seen
-is a test.
+Each client runs once over each transport and uses every feature; each observation is a test.
 """
 
 from __future__ import annotations

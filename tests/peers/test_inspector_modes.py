@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line in each of its modes, with servers in each of theirs."""
+"""The MCP Inspector's command line in each of its modes, with servers in each of their modes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Our client uses servers of others, over each transport that they have.
 
-The everything-server is tried once over each; each thing seen is a test.
+The everything-server is used once over each transport; each observation is a test.
 """
 
 from __future__ import annotations

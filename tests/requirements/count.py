@@ -1,9 +1,9 @@
 """Counts the MUST and SHOULD of every page of the specification.
 
-The pages themselves are not kept here: `python -m tests.requirements.count CHECKOUT` takes those of
-a checkout of the specification's repository, and compares them with what pages.toml says of the
+The pages themselves are not kept here: `python -m tests.requirements.count CHECKOUT` reads those of
+a checkout of the specification's repository, and compares them with the counts in pages.toml of the
 commit that it names. `CHECKOUT=NAME` is a checkout of the extension of that name; there can be
-several. With `--write` it takes them up, and names the commits of the checkouts.
+several. With `--write` it updates the counts, and the commits of the checkouts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mixed traffic over real sockets at every revision: every response arrives, nothing is left.
 
-Clients come in rounds. Behind each they all go, and the server comes to rest: then it must have no
-more tasks, sessions and sockets than at first, and over the rounds no more memory.
+Clients run in rounds. After each round all clients close, and the server becomes idle: it must have
+no more tasks, sessions and sockets than at first, and over the rounds no more memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A manager over 20 servers for a while: no wrong answer and no unexpected error.
 
-`python -m tests.soak manager --seconds 60 [--seed N] [--json]`. Servers of every revision in
-memory, behind commands, and over HTTP; one that has other tools all the time; one that is killed
-every second; and three that fail, each in its own way: it ends at once, it never answers, nobody is
-there.
+`python -m tests.soak manager --seconds 60 [--seed N] [--json]`. The servers are of every revision:
+in memory, commands, and over HTTP. One changes its tools all the time; one is killed every second;
+and three fail: one exits at once, one never answers, one does not exist.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ def server_violations(
 ) -> list[ClosedViolation]:
     """Return the violations of the server at `revision`; client frames are not checked.
 
-    `custom` says that the server has methods of its own, whose results nobody else can judge;
-    `extensions` are those that it offers.
+    `custom` is true for a server with methods of its own, whose results cannot be checked;
+    `extensions` are those of the server.
     """
     checker = FrameChecker(mcp_wire.profile(revision), extensions)
     found: list[ClosedViolation] = []

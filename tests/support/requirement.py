@@ -31,11 +31,11 @@ class Named(NamedTuple):
 
 
 def requirement(*ids: str) -> Callable[[F], F]:
-    """Marks a test as one of these requirements.
+    """Mark a test as one of these requirements.
 
-    A test that takes `connect` runs over every transport and at every revision that all of them
-    apply to; one that takes `revision` instead, at every revision that one of them applies to. So
-    does one that takes `reach`, and over every transport that one of them applies to.
+    A test with a `connect` parameter runs over every transport and at every revision that all of
+    them apply to; one with `revision` instead, at every revision that one of them applies to. So
+    does one with `reach`, and over every transport that one of them applies to.
 
     Raises:
         LookupError: there is no such requirement, or none that a test could show.

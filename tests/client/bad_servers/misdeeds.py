@@ -1,6 +1,6 @@
 """Faults of bad servers, for any transport. Also a program: `misdeeds.py NAME REVISION`.
 
-Imports the standard library alone, so that the program is there at once.
+It imports the standard library alone, so that the program starts fast.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Table of bad servers: the error on each transport, and the timeout that applies.
 
-The tests read it, and it stands in the docs.
+The tests read it, and docs/failures.md contains it.
 """
 
 from __future__ import annotations

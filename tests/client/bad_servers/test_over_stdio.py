@@ -1,6 +1,6 @@
 """Bad servers on a pipe: one row each with the outcome of a call and its time limit.
 
-What servers get wrong over HTTP stands in `tests/transports/http_client/test_failures.py`.
+Faults over HTTP are in `tests/transports/http_client/test_failures.py`.
 """
 
 from __future__ import annotations

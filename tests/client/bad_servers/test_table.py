@@ -100,7 +100,7 @@ async def settled() -> None:
 
 
 def things() -> set[Any]:
-    """The tasks, open files and child processes of this process."""
+    """Return the tasks, open files and child processes of this process."""
     found: set[Any] = set(asyncio.all_tasks())
     proc = Path("/proc/self")
     if proc.exists():

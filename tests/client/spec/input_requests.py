@@ -18,7 +18,7 @@ async def put(
 ) -> dict[str, Any]:
     """Make an input request during a call, or in its result, and return its `result` or `error`.
 
-    In a result the error is the exception that ends the call.
+    In a result, the error is the exception of the call.
     """
     question = {"method": method, **({} if params is None else {"params": params})}
     if reach.profile.handshake:

@@ -1,4 +1,4 @@
-"""ScriptedServer servers for the tests of what clients must do."""
+"""Scripted servers for the spec tests of clients."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ async def take(
     nothing: str | None,
     left_out: int = 7,
 ) -> dict[str, Any]:
-    """Return arguments of every kind, as they were understood."""
+    """Return arguments of every kind as they were decoded."""
     return {
         "text": text,
         "whole": whole,

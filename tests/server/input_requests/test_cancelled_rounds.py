@@ -1,7 +1,7 @@
 """Handlers that catch or delay the cancellation of their round still end with the right result.
 
-Each body asks for names, and the user gives the capital of the letter that is asked for. What the
-body returns at the end, and in how many rounds it was asked, is all that counts.
+Each body asks for names, and the user answers with the capital of the requested letter. The tests
+compare the final return value and the number of rounds alone.
 """
 
 from __future__ import annotations

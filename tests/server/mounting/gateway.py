@@ -56,19 +56,19 @@ def weather() -> Server:
 
     @server.tool
     async def ask(ctx: Context) -> str:
-        """Asks the user."""
+        """Ask the user."""
         answer = await ctx.elicit("Who?", Name)
         return answer.content.name if isinstance(answer, Accepted) else answer.action
 
     @server.tool
     async def think(ctx: Context) -> str:
-        """Asks the model."""
+        """Ask the model."""
         said = await ctx.sample("hi", max_tokens=5)
         return str(getattr(said.content, "text", said))
 
     @server.tool
     async def look(ctx: Context) -> str:
-        """Asks for the roots."""
+        """Request the roots."""
         return " ".join(root.uri for root in await ctx.list_roots())
 
     @server.prompt

@@ -13,7 +13,7 @@ from tests.support.peers.asked import SILENCE
 __all__ = ["SILENT", "Choice", "asking", "bare", "hurried", "only", "rich", "waiting"]
 
 SILENT = {"roots/list": lambda _: SILENCE, "sampling/createMessage": lambda _: SILENCE}
-"""Answers of a client that never answers."""
+"""Callbacks of a client that never answers."""
 TEXT = "Grüße, 你好, 🎉\nand a second line\u2028or a third"
 
 
@@ -86,7 +86,7 @@ def rich() -> Server:
 
     @server.resource("test://users/{id}")
     async def user(id: int) -> dict[str, Any] | None:
-        """One of three users."""
+        """Return one of three users."""
         return {"id": id} if id in (1, 2, 3) else None
 
     @server.completion("test://users/{id}", "id")
@@ -220,7 +220,7 @@ def waiting() -> Server:
 
     @server.tool
     async def until_stopped() -> str:
-        """Wait until `hold` was stopped."""
+        """Wait until `hold` was cancelled."""
         await stopped.wait()
         return "stopped"
 

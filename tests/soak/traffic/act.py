@@ -1,4 +1,4 @@
-"""One thing that clients do."""
+"""Acts: the single steps of soak clients."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ async def look_around(peer: Peer) -> None:
 
 
 async def fail(peer: Peer) -> None:
-    """A tool that fails is an answer too."""
+    """Call a tool that fails: its error is a result."""
     id = peer.new_id()
     said = await peer.ask(peer.call(id, "break_down", {}), id)
     expect(said.result.get("isError") is True, f"it did not fail: {said.result}")

@@ -1,8 +1,7 @@
 """Checks every frame that a client of ours sends in any test.
 
-It must be valid by the published schema of the revision that is spoken, and closed. A frame that
-comes before anything was agreed on is of the revision that it names. See `watch.py`, which does the
-same for servers.
+It must be valid by the published schema of the negotiated revision, and closed. A frame before the
+negotiation is of the revision that it names. See `watch.py`, which does the same for servers.
 """
 
 from __future__ import annotations

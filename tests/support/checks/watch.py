@@ -1,9 +1,9 @@
 """Checks every frame that a server sends in any test.
 
-While a test runs, each server session gets its transport inside of a watched one, and each HTTP
-exchange is looked at; harnesses of other processes hand their frames in. What a server says must be
-valid by the published schema of the revision that is spoken, and closed: no key that it lacks.
-The client may say anything. A test that makes a server send what is wrong is marked
+While a test runs, each server session gets a watched transport, and each HTTP exchange is watched;
+harnesses of other processes pass their frames on. A server's frames must be valid by the published
+schema of the negotiated revision, and closed: without keys that it lacks. The client's frames are
+not checked. A test that makes a server send invalid frames is marked
 `@pytest.mark.unchecked("why")`.
 """
 

@@ -1,8 +1,8 @@
 """Client transport over HTTP to a server in this process: one POST per message.
 
-What belongs to no request comes on a stream of its own; a client of 2024-11-05 has nothing else.
-Whoever cancels where requests stand for themselves hangs up instead. Every answer must be one that
-HTTP knows, and every message that arrives is watched.
+Messages without a request come on the GET stream; a client of 2024-11-05 has one stream alone. At
+revisions without sessions a cancellation is a disconnect. Every response must be valid HTTP, and
+every received message is watched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transport of a scripted server behind HTTP: each response is a stream on its own POST.
 
-What is no answer goes to the request that was made last and is still open, or else to the stream
-for what belongs to no request. The two addresses of the oldest transport are served as well.
+Other messages go to the last open request, or else to the GET stream. The two endpoints of HTTP+SSE
+are served as well.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     async with talk(make_server, revision, over="stdio") as client:
         result = await client.request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
 
-What the server sends is watched: see tests/support/checks/watch.py.
+The server's frames are watched: see tests/support/checks/watch.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Client at the level of JSON, of any revision.
+"""Client at the level of JSON, of any revision; tests/support/peers/connect.py opens it.
 
-See tests/support/peers/connect.py for how to get one.
-
-It opens as its revision does, and answers what the server asks with the handlers that it was given:
-at once where the server sends requests, and in the next request where its results ask.
+It does the opening of its revision, and answers server requests with the given handlers: at once
+for requests, and in its next request for `input_required` results.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ async def talking(
 ) -> AsyncIterator[RawClient]:
     """Connect a raw client to the server, after the handshake if there is one.
 
-    At the end the server must have stopped, and every frame it sent is checked; see
-    `server_violations` for `custom`.
+    At the end the server must have stopped, and every frame it sent is checked; for `custom` see
+    `server_violations`.
     """
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(server.serve(theirs))

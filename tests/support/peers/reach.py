@@ -6,7 +6,7 @@
             (call,) = reached.asked("tools/call")
 
 The server is one of ours or a scripted one, and stays in this process: over stdio the command is a
-wire to it. What the client sends is watched, as everywhere.
+relay to it. The client's frames are watched, as everywhere.
 """
 
 from __future__ import annotations

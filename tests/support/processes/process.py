@@ -1,7 +1,7 @@
 """A server in a process of its own, over its stdin and stdout.
 
-Processes are forked from one that has imported what they need: starting one takes milliseconds, and
-a test can be run over stdio as often as over memory.
+Processes are forked from one that has imported the needed modules: a start takes milliseconds, and
+a test can run over stdio as often as over memory.
 """
 
 from __future__ import annotations

@@ -29,14 +29,14 @@ def logs() -> Server:
 
     @server.tool
     async def chatter(count: int, text: str = "") -> str:
-        """Log many messages, over the standard library; `text` with its escapes resolved."""
+        """Log many messages with `logging`; escapes in `text` are resolved."""
         for number in range(count):
             logger.info("%s %d", text.encode().decode("unicode_escape"), number)
         return "said"
 
     @server.tool
     async def say_what_is_no_json(ctx: Context, kind: str) -> str:
-        """Log something that cannot be logged."""
+        """Log a value that cannot be logged."""
         odd = {"object": object(), "half": "\ud800", "inside": {"deep": ["\udfff"]}}
         try:
             await ctx.log("error", odd[kind])

@@ -144,7 +144,7 @@ async def test_each_client_is_listed_every_prompt_that_it_may_use(connect: Conne
 
 @cache
 def shared() -> Server:
-    """The same server for every connection of this process."""
+    """Return the same server for every connection of this process."""
     return library()
 
 

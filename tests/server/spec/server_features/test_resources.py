@@ -117,7 +117,7 @@ async def test_each_client_is_listed_every_resource_that_it_may_read(connect: Co
 
 @cache
 def shared() -> Server:
-    """The same server for every connection of this process."""
+    """Return the same server for every connection of this process."""
     return library()
 
 

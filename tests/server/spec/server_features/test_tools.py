@@ -81,7 +81,7 @@ async def test_each_client_is_listed_every_tool_that_it_may_use(connect: Connect
 
 @cache
 def shared() -> Server:
-    """The same server for every connection of this process."""
+    """Return the same server for every connection of this process."""
     return many()
 
 

@@ -24,7 +24,7 @@ Visit = Callable[..., AbstractAsyncContextManager[Conversation]]
 
 @asynccontextmanager
 async def visited(revision: str) -> AsyncIterator[Visit]:
-    """A server for several clients: `visit(principal="ann")` is a conversation with it."""
+    """Open a server for several clients: `visit(principal="ann")` is a conversation with it."""
     app = working().asgi()
     try:
         yield partial(talk_to, app, revision, capabilities=TASK_CLIENT)
