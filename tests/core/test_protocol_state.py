@@ -1,4 +1,4 @@
-"""One peer's protocol state: bytes in, events out."""
+"""ProtocolState: bytes in, events out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def only(events: list[Event]) -> Any:
 
 
 def refusal(event: Event) -> tuple[type, Any]:
-    """The error of a refused message, and what the peer is told."""
+    """Return the error of a rejected message, and the error frame for the peer."""
     assert isinstance(event, MessageRejected)
     return type(event.error), event.answer and msgspec.json.decode(event.answer)
 

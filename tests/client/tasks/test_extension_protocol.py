@@ -1,4 +1,4 @@
-"""A call that awaits what comes of it, where servers make tasks of calls as they see fit."""
+"""Calls that wait for their task, at the revision where the server decides on tasks."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ async def test_what_a_result_may_not_have_is_an_error_for_strict_clients() -> No
             await session.call_tool("work", {})
 
 
-# --- questions ---
+# --- input requests ---
 
 
 def asking(**questions: Any) -> dict[str, Any]:
@@ -287,7 +287,7 @@ async def test_rounds_come_before_the_task() -> None:
     assert server.sent("tasks/get") == [{"taskId": "t1"}] * 2
 
 
-# --- leaving, and the lifecycle ---
+# --- closing and the lifecycle ---
 
 
 async def test_cancelling_whoever_waits_calls_the_task_off() -> None:
@@ -322,7 +322,7 @@ async def test_a_task_that_begins_in_the_moment_of_leaving_is_called_off() -> No
     server = ExtensionServer(poll_ms=60_000)
     async with session_with(server) as session:
         calling = asyncio.create_task(session.call_tool("work", {}))
-        await server.next("tools/call")  # it has been answered, which nobody has seen yet
+        await server.next("tools/call")  # it has been answered, but the response was not read yet
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling

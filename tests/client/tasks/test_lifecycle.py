@@ -1,4 +1,4 @@
-"""A task in the hands of a program: where it stands, what comes of it, and calling it off."""
+"""ToolTask: status, result and cancellation."""
 
 from __future__ import annotations
 

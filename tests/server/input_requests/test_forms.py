@@ -1,4 +1,4 @@
-"""Forms: what a type becomes on the wire, and what its answers become in the handler."""
+"""Elicitation forms: schema from a type, and value from an answer."""
 
 from __future__ import annotations
 
