@@ -141,14 +141,21 @@ class ServerConfig:
 
 
 class ConfigProblem(NamedTuple):
-    """Problem in a configuration, in one line that says where."""
+    """Problem in a configuration.
+
+    `str` of it is one line that says where.
+
+    Args:
+        where: The file or path of the configuration value.
+        what: What is wrong.
+        server: The name of the server concerned; None for the file as a whole.
+        fatal: True if this server cannot be used because of it; others can.
+    """
 
     where: str
     what: str
     server: str | None = None
-    """Name of the server concerned; None for the file as a whole."""
     fatal: bool = False
-    """True if this server cannot be used because of it; others can."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"

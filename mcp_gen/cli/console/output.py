@@ -37,6 +37,7 @@ def shown(text: str, style: str = "") -> Text:
 
 
 def print_json(value: Any) -> None:
+    """Print a value as indented JSON."""
     print(json.dumps(value, indent=2))
 
 
