@@ -96,8 +96,8 @@ class AsgiApp:
         sse_after_s: Seconds after which a slow answer becomes an SSE stream, which keeps the
             connection alive.
         keep_alive_s: Seconds of silence on an SSE stream before a heartbeat is sent.
-        body_timeout_s: Seconds that a body may take to arrive; after that, up to twice as long,
-            the request is refused with 408.
+        body_timeout_s: Seconds that a body may take to arrive. A slower request is refused with
+            408, after once to twice that time.
         principal: Returns the client principal of a scope; without it `scope["mcp_gen.principal"]`.
         beside: An app for other paths.
         start: Starts what the server needs. Called at the lifespan's startup, and again on the
