@@ -13,6 +13,7 @@ from mcp_gen.client.connecting.handshake import Handshake
 from mcp_gen.core.errors import (
     HttpError,
     InvalidParams,
+    InvalidResult,
     McpError,
     McpGenError,
     MethodNotFound,
@@ -125,7 +126,7 @@ class Negotiator:
             return await handshake.open(per_request()[-1], timeout_s=self._probe_timeout_s)
         except McpError as error:
             return await self._after_refusal(handshake, error)
-        except InvalidParams as invalid:
+        except InvalidResult as invalid:
             # Some servers answer every request with an empty result.
             try:
                 return await self._initialize(handshake)

@@ -10,6 +10,7 @@ import msgspec
 import mcp_wire
 from mcp_gen.core.errors import (
     InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     UrlElicitationRequired,
@@ -116,7 +117,7 @@ class ClientRequestSender(RequestSender):
             progress: Called with each progress notification.
 
         Raises:
-            InvalidParams: The result does not fit the method; the message ends in the path.
+            InvalidResult: The result does not fit the method; the message ends in the path.
             InputRefused: The client's user refused an input request.
             ProtocolError: An unexpected result type, an undeclared input request, or more than
                 `max_rounds` round trips.
@@ -177,7 +178,7 @@ class ClientRequestSender(RequestSender):
         """Decode a result of a method that was nested in another message, from plain JSON.
 
         Raises:
-            InvalidParams: It does not fit the method; the message ends in the path.
+            InvalidResult: It does not fit the method; the message ends in the path.
         """
         tagged = method.results[0].__struct_config__
         if tagged.tag_field is not None:
@@ -215,7 +216,7 @@ class ClientRequestSender(RequestSender):
     def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
         try:
             result = super()._read(method, raw)
-        except InvalidParams:
+        except InvalidResult:
             if self.server_may_start_tasks or self.on_task_created not in method.results:
                 raise
             created = self.task_in(raw)

@@ -121,7 +121,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Raises:
             ToolError: With `returns`: the tool failed.
-            InvalidParams: With `returns`: the content does not fit the output schema or the type.
+            InvalidResult: With `returns`: the content does not fit the output schema or the type.
             McpError: The server returned an error.
             RequestTimeout: The server did not answer in time.
             SessionLost: The server disconnected.

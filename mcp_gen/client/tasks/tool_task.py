@@ -174,7 +174,7 @@ class ToolTask:
             RequestTimeout: The task did not finish within `timeout_s`, or the server did not answer
                 a request in time.
             ToolError: With `returns`: the tool failed.
-            InvalidParams: With `returns`: the content does not fit the output schema or the type.
+            InvalidResult: With `returns`: the content does not fit the output schema or the type.
             McpError: The task failed with this error, or the server returned an error.
             SessionLost: The server disconnected.
         """

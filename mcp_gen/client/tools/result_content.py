@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_gen.core.errors import InvalidParams
+from mcp_gen.core.errors import InvalidResult
 
 if TYPE_CHECKING:
     from mcp_wire import common
@@ -61,7 +61,7 @@ def media_of(result: HasContent, kind: str = "") -> list[Media]:
         The media in the order of the result.
 
     Raises:
-        InvalidParams: The data is not valid base64.
+        InvalidResult: The data is not valid base64.
     """
     media = (_media(one) for one in _parts(result))
     return [one for one in media if one is not None and (one.mime_type or "").startswith(kind)]
@@ -77,7 +77,7 @@ def images_of(result: HasContent) -> list[Media]:
         The media whose MIME type begins with `image/`.
 
     Raises:
-        InvalidParams: The data is not valid base64.
+        InvalidResult: The data is not valid base64.
     """
     return media_of(result, "image/")
 
@@ -115,5 +115,5 @@ def _media(part: Any) -> Media | None:
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidParams("expected base64, got other characters") from None
+        raise InvalidResult("expected base64, got other characters") from None
     return Media(data, getattr(part, "mime_type", None), getattr(part, "uri", None))

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.client.tools.result_content import text_of
-from mcp_gen.core.errors import InvalidParams, ProtocolError, ToolError, UsageError
+from mcp_gen.core.errors import InvalidResult, ProtocolError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.client.requests.session_calls import ClientSessionView
@@ -49,7 +49,7 @@ class TypedResults:
 
         Raises:
             ToolError: The tool failed; the message is the text of the result.
-            InvalidParams: There is no data, or it does not fit the output schema or the type.
+            InvalidResult: There is no data, or it does not fit the output schema or the type.
             ProtocolError: The call was answered with a result of an extension.
         """
         if not hasattr(result, "is_error"):
@@ -69,7 +69,7 @@ class TypedResults:
         if self._tools is not None:
             try:
                 return await self._check(name, data)
-            except InvalidParams:
+            except InvalidResult:
                 # The listed schema may be outdated: list the tools again and recheck.
                 self.forget()
         return await self._check(name, data)
@@ -80,7 +80,7 @@ class TypedResults:
         if schema_of_tool is None:
             return data is not UNSET
         if data is UNSET:
-            raise InvalidParams(f"{name}: the tool promised structured content, and gave none")
+            raise InvalidResult(f"{name}: the tool promised structured content, and gave none")
         # Loaded with the first output schema.
         from mcp_gen.client.tools.output_schema import OutputSchema, OutputSchemaError
 
@@ -90,7 +90,7 @@ class TypedResults:
         try:
             schema.check(data)
         except OutputSchemaError as error:
-            raise InvalidParams(f"{name}: not what the tool promised: {error}") from None
+            raise InvalidResult(f"{name}: not what the tool promised: {error}") from None
         return True
 
 
@@ -105,7 +105,7 @@ def _convert_data(name: str, data: Any, returns: type[T]) -> T:
             return _convert(data[_WRAPPED], returns)
         except msgspec.ValidationError as error:
             problem = str(error)
-    raise InvalidParams(f"{name}: {problem}")
+    raise InvalidResult(f"{name}: {problem}")
 
 
 def _from_text(name: str, text: str, returns: type[T]) -> T:
@@ -115,7 +115,7 @@ def _from_text(name: str, text: str, returns: type[T]) -> T:
     try:
         return _convert_data(name, msgspec.json.decode(text), returns)
     except msgspec.DecodeError:
-        raise InvalidParams(f"{name}: expected data, got text that is no JSON") from None
+        raise InvalidResult(f"{name}: expected data, got text that is no JSON") from None
 
 
 def _convert(data: Any, returns: type[T]) -> T:
