@@ -158,7 +158,7 @@ class ManagerCalls:
         Raises:
             UsageError: no such server, or a name without `mcp__server__`.
             SessionLost: the server is not connected, or disconnected during the call.
-            ToolError, InvalidParams, McpError, RequestTimeout: see `ClientSession.call_tool`.
+            ToolError, InvalidResult, McpError, RequestTimeout: see `ClientSession.call_tool`.
         """
         server, own = self._resolve_name("tools", name)
         again = retry and await self._is_idempotent(server, name)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_gen import Client, InvalidParams, McpError, ProtocolError, Server
+from mcp_gen import Client, InvalidResult, McpError, ProtocolError, Server
 from tests.client.scripted import ScriptedServer
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, client_of, entered, shop
@@ -104,14 +104,14 @@ def answering(result: dict[str, Any]) -> ScriptedServer:
 async def test_a_client_without_the_extension_takes_it_for_what_it_is_an_error() -> None:
     server = answering({"resultType": "parcel", "parcelId": "p1"})
     async with entered(server, client=Client("plain")) as session:
-        with pytest.raises(InvalidParams):
+        with pytest.raises(InvalidResult):
             await session.call_tool("order", {"item": "p1"})
 
 
 async def test_a_kind_that_no_extension_has_is_an_error_with_the_extension_too() -> None:
     server = answering({"resultType": "letter", "parcelId": "p1"})
     async with entered(server) as session:
-        with pytest.raises(InvalidParams):
+        with pytest.raises(InvalidResult):
             await session.call_tool("order", {"item": "p1"})
 
 

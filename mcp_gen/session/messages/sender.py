@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from mcp_gen.core.errors import InvalidParams, ProtocolError, UsageError
+from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.session.messages.middleware import wrap
 
@@ -229,7 +229,7 @@ class RequestSender:
             progress: Callback for progress notifications of this request.
 
         Raises:
-            InvalidParams: the result does not fit the method; the message ends in the JSON path.
+            InvalidResult: the result does not fit the method; the message ends in the JSON path.
             ProtocolError: the result is of an alternative type that was not asked for.
             McpError: the peer answered with an error.
             RequestTimeout: no response within `timeout_s`.
@@ -282,7 +282,7 @@ class RequestSender:
         try:
             result = reader.decode_result(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidParams(f"{method.name}: the {self._peer}'s result: {error}") from None
+            raise InvalidResult(f"{method.name}: the {self._peer}'s result: {error}") from None
         if reader.results and type(result) is not reader.results[0]:
             self._check_kind(method, result)
         return result

@@ -17,7 +17,7 @@ import mcp_wire
 from mcp_gen import (
     Client,
     ClientSession,
-    InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -77,12 +77,12 @@ ROWS = {
     "says nothing": Row(says(), RequestTimeout, r"tools/call: no answer in 0\.05 s"),
     "answers with a result of another shape": Row(
         says(b'{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":7}}'),
-        InvalidParams,
+        InvalidResult,
         r"at `\$\.content`",
     ),
     "answers with a result that is no object": Row(
         says(b'{"jsonrpc":"2.0","id":ID,"result":[1]}'),
-        InvalidParams,
+        InvalidResult,
         "Expected `object`, got `array`",
     ),
     "answers with neither result nor error": Row(

@@ -10,7 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, McpError, ProtocolError, RequestTimeout, Server, SessionLost, UsageError
-from mcp_gen.core.errors import InvalidParams, MethodNotFound
+from mcp_gen.core.errors import InvalidParams, InvalidResult, MethodNotFound
 from tests.client.scripted import Recorded, ScriptedServer, connected, violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake
 
@@ -250,7 +250,7 @@ async def test_an_answer_of_the_wrong_shape_is_refused_where_there_is_no_handsha
     broken = ScriptedServer(PER_REQUEST).on("server/discover", {"result": result})
     broken.on("initialize", {"error": {"code": MethodNotFound.code, "message": "no"}})
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match="server/discover: the server's result"):
+        with pytest.raises(InvalidResult, match="server/discover: the server's result"):
             await client.connect(broken)
 
 
@@ -361,7 +361,7 @@ async def test_a_handshake_that_is_answered_with_anything_says_where_it_is_wrong
 ) -> None:
     server = ScriptedServer(revision).on("initialize", {"result": {"protocolVersion": revision}})
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match=r"initialize: .*`capabilities`"):
+        with pytest.raises(InvalidResult, match=r"initialize: .*`capabilities`"):
             await client.connect(server, revision=revision)
 
 
@@ -370,7 +370,7 @@ async def test_a_pinned_question_that_is_answered_with_anything_says_where_it_is
         "server/discover", {"result": {"resultType": "complete"}}
     )
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match=r"server/discover: .*missing required field"):
+        with pytest.raises(InvalidResult, match=r"server/discover: .*missing required field"):
             await client.connect(server, revision=PER_REQUEST)
 
 

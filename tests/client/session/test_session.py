@@ -13,7 +13,7 @@ import mcp_wire
 from mcp_gen import (
     Client,
     ClientSession,
-    InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -126,7 +126,7 @@ async def test_a_result_of_the_wrong_shape_is_refused_with_its_path(revision: st
     wrong = result(revision, content=[{"type": "text", "text": 5}])
     server = scripted(revision, call_tool=lambda _: wrong)
     async with connected(server, revision, right=False) as session:
-        with pytest.raises(InvalidParams, match=r"^tools/call: .*\$\.content\[0\]\.text`$"):
+        with pytest.raises(InvalidResult, match=r"^tools/call: .*\$\.content\[0\]\.text`$"):
             await session.call_tool("t")
 
 

@@ -12,7 +12,7 @@ import pytest
 import mcp_wire
 from mcp_gen import (
     Client,
-    InvalidParams,
+    InvalidResult,
     ProtocolError,
     Server,
     ToolError,
@@ -128,7 +128,7 @@ async def test_a_tool_that_failed_is_an_error_with_its_text(revision: str) -> No
 
 @every_revision
 async def test_data_of_another_type_is_an_error_with_its_path(revision: str) -> None:
-    with pytest.raises(InvalidParams, match=r"^points: .* at `\$\[0\]`"):
+    with pytest.raises(InvalidResult, match=r"^points: .* at `\$\[0\]`"):
         await returned("points", list[int], revision)
 
 
@@ -164,13 +164,13 @@ async def said(server: ScriptedPeer, revision: str, kind: Any) -> Any:
 @with_data
 async def test_data_that_does_not_fit_the_tools_schema_is_an_error(revision: str) -> None:
     server = saying(revision, POINT, structuredContent={"x": "one"})
-    with pytest.raises(InvalidParams, match=r"not what the tool promised: .* at `\$\.x`"):
+    with pytest.raises(InvalidResult, match=r"not what the tool promised: .* at `\$\.x`"):
         await said(server, revision, dict)
 
 
 @with_data
 async def test_data_that_was_promised_and_is_not_there_is_an_error(revision: str) -> None:
-    with pytest.raises(InvalidParams, match="promised structured content, and gave none"):
+    with pytest.raises(InvalidResult, match="promised structured content, and gave none"):
         await said(saying(revision, POINT), revision, dict)
 
 
@@ -208,7 +208,7 @@ async def test_null_is_data_where_any_json_is() -> None:
 @every_revision
 async def test_text_that_is_no_json_is_no_data(revision: str) -> None:
     server = saying(revision, None, content=[{"type": "text", "text": "about five"}])
-    with pytest.raises(InvalidParams, match="text that is no JSON"):
+    with pytest.raises(InvalidResult, match="text that is no JSON"):
         await said(server, revision, int)
 
 
@@ -250,5 +250,5 @@ def test_resources_and_prompts_have_texts_too() -> None:
 
 def test_data_that_is_no_base64_is_an_error() -> None:
     wrong = CallToolResult(content=[msgspec.structs.replace(IMAGE, data="?")])
-    with pytest.raises(InvalidParams, match="base64"):
+    with pytest.raises(InvalidResult, match="base64"):
         images_of(wrong)

@@ -25,7 +25,7 @@ from mcp_gen import (
     TransportError,
 )
 from mcp_gen.client.session.session import ClientSession
-from mcp_gen.core.errors import InvalidParams
+from mcp_gen.core.errors import InvalidResult
 from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
@@ -261,7 +261,7 @@ TABLE: list[tuple[Answers, type[McpGenError], str]] = [
     (answers_nonsense, ProtocolError, "does not answer the request"),
     (answers_something_else, ProtocolError, "does not answer the request"),
     (answers_with_an_array, ProtocolError, "does not answer the request"),
-    (answers_with_a_wrong_result, InvalidParams, "content"),
+    (answers_with_a_wrong_result, InvalidResult, "content"),
     (sends_it_elsewhere, TransportError, r"another origin, http://127\.0\.0\.2:9"),
     (sends_it_to_a_file, TransportError, "an address that is none"),
     (sends_it_round_and_round, TransportError, "redirects more than 5 times"),

@@ -12,6 +12,7 @@ from mcp_gen import (
     Accepted,
     Context,
     InvalidParams,
+    InvalidResult,
     McpError,
     Server,
     UrlElicitation,
@@ -45,7 +46,7 @@ def asking() -> Server:
         """Ask for a choice."""
         try:
             answer = await ctx.elicit("Which colour?", Choice)
-        except (InvalidParams, McpError):
+        except (InvalidResult, McpError):
             return "refused"
         given.append(answer.content.colour if isinstance(answer, Accepted) else answer.action)
         return given[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from mcp_gen import Context, InvalidParams, Server
+from mcp_gen import Context, InvalidParams, InvalidResult, Server
 from mcp_gen.types import (
     SamplingMessage,
     TextContent,
@@ -76,7 +76,7 @@ def sampling() -> Server:
         """Ask the model for a word."""
         try:
             answer = await ctx.sample(["Say hello.", "Please."], max_tokens=10)
-        except InvalidParams:
+        except InvalidResult:
             return "refused"
         given.append(answer.model)
         return answer.model
