@@ -519,10 +519,10 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
     async def tool(ctx: Context) -> str:
         begun.set()
         # Cancel as the client would, in the same turn as the input request.
-        outlet: Any = ctx.caller.channel
+        channel: Any = ctx.caller.channel
         cancelled: Any = ctx.profile.cancelled
         params = cancelled.params(request_id=ctx.request_id)
-        asyncio.get_running_loop().call_soon(outlet._cancel, params)
+        asyncio.get_running_loop().call_soon(channel._cancel, params)
         return await ask(ctx, "a")
 
     @server.tool

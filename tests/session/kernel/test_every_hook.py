@@ -105,13 +105,13 @@ class OpenClient:
     """Client connection at one revision, and the raw server at its other end."""
 
     def __init__(
-        self, revision: str, link: ClientConnection, theirs: MemoryTransport, said: list[str]
+        self, revision: str, connection: ClientConnection, theirs: MemoryTransport, said: list[str]
     ) -> None:
         self.revision = revision
-        self.link = link
+        self.connection = connection
         self.theirs = theirs
         self.said = said
-        self.hooks = link.hooks
+        self.hooks = connection.hooks
         self.came: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def ask(self, method: str, params: Any) -> Any:
@@ -130,14 +130,14 @@ async def open_client(revision: str, server: Everything | None = None) -> AsyncI
     """Open a client, with this server or the test itself at the other end."""
     ours, theirs = memory_pair()
     said: list[str] = []
-    hooks = ClientHooks(lambda: link.changed())
-    link = ClientConnection(ours, hooks)
+    hooks = ClientHooks(lambda: connection.changed())
+    connection = ClientConnection(ours, hooks)
     profile = mcp_wire.profile(revision)
     dispatch = import_module(f"{profile.module}.dispatch")
     handlers = client_handlers(revision, hooks, said)
-    link.agree(profile, dispatch.ClientDispatcher(handlers, hooks).routes)
-    client = OpenClient(revision, link, theirs, said)
-    await link.open()
+    connection.agree(profile, dispatch.ClientDispatcher(handlers, hooks).routes)
+    client = OpenClient(revision, connection, theirs, said)
+    await connection.open()
     serving = None
     if server:
         serving = asyncio.get_running_loop().create_task(server.serve(theirs))
@@ -147,7 +147,7 @@ async def open_client(revision: str, server: Everything | None = None) -> AsyncI
     try:
         yield client
     finally:
-        await link.aclose()
+        await connection.aclose()
         if serving:
             await asyncio.wait_for(serving, WAIT_S)
 
@@ -187,9 +187,11 @@ class Pair:
 
     def asking(self, side: str) -> tuple[RequestSender, HookSet]:
         """Return the sender of a side, and its outbound hooks."""
-        link: DuplexConnection = self.client.link if side == "client" else self.server.sessions[0]
+        connection: DuplexConnection = (
+            self.client.connection if side == "client" else self.server.sessions[0]
+        )
         hooks = self.hooks(side).outbound
-        return RequestSender(link, mcp_wire.profile(self.client.revision), hooks, side), hooks
+        return RequestSender(connection, mcp_wire.profile(self.client.revision), hooks, side), hooks
 
     def hooks(self, side: str) -> Any:
         return self.client.hooks if side == "client" else self.server.hooks

@@ -65,7 +65,7 @@ async def both(revision: str) -> AsyncIterator[Both]:
 
 
 def public(caller: type) -> dict[str, inspect.Signature]:
-    """Return the public calls of a sender, by name."""
+    """Return the public calls of a caller class, by name."""
     functions = inspect.getmembers(caller, inspect.isfunction)
     return {name: inspect.signature(call) for name, call in functions if name[0] != "_"}
 

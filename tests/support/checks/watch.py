@@ -297,15 +297,15 @@ class Watched:
         self._receiver.closed(error)
 
 
-def _agreed(link: ref[ClientConnection]) -> str | None:
+def _agreed(connection: ref[ClientConnection]) -> str | None:
     """Return a client connection's revision; the reference to it is weak."""
-    here = link()
+    here = connection()
     return here.profile.revision if here and here.profile else None
 
 
-def _offered(link: ref[ClientConnection]) -> Extensions | None:
+def _offered(connection: ref[ClientConnection]) -> Extensions | None:
     """Return the client's extensions."""
-    here = link()
+    here = connection()
     return here.extensions if here else None
 
 
@@ -327,8 +327,10 @@ def install() -> None:
 
     def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         if _guards:
-            link = ref(self)
-            seen = _guards[-1].watch_client(partial(_agreed, link), partial(_offered, link))
+            connection = ref(self)
+            seen = _guards[-1].watch_client(
+                partial(_agreed, connection), partial(_offered, connection)
+            )
             transport = Watched(transport, seen, "client")
         begin_client(self, transport, *args, **named)
 
