@@ -9,6 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.context import (
+    rounds_of,
+    runtime_of,
+    set_thread_bridge,
+    thread_bridge_of,
+)
 from mcp_gen.server.context.threads import ThreadBridge
 
 if TYPE_CHECKING:
@@ -33,14 +39,16 @@ async def call_in_thread(ctx: Context, function: Callable[..., T], arguments: di
     questions of the thread, the thread has a moment to end too.
     """
     loop = asyncio.get_running_loop()
-    worker = ctx.worker = ThreadBridge(loop)
+    bridge = ThreadBridge(loop)
+    set_thread_bridge(ctx, bridge)
     call = partial(contextvars.copy_context().run, function, **arguments)
     try:
-        return await loop.run_in_executor(None, worker.run, call)
+        return await loop.run_in_executor(None, bridge.run, call)
     except asyncio.CancelledError:
-        worker.release()
-        if ctx.rounds is not None and ctx.rounds.closed:
-            await worker.end()
+        bridge.release()
+        rounds = rounds_of(ctx)
+        if rounds is not None and rounds.closed:
+            await bridge.end()
         raise
 
 
@@ -55,11 +63,11 @@ class BlockingContext:
         self._ctx = ctx
 
     def _wait(self, call: Coroutine[Any, Any, T]) -> T:
-        worker = self._ctx.worker
-        if worker is None:
+        bridge = thread_bridge_of(self._ctx)
+        if bridge is None:
             call.close()
             raise UsageError("ctx.blocking is for handlers that are not async; await ctx instead")
-        return worker.wait(call)
+        return bridge.wait(call)
 
     def elicit(
         self,
@@ -157,7 +165,7 @@ class BlockingContext:
         return made
 
     async def _values(self) -> dict[str, Any]:
-        return self._ctx.server.runtime.services(self._ctx).rounds().values
+        return runtime_of(self._ctx).services(self._ctx).rounds().values
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None

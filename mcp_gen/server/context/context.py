@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
@@ -11,21 +13,42 @@ from mcp_gen.session.messages.gather import gather_all
 from mcp_gen.session.peer.session import client_at
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.blocking import BlockingContext
     from mcp_gen.server.context.rate_limit import RateLimiter
     from mcp_gen.server.context.server_view import ServerView
-    from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
+    from mcp_gen.server.context.services import (
+        RoundsView,
+        ServerRuntime,
+        TaskHandle,
+        ToolTasks,
+    )
     from mcp_gen.server.context.threads import ThreadBridge
     from mcp_gen.session.peer.session import RequestOrigin, Session, SessionClient
     from mcp_wire import latest
     from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile
 
-__all__ = ["Context"]
+__all__ = [
+    "Context",
+    "input_params_of",
+    "last_progress_of",
+    "origin_of",
+    "progress_limiter_of",
+    "rounds_of",
+    "runtime_of",
+    "set_input_params",
+    "set_last_progress",
+    "set_progress_limiter",
+    "set_rounds",
+    "set_thread_bridge",
+    "set_tool_tasks",
+    "thread_bridge_of",
+    "tool_tasks_of",
+]
 
 T = TypeVar("T")
 T1 = TypeVar("T1")
@@ -42,40 +65,40 @@ class Context(Struct, eq=False):
     """The server that answers it."""
     request_id: RequestId | None
     """The id of the request; None in a hook of a notification, which has none."""
-    caller: RequestOrigin
+    _origin: RequestOrigin
     meta: dict[str, Any] | None
-    """The request's `_meta`, as it came."""
-    asking: Any = None
-    """The params of a tool, prompt or resource while it runs: then it may ask the client."""
-    rounds: RoundsView | None = None
-    """The questions of this request, once there are any."""
-    worker: ThreadBridge | None = None
-    """The thread that a handler runs in, where it does."""
-    last_progress: float | None = None
-    """What was reported last: progress only goes up."""
-    reports: RateLimiter | None = None
-    """How many reports may still be sent, once there has been one."""
+    """The request's `_meta`, as received."""
+    _input_params: Any = None
+    """Params of a tool, prompt or resource while its handler runs and may send input requests."""
+    _rounds: RoundsView | None = None
+    """State of the multi round-trip request, once there is an input request."""
+    _thread_bridge: ThreadBridge | None = None
+    """Bridge to the thread of a sync handler."""
+    _last_progress: float | None = None
+    """Last progress value sent; progress must increase."""
+    _progress_limiter: RateLimiter | None = None
+    """Rate limiter of progress notifications, made by the first one."""
     task: TaskHandle | None = None
     """The task that the handler runs as; None where the request is answered with its result."""
-    task_box: ToolTasks[Context] | None = None
-    """Who keeps its tasks, where the server is mounted in another one."""
+    _tool_tasks: ToolTasks[Context] | None = None
+    """Task manager of the outermost server, where the server of the request is mounted."""
 
     # --- the request ---
 
     @property
     def profile(self) -> Profile:
         """The facts of the revision this request is answered at."""
-        return self.caller.profile
+        return self._origin.profile
 
     @property
     def revision(self) -> str:
         """The revision this request is answered at."""
-        return self.caller.profile.revision
+        return self._origin.profile.revision
 
     @property
     def session(self) -> Session | None:
         """The client's session; None at revisions whose requests stand for themselves."""
-        return self.caller.session
+        return self._origin.session
 
     @property
     def client_info(self) -> Any:
@@ -83,17 +106,25 @@ class Context(Struct, eq=False):
 
         For display and logs only: nothing vouches for it.
         """
-        return self.caller.client_info
+        return self._origin.client_info
 
     @property
     def client_capabilities(self) -> Any:
         """What the client declared: a wire type, or plain JSON."""
-        return self.caller.capabilities
+        return self._origin.capabilities
+
+    @property
+    def principal(self) -> str | None:
+        """Authenticated principal of an HTTP request; None where there is none.
+
+        It comes from `Server.asgi(principal=...)` or from an authenticating ASGI middleware.
+        """
+        return self._origin.principal
 
     @property
     def headers(self) -> Mapping[str, str] | None:
         """The HTTP headers, names in lower case; None where there is no HTTP."""
-        return cast("Mapping[str, str] | None", self.caller.headers)
+        return cast("Mapping[str, str] | None", self._origin.headers)
 
     @property
     def client(self) -> SessionClient:
@@ -103,12 +134,12 @@ class Context(Struct, eq=False):
             UsageError: from its calls, where the revision has no such message: prefer `elicit`,
                 `sample` and `list_roots`, which work at all of them.
         """
-        return client_at(self.profile, self.caller.channel, self.server.runtime.kernel, self)
+        return client_at(self.profile, self._origin.channel, runtime_of(self).kernel, self)
 
     @property
     def lifespan(self) -> Any:
         """What the server's lifespan gave; None without one."""
-        return self.server.runtime.lifespan_value
+        return runtime_of(self).lifespan_value
 
     # --- extensions ---
 
@@ -117,7 +148,7 @@ class Context(Struct, eq=False):
 
         They may be empty. Where the revision does not carry the extension, nobody can.
         """
-        return declared(extension, self.caller.capabilities, self.profile, CLIENT)
+        return declared(extension, self._origin.capabilities, self.profile, CLIENT)
 
     def require(self, extension: Extension) -> dict[str, Any]:
         """The same where the request makes no sense without it.
@@ -139,7 +170,7 @@ class Context(Struct, eq=False):
         Raises:
             MissingCapability: it is.
         """
-        arms = self.server.runtime.kernel.extensions.arms
+        arms = runtime_of(self).kernel.extensions.arms
         if arms and type(result) in arms:
             self.require(arms[type(result)])
         return result
@@ -156,7 +187,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress
         """
-        await self.server.runtime.services(self).report_progress(progress, total, message)
+        await runtime_of(self).services(self).report_progress(progress, total, message)
 
     async def log(
         self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
@@ -167,7 +198,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
         """
-        await self.server.runtime.services(self).log(level, data, logger)
+        await runtime_of(self).services(self).log(level, data, logger)
 
     async def close_stream(self, retry_ms: int | None = None) -> None:
         """Hang up while this request is being answered: the client comes back for the answer.
@@ -179,7 +210,7 @@ class Context(Struct, eq=False):
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
         """
-        hang_up = getattr(self.caller.channel, "close_stream", None)
+        hang_up = getattr(self._origin.channel, "close_stream", None)
         if hang_up is not None:
             hang_up(retry_ms)
 
@@ -221,7 +252,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
         """
-        services = self.server.runtime.services(self)
+        services = runtime_of(self).services(self)
         return await services.elicit(message, form, key=key, timeout_s=timeout_s, task=task)
 
     async def elicit_url(
@@ -242,7 +273,7 @@ class Context(Struct, eq=False):
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests
         """
-        services = self.server.runtime.services(self)
+        services = runtime_of(self).services(self)
         return await services.elicit_url(message, url, elicitation_id, key=key, timeout_s=timeout_s)
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
@@ -253,7 +284,7 @@ class Context(Struct, eq=False):
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
         """
-        await self.server.runtime.services(self).elicitation_complete(elicitation_id)
+        await runtime_of(self).services(self).elicitation_complete(elicitation_id)
 
     async def sample(
         self,
@@ -280,20 +311,24 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
         """
-        return await self.server.runtime.services(self).sample(
-            messages,
-            max_tokens=max_tokens,
-            key=key,
-            timeout_s=timeout_s,
-            task=task,
-            system_prompt=system_prompt,
-            model_preferences=model_preferences,
-            temperature=temperature,
-            stop_sequences=stop_sequences,
-            metadata=metadata,
-            tools=tools,
-            tool_choice=tool_choice,
-            include_context=include_context,
+        return (
+            await runtime_of(self)
+            .services(self)
+            .sample(
+                messages,
+                max_tokens=max_tokens,
+                key=key,
+                timeout_s=timeout_s,
+                task=task,
+                system_prompt=system_prompt,
+                model_preferences=model_preferences,
+                temperature=temperature,
+                stop_sequences=stop_sequences,
+                metadata=metadata,
+                tools=tools,
+                tool_choice=tool_choice,
+                include_context=include_context,
+            )
         )
 
     async def list_roots(
@@ -307,7 +342,7 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/roots
         """
-        return await self.server.runtime.services(self).list_roots(key=key, timeout_s=timeout_s)
+        return await runtime_of(self).services(self).list_roots(key=key, timeout_s=timeout_s)
 
     @overload
     async def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
@@ -359,12 +394,12 @@ class Context(Struct, eq=False):
         The value stays on this server while the rounds last. If an answer gets lost on its way, it
         may be made again: at least once, not at most.
         """
-        return await self.server.runtime.services(self).rounds().once(key, make)
+        return await runtime_of(self).services(self).rounds().once(key, make)
 
     @property
     def round(self) -> int:
         """How often the handler has been run for this request, this time included: 1 at first."""
-        rounds = self.server.runtime.services(self).previous_rounds()
+        rounds = runtime_of(self).services(self).previous_rounds()
         return rounds.number if rounds else 1
 
     @property
@@ -376,13 +411,13 @@ class Context(Struct, eq=False):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        rounds = self.server.runtime.services(self).previous_rounds()
+        rounds = runtime_of(self).services(self).previous_rounds()
         return rounds.responses if rounds else None
 
     @property
     def request_state(self) -> str | None:
         """The state of the InputRequiredResult that this handler returned last."""
-        rounds = self.server.runtime.services(self).previous_rounds()
+        rounds = runtime_of(self).services(self).previous_rounds()
         return rounds.user_state if rounds else None
 
     @property
@@ -396,3 +431,44 @@ class Context(Struct, eq=False):
         from mcp_gen.server.context.blocking import BlockingContext
 
         return BlockingContext(self)
+
+
+# --- Access for the other rooms of the server ---
+
+# Users get properties; these fields belong to the package. The accessors are C functions: they
+# cost no Python frame on the path of every request, and type checkers accept them where they
+# refuse `ctx._origin`. A context is always tracked by the garbage collector, because it refers to
+# its server, so writing past `Struct.__setattr__` is safe.
+
+_fields: Any = Context.__dict__
+
+origin_of: Callable[[Context], RequestOrigin] = attrgetter("_origin")
+"""Return the origin of a request: revision, capabilities, session, principal, channel."""
+runtime_of: Callable[[Context], ServerRuntime[Context]] = attrgetter("server.runtime")
+"""Return the internal parts of the server that answers a request."""
+input_params_of: Callable[[Context], Any] = attrgetter("_input_params")
+"""Return the params while the handler may send input requests, else None."""
+set_input_params: Callable[[Context, Any], None] = _fields["_input_params"].__set__
+"""Allow input requests for these params, or with None forbid them."""
+rounds_of: Callable[[Context], RoundsView | None] = attrgetter("_rounds")
+"""Return the state of a multi round-trip request, None before its first input request."""
+set_rounds: Callable[[Context, RoundsView], None] = _fields["_rounds"].__set__
+"""Set the state of a multi round-trip request."""
+thread_bridge_of: Callable[[Context], ThreadBridge | None] = attrgetter("_thread_bridge")
+"""Return the bridge to the thread of a sync handler, None for an async one."""
+set_thread_bridge: Callable[[Context, ThreadBridge], None] = _fields["_thread_bridge"].__set__
+"""Set the bridge to the thread of a sync handler."""
+last_progress_of: Callable[[Context], float | None] = attrgetter("_last_progress")
+"""Return the last progress value that was sent."""
+set_last_progress: Callable[[Context, float], None] = _fields["_last_progress"].__set__
+"""Set the last progress value that was sent."""
+progress_limiter_of: Callable[[Context], RateLimiter | None] = attrgetter("_progress_limiter")
+"""Return the rate limiter of progress notifications, None before the first one."""
+set_progress_limiter: Callable[[Context, RateLimiter], None] = _fields["_progress_limiter"].__set__
+"""Set the rate limiter of progress notifications."""
+tool_tasks_of: Callable[[Context], ToolTasks[Context] | None] = attrgetter("_tool_tasks")
+"""Return the task manager of the outermost server, None where the server is not mounted."""
+set_tool_tasks: Callable[[Context, ToolTasks[Context] | None], None] = _fields[
+    "_tool_tasks"
+].__set__
+"""Set the task manager of the outermost server."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Source,
         SourceOf,
     )
-    from mcp_gen.server.context.services import ServerRuntime
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common, latest
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -298,11 +297,6 @@ class ServerView(SessionView[C], Protocol[C]):
     name: str
     info: latest.Implementation
     instructions: str | None
-
-    @property
-    def runtime(self) -> ServerRuntime[C]:
-        """Parts of the server for its own rooms; internal."""
-        ...
 
     @property
     def tools(self) -> ToolsView:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import mcp_wire
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import find_revision
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.log_messages import LogHandlers
 from mcp_gen.server.notifications.notifier import SubscriptionHandlers
 from mcp_gen.server.prompts.handlers import CompletionHandlers, PromptHandlers
@@ -74,13 +75,13 @@ class Handlers(
         """initialize"""
         offered = self.kernel.handshakes
         profile = mcp_wire.profile(find_revision(params.protocol_version, offered) or offered[-1])
-        ctx.caller.capabilities = params.capabilities
-        ctx.caller.client_info = params.client_info
-        ctx.caller.agreed = profile
+        origin_of(ctx).capabilities = params.capabilities
+        origin_of(ctx).client_info = params.client_info
+        origin_of(ctx).agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
             capabilities=self.declarations.capabilities_at(
-                profile, known=ctx.session is not None or ctx.caller.principal is not None
+                profile, known=ctx.session is not None or origin_of(ctx).principal is not None
             ),
             server_info=project(self.declarations.info, profile.revision).value,
             instructions=self.declarations.instructions,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of, runtime_of, set_input_params
 from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
 from mcp_gen.server.input_requests.validation import check_url_elicitation
@@ -75,7 +76,7 @@ class ServerRequestRounds(Rounds):
         ctx, params = self.ctx, question.params
         newest = mcp_wire.profile(mcp_wire.LATEST)
         asking = RequestSender(
-            ctx.caller.channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
+            origin_of(ctx).channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
         )
         if isinstance(params, ElicitRequestURLParams):
             page = UrlElicitation(params.message, params.url, question.elicitation_id)
@@ -90,7 +91,7 @@ class ServerRequestRounds(Rounds):
         if question.as_task:
             sent = self._as_task(question, fields, timeout_s)
         else:
-            client = SessionClient(ctx.profile, asking, ctx.server.runtime.kernel.extensions)
+            client = SessionClient(ctx.profile, asking, runtime_of(ctx).kernel.extensions)
             call = getattr(client, question.kind)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._sent.add(sent)
@@ -139,13 +140,13 @@ class ServerRequestRounds(Rounds):
             self.responses = await self._ask_all(input_requests_in(result))
             self.user_state = result.request_state
             self.restart()
-            self.ctx.asking = self.params
+            set_input_params(self.ctx, self.params)
             try:
                 result = await handler(self.ctx, self.params)
             except UrlElicitationRequired as error:
                 failure = error
             finally:
-                self.ctx.asking = None
+                set_input_params(self.ctx, None)
         if self._sent:
             await self._cancel_unanswered()
         if isinstance(failure, UrlElicitationRequired):

@@ -22,6 +22,7 @@ from mcp_gen.core.errors import (
     MissingCapability,
     UrlElicitationRequired,
 )
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.request_state import RequestState
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
@@ -76,7 +77,7 @@ class InputRequiredRounds(Rounds):
             self._answers = came
             self.responses = responses
             return
-        runtime = self.ctx.server.runtime
+        runtime = runtime_of(self.ctx)
         state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
         self.user_state = state.state
@@ -120,7 +121,7 @@ class InputRequiredRounds(Rounds):
         self._open[key] = question
         asker = asyncio.current_task()
         if self._task is None:
-            self._task = self.ctx.caller.channel.task(self.ctx.request_id) or asker
+            self._task = origin_of(self.ctx).channel.task(self.ctx.request_id) or asker
             self._timer = loop.call_soon(self._stop_in, _TURNS - 1)
         if asker is not None and asker is not self._task:
             self._askers.add(asker)
@@ -180,7 +181,7 @@ class InputRequiredRounds(Rounds):
         assert task is not None
         if self._timer:
             self._timer.cancel()
-        if not self.ctx.caller.channel.answers(self.ctx.request_id):
+        if not origin_of(self.ctx).channel.answers(self.ctx.request_id):
             # Cancelled from outside. The task's own count says less: a task group that failed on
             # Python 3.11 leaves one too many.
             self._release()
@@ -232,7 +233,7 @@ class InputRequiredRounds(Rounds):
 
     def _sealed(self, asked: list[str], **more: Any) -> str:
         self.next_round()
-        runtime = self.ctx.server.runtime
+        runtime = runtime_of(self.ctx)
         if self.values:
             self._once_store_id = runtime.once_store.put(self._once_store_id, self.values)
         state = RequestState(
@@ -254,7 +255,7 @@ def _binding(ctx: Context, params: Any) -> bytes:
         # No arguments, none at all, and null: clients need not write the same twice.
         asked.pop("arguments", None)
     kind = type(params).__name__.removeprefix("Raw")
-    what = [ctx.server.name, kind, asked, ctx.caller.principal]
+    what = [ctx.server.name, kind, asked, origin_of(ctx).principal]
     return hashlib.sha256(msgspec.json.encode(what, order="sorted")).digest()
 
 

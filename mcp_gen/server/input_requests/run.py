@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_gen.core.errors import UrlElicitationRequired, UsageError
+from mcp_gen.server.context.context import input_params_of, rounds_of, set_input_params, set_rounds
 from mcp_wire.latest import InputRequiredResult
 
 if TYPE_CHECKING:
@@ -24,14 +25,15 @@ def current_rounds(ctx: Context) -> Rounds:
         UsageError: it is no tool, prompt or resource, or it has returned.
     """
     # Nothing but this module sets them.
-    rounds = cast("Rounds | None", ctx.rounds)
-    if ctx.asking is None and not (rounds and rounds.closed):
+    rounds = cast("Rounds | None", rounds_of(ctx))
+    if input_params_of(ctx) is None and not (rounds and rounds.closed):
         raise UsageError(
             "the client can be asked in tools, prompts and resources only, "
             "and only until they return: await what you ask"
         )
     if rounds is None:
-        rounds = ctx.rounds = _rounds(ctx, ctx.asking)
+        rounds = _rounds(ctx, input_params_of(ctx))
+        set_rounds(ctx, rounds)
     return rounds
 
 
@@ -48,9 +50,10 @@ def _rounds(ctx: Context, params: Any) -> Rounds:
 
 def previous_rounds(ctx: Context) -> Rounds | None:
     """The rounds of a request, if this is not its first or if it has asked something."""
-    if ctx.rounds is None and getattr(ctx.asking, "input_responses", None) is not None:
+    rounds = cast("Rounds | None", rounds_of(ctx))
+    if rounds is None and getattr(input_params_of(ctx), "input_responses", None) is not None:
         return current_rounds(ctx)
-    return cast("Rounds | None", ctx.rounds)
+    return rounds
 
 
 async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
@@ -58,7 +61,7 @@ async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
 
     A request that asks nothing pays for a few looks at its fields.
     """
-    ctx.asking = params
+    set_input_params(ctx, params)
     if getattr(params, "request_state", None) is not None:
         # Before anything is done for a client that may not have it from here.
         current_rounds(ctx)
@@ -66,17 +69,18 @@ async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     failure: BaseException | None = None
     try:
         answer = await handler(ctx, params)
-        if ctx.rounds is None and type(answer) is not InputRequiredResult:
+        if rounds_of(ctx) is None and type(answer) is not InputRequiredResult:
             return answer
         result = answer
     except (GeneratorExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if ctx.rounds is None and not isinstance(error, UrlElicitationRequired):
+        if rounds_of(ctx) is None and not isinstance(error, UrlElicitationRequired):
             raise
         failure = error
     finally:
-        ctx.asking = None
-    rounds = ctx.rounds = cast("Rounds | None", ctx.rounds) or _rounds(ctx, params)
+        set_input_params(ctx, None)
+    rounds = cast("Rounds | None", rounds_of(ctx)) or _rounds(ctx, params)
+    set_rounds(ctx, rounds)
     settled: R = await rounds.end(handler, result, failure)
     return settled

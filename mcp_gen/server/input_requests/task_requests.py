@@ -14,6 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, RequestTimeout
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.capabilities import declared
 from mcp_gen.server.input_requests.rounds import InputKind
 from mcp_gen.session.messages.sender import RequestSender
@@ -64,7 +65,7 @@ async def ask_as_task(
     `ask(client, more, timeout_s)` sends it with more fields. Raises RequestTimeout, and what the
     client answers.
     """
-    extensions = ctx.server.runtime.kernel.extensions
+    extensions = runtime_of(ctx).kernel.extensions
     client = SessionClient(ctx.profile, _Asking(ctx), extensions)
     limited = not math.isinf(timeout_s)
     types: Any = mcp_wire.types(ctx.revision)
@@ -107,7 +108,7 @@ class _Asking(RequestSender):
 
     def __init__(self, ctx: Context) -> None:
         hooks = ctx.server.hooks.outbound
-        super().__init__(ctx.caller.channel, ctx.profile, hooks, ctx, peer="client")
+        super().__init__(origin_of(ctx).channel, ctx.profile, hooks, ctx, peer="client")
         self._made: Any = mcp_wire.types(ctx.revision).CreateTaskResult
 
     def _read(self, method: Method[Any, R], raw: Raw) -> R:

@@ -14,6 +14,7 @@ from msgspec import Raw
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.listing.cursors import cursor_to, place_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
 from mcp_gen.session.kernel.results import EncodedResult
@@ -103,7 +104,7 @@ class Listing(Generic[T]):
 
         What a session has of its own stands before what the server has under the same name.
         """
-        session = ctx.caller.session
+        session = origin_of(ctx).session
         entry: Entry[T] | None = None
         if session is not None and "local" in session.__dict__:
             local = self._local(session)
@@ -155,7 +156,7 @@ class Listing(Generic[T]):
         # Pages that begin anywhere else are rare, and there could be one for each item.
         first = len(every) - len(entries)
         regular = first % (self._page_size or len(every) or 1) == 0
-        if not (as_bytes and regular) or self.filters or self._local(ctx.caller.session):
+        if not (as_bytes and regular) or self.filters or self._local(origin_of(ctx).session):
             return self._page(ctx, entries, behind)
         key = (ctx.revision, first)
         found = pages.get(key)
@@ -198,11 +199,11 @@ class Listing(Generic[T]):
 
     def differs(self, ctx: Context) -> bool:
         """Whether the client of this request may see something else than others."""
-        return bool(self.filters or self._local(ctx.caller.session))
+        return bool(self.filters or self._local(origin_of(ctx).session))
 
     def _shown(self, ctx: Context, entries: Iterable[Entry[T]], behind: int) -> Iterator[Entry[T]]:
         """Of the entries behind a number, and the session's own, those that the client may use."""
-        local = self._local(ctx.caller.session)
+        local = self._local(origin_of(ctx).session)
         if local:
             own = local.after(behind)
             others = (entry for entry in entries if entry.name not in local)
@@ -223,7 +224,7 @@ class Listing(Generic[T]):
 
 def as_encoded(ctx: Context, page: Any) -> EncodedResult:
     """A page as it is sent, to be kept for others."""
-    binding = ctx.server.runtime.kernel.binding(ctx.revision)
+    binding = runtime_of(ctx).kernel.binding(ctx.revision)
     return EncodedResult(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 

@@ -16,6 +16,7 @@ from mcp_gen.core.errors import (
     ProtocolError,
 )
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import input_params_of, origin_of
 from mcp_gen.server.input_requests.capabilities import declared, require_capability
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
@@ -58,7 +59,7 @@ class CallerRelay:
     @property
     def client(self) -> Hashable:
         """Who this is: a session, a principal without one, or whoever the answer goes to."""
-        caller = self.ctx.caller
+        caller = origin_of(self.ctx)
         if caller.session is None and caller.principal is not None:
             return caller.principal
         return id(caller.session or caller.channel)
@@ -66,18 +67,18 @@ class CallerRelay:
     @property
     def is_ready(self) -> bool:
         """Whether the request is one in which the client can be asked at all."""
-        return self.held is not None or self.ctx.asking is not None
+        return self.held is not None or input_params_of(self.ctx) is not None
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         """What the client can be asked, as ClientCapabilities of a revision in plain JSON."""
         session = self.ctx.session
         if session is None:
-            return _declared_requests(self.ctx.caller.capabilities, revision)
+            return _declared_requests(origin_of(self.ctx).capabilities, revision)
         # They were declared once, for all requests.
         known = _declared.setdefault(session, {})
         found = known.get(revision)
         if found is None:
-            found = known[revision] = _declared_requests(self.ctx.caller.capabilities, revision)
+            found = known[revision] = _declared_requests(origin_of(self.ctx).capabilities, revision)
         return found
 
     def log_level(self) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of, set_tool_tasks, tool_tasks_of
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
@@ -67,8 +68,8 @@ class LocalMount(Mount):
 
     def context(self, ctx: Context) -> Context:
         """The same request, as the mounted server sees it."""
-        inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
-        inner.task_box = ctx.task_box or self.outer.tasks
+        inner = self.server.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
+        set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.tasks)
         return inner
 
     # --- what the mounted server tells ---

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from msgspec import Raw
 
 from mcp_gen.core.extensions.extensions import filter_of
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.topics import (
     LISTS,
     ChangeTopic,
@@ -77,7 +78,7 @@ class _Listener:
     def is_wanted(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether anything may be sent for it on this loop."""
         # A request that is cancelled is open until its task has ended, yet nothing may follow.
-        return self._loop is loop and self.ctx.caller.channel.answers(self.ctx.request_id)
+        return self._loop is loop and origin_of(self.ctx).channel.answers(self.ctx.request_id)
 
     def params(self, shared: bytes) -> Raw:
         """The params of a notification: its own tag, and what is the same for all listeners."""
@@ -120,7 +121,7 @@ class Listeners:
         granted = self._granted(ctx, params.notifications, also)
         topics = [topic for one in also for topic in one.topics]
         listener = _Listener(ctx, (*_topics(granted), *topics))
-        profile, outlet = ctx.profile, ctx.caller.channel
+        profile, outlet = ctx.profile, origin_of(ctx).channel
         if profile.subscription_acknowledged:
             first = profile.subscription_acknowledged.params(
                 notifications=granted, meta=listener.meta
@@ -158,7 +159,7 @@ class Listeners:
         if method is None or task is None:
             return
         # The answer goes out at the end of this task, after every hook that may still see it.
-        behind: Any = _DeferredChannel(task, ctx.caller.channel)
+        behind: Any = _DeferredChannel(task, origin_of(ctx).channel)
         params = method.params(request_id=ctx.request_id)
         await sender_for(ctx.profile, behind, self._kernel, ctx).notify(method, params)
 
@@ -239,7 +240,7 @@ class Listeners:
             listener.waiting = [*(listener.waiting or ()), (method, params)]
             listener.wake()
         else:
-            send(listener.ctx.caller.channel, method, params)
+            send(origin_of(listener.ctx).channel, method, params)
 
     def end(self, outlet: Channel | None = None) -> None:
         """End the requests of one connection, or all of them, in good order; on any thread."""

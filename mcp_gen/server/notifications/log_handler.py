@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.notifications.send import is_wrapped, send_notification
 from mcp_gen.session.peer.log_levels import is_enabled
@@ -100,7 +101,7 @@ class ClientLogHandler(logging.Handler):
             request.send("warning", f"{dropped} log messages left out: more than {most}", __name__)
 
     def _rate_limiter(self, request: _Watched) -> RateLimiter:
-        outlet = request.ctx.caller.channel
+        outlet = origin_of(request.ctx).channel
         found = self._allowances.get(outlet)
         if found is None:
             found = self._allowances[outlet] = RateLimiter(self._max_per_s)
@@ -121,8 +122,8 @@ class _Watched:
     def is_enabled(self, level: str) -> bool:
         """Whether the client wants to hear of a level."""
         ctx = self.ctx
-        declared = ctx.server.runtime.kernel.offers("logging")
-        return declared and is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
+        declared = runtime_of(ctx).kernel.offers("logging")
+        return declared and is_enabled(ctx.profile, origin_of(ctx).log_level(ctx.meta), level)
 
     def send(self, level: str, data: str, logger: str) -> None:
         """Send a message, from any thread."""
@@ -140,8 +141,8 @@ class _Watched:
             task = self._loop.create_task(send_notification(ctx, method, params))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
-        elif ctx.caller.channel.answers(ctx.request_id):
-            ctx.caller.channel.notify(method, params)
+        elif origin_of(ctx).channel.answers(ctx.request_id):
+            origin_of(ctx).channel.notify(method, params)
 
     async def finish(self) -> None:
         """Let what is being sent be sent, before the answer is."""

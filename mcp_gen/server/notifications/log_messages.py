@@ -7,6 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.notifications.log_handler import ClientLogHandler, watched
 from mcp_gen.server.notifications.send import is_wrapped, send_notification
 from mcp_gen.session.peer.log_levels import as_json, is_enabled
@@ -51,7 +52,7 @@ class ClientLogs:
 
     def _is_enabled(self, ctx: Context) -> bool:
         """Return True if a request is one of this server, not of one that is mounted in it."""
-        return ctx.server.runtime.kernel is self._kernel
+        return runtime_of(ctx).kernel is self._kernel
 
     def closed(self, handler: ClientLogHandler) -> None:
         """A handler sends nothing any more."""
@@ -68,8 +69,8 @@ class ClientLogs:
 async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     """See `Context.log`."""
     method = ctx.profile.log
-    heard = is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
-    if not heard or not ctx.server.runtime.kernel.offers("logging") or method is None:
+    heard = is_enabled(ctx.profile, origin_of(ctx).log_level(ctx.meta), level)
+    if not heard or not runtime_of(ctx).kernel.offers("logging") or method is None:
         return
     # A handler that does nothing but log would let nobody else have a turn.
     await asyncio.sleep(0)

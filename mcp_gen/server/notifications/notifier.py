@@ -15,6 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from mcp_gen.core.errors import MethodNotFound
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.listeners import Listeners
 from mcp_gen.server.notifications.topics import (
     PROMPTS,
@@ -274,7 +275,7 @@ class SubscriptionHandlers(ServerHandlers[Any]):
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> Awaitable[common.SubscriptionsListenResult]:
         """subscriptions/listen"""
-        if isinstance(ctx.caller.channel, NullChannel):
+        if isinstance(origin_of(ctx).channel, NullChannel):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
         # Not awaited here: each open request would keep one more frame.
         return self.notify.listen(ctx, params)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import UNSET
 
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.session.peer.session import sender_for
 
 if TYPE_CHECKING:
@@ -24,12 +25,10 @@ async def send_notification(ctx: Context, method: Method[P, None], params: P) ->
 
     Once the request has been answered, or was cancelled, nothing is sent.
     """
-    outlet = ctx.caller.channel
+    outlet = origin_of(ctx).channel
     if is_wrapped(ctx, method):
         in_time: Any = _OpenRequestChannel(outlet, ctx.request_id)
-        await sender_for(ctx.profile, in_time, ctx.server.runtime.kernel, ctx).notify(
-            method, params
-        )
+        await sender_for(ctx.profile, in_time, runtime_of(ctx).kernel, ctx).notify(method, params)
     elif outlet.answers(ctx.request_id):
         outlet.notify(method, params)
     await outlet.drain()
@@ -37,7 +36,7 @@ async def send_notification(ctx: Context, method: Method[P, None], params: P) ->
 
 def is_wrapped(ctx: Context, method: Method[Any, None]) -> bool:
     """Whether hooks or middleware have a part in sending this."""
-    kernel = ctx.server.runtime.kernel
+    kernel = runtime_of(ctx).kernel
     return bool(kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name))
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from mcp_gen.core.errors import InvalidParams, McpError, ResourceNotFound, UsageError
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.resources.contents import read_result
@@ -108,7 +109,7 @@ class ResourceRegistry:
             return None  # it is filtered out, whatever a template would make of it
         if not is_uri(uri):
             return None  # what is read is given back under its URI
-        session = ctx.caller.session
+        session = origin_of(ctx).session
         shared = session is None or "local" not in session.__dict__
         every = shared and not self.templates.filters
         return _matched(self.templates.items if every else self.templates.visible(ctx), uri)

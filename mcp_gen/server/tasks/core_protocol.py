@@ -14,6 +14,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.notifications.topics import is_watched, send
@@ -91,9 +92,7 @@ class CoreTaskHandler:
     def _declared(self, ctx: Context) -> bool:
         session = ctx.session
         declared = (
-            ctx.server.runtime.kernel.declared_capabilities()
-            if session is None
-            else session.declared
+            runtime_of(ctx).kernel.declared_capabilities() if session is None else session.declared
         )
         return declared >= CAPABILITIES
 
@@ -114,7 +113,7 @@ class CoreTaskHandler:
 
     async def result(self, ctx: Context, id: str) -> dict[str, Any]:
         """What the call is answered with, once there is something; raises its error."""
-        way = ctx.caller.channel
+        way = origin_of(ctx).channel
         await self._manager.find(ctx, id)
         channel = self._channel(id)
         if channel is not None:
@@ -152,7 +151,7 @@ class CoreTaskHandler:
         behind = None if cursor is None else _place_of(cursor)
         size = box.tools.listing.page_size or PAGE_SIZE
         id = None if session is None else session.id
-        found = await box.store.page(ctx.caller.principal, id, behind, size + 1)
+        found = await box.store.page(origin_of(ctx).principal, id, behind, size + 1)
         now = box.now()
         tasks = [one for one in found[:size] if one.expires_at is None or one.expires_at > now]
         more = len(found) > size

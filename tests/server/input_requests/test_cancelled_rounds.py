@@ -18,6 +18,7 @@ import anyio
 import pytest
 
 from mcp_gen import Accepted, Context, Server
+from mcp_gen.server.context.context import origin_of, rounds_of
 from mcp_gen.server.input_requests import replayed_rounds
 from mcp_gen.server.input_requests.run import run_with_rounds
 from tests.support.peers.answering import Asked, accept, answering, in_results
@@ -268,7 +269,7 @@ async def asks_again_and_again_until_there_is_an_answer(ctx: Context) -> str:
         try:
             return await ask(ctx, "a")
         except asyncio.CancelledError:
-            if ctx.rounds and len(asked_for) > 20:
+            if rounds_of(ctx) and len(asked_for) > 20:
                 raise
             asked_for.append("a")
 
@@ -519,7 +520,7 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
     async def tool(ctx: Context) -> str:
         begun.set()
         # What the client's cancellation does, in the same turn as the question.
-        outlet: Any = ctx.caller.channel
+        outlet: Any = origin_of(ctx).channel
         cancelled: Any = ctx.profile.cancelled
         params = cancelled.params(request_id=ctx.request_id)
         asyncio.get_running_loop().call_soon(outlet._cancel, params)
