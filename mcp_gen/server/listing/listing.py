@@ -59,7 +59,7 @@ class Listing(Generic[T]):
         self.items: Registry[T] = Registry(kind, self._on_change)
         self.filters: list[Filter] = []
         self._page_size: int | None = None
-        self._hints = hints
+        self.hints = hints
         self._result = result
         self.field = field
         self._method = _snake(result.removesuffix("Result"))
@@ -188,7 +188,7 @@ class Listing(Generic[T]):
             last = page[size - 1]
             fields["next_cursor"] = cursor_to(self.field, last.number, last.name)
         if ctx.profile.cache_hints:
-            fields |= self._hints.of(self._method).fields()
+            fields |= self.hints.of(self._method).fields()
             if private:
                 fields["cache_scope"] = "private"
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)

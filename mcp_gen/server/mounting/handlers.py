@@ -42,7 +42,7 @@ class MountHandlers(Handlers):
     """Everything a client may ask for, of the server and of what is mounted in it."""
 
     def __init__(self, parts: HandlerParts, server: Mounting) -> None:
-        super().__init__(parts, server.tasks)
+        super().__init__(parts, server.runtime.tasks.manager)
         self.server = server
 
     # --- lists ---
@@ -198,4 +198,4 @@ class MountHandlers(Handlers):
 
     def is_watched(self, what: What) -> bool:
         """Whether hooks or middleware see the results: these are of the newest types."""
-        return bool(self.server.kernel.middleware or getattr(self.server.kernel.hooks, what))
+        return bool(self.kernel.middleware or getattr(self.kernel.hooks, what))

@@ -44,8 +44,8 @@ class LocalMount(Mount):
         self._shown: dict[FeatureKind, dict[int, Mounted | None]] = {kind: {} for kind in KINDS}
         self._numbers = {kind: ItemNumbers() for kind in KINDS}
         server.notify.outer_servers.add(self)
-        if server.tasks is not None:
-            outer.take_tasks()
+        if server.runtime.tasks.manager is not None:
+            outer.runtime.tasks.enable()
 
     @property
     def title(self) -> str:
@@ -68,8 +68,8 @@ class LocalMount(Mount):
 
     def context(self, ctx: Context) -> Context:
         """The same request, as the mounted server sees it."""
-        inner = self.server.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
-        set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.tasks)
+        inner = self.server.runtime.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
+        set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.runtime.tasks.manager)
         return inner
 
     # --- what the mounted server tells ---
@@ -90,10 +90,10 @@ class LocalMount(Mount):
 
     def declared(self) -> None:
         """The mounted server declares more than before."""
-        if self.server.tasks is not None:
+        if self.server.runtime.tasks.manager is not None:
             # Those of a mounted server are asked about outside.
-            self.outer.take_tasks()
-        self.outer.declares_more()
+            self.outer.runtime.tasks.enable()
+        self.outer.runtime.declarations.capabilities_changed()
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """A user is done at a URL."""
@@ -230,13 +230,12 @@ class LocalMount(Mount):
     def serves(self, inner: Context, what: What) -> bool:
         """Whether the mounted server answers such requests at all."""
         method = row(what, inner.revision)
-        return (
-            method is not None and method.name in self.server.kernel.binding(inner.revision).routes
-        )
+        kernel = self.server.runtime.kernel
+        return method is not None and method.name in kernel.binding(inner.revision).routes
 
     async def _ask(self, inner: Context, what: What, params: Any) -> Any:
         method: Any = row(what, inner.revision)
-        route = self.server.kernel.binding(inner.revision).routes[method.name]
+        route = self.server.runtime.kernel.binding(inner.revision).routes[method.name]
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
             # Whoever looks at params there sees them decoded to the end.
             params = method.decode_params(encode(params))
@@ -253,14 +252,14 @@ class LocalMount(Mount):
             self._entering = (loop, asyncio.Lock())
         async with self._entering[1]:
             if self._entered_on is not loop:
-                await self.server.need()
+                await self.server.runtime.runner.acquire()
                 self._entered_on = loop
 
     async def leave(self) -> None:
         """Leave it."""
         if self._entered_on is asyncio.get_running_loop():
             self._entered_on = None
-            await self.server.need_no_longer()
+            await self.server.runtime.runner.release()
 
     def unmounted(self) -> None:
         """The mounted server tells nobody here any more; its lifespan is left after its calls."""
@@ -282,4 +281,5 @@ def is_inside(inner: object, server: Mounting) -> bool:
 
 def _is_watched(server: MountableServer, what: What) -> bool:
     """Whether hooks or middleware of a server see such requests."""
-    return bool(server.kernel.middleware or getattr(server.hooks, what))
+    kernel = server.runtime.kernel
+    return bool(kernel.middleware or getattr(kernel.hooks, what))

@@ -100,7 +100,7 @@ class RemoteNotifications:
         """The server has been started anew: what it has now nobody knows."""
         again, self._again = self._again, asyncio.Event()
         again.set()
-        self._mount.outer.declares_more()
+        self._mount.outer.runtime.declarations.capabilities_changed()
         self._outdate_all()
 
     def _outdate_all(self) -> None:

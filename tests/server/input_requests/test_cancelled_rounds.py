@@ -11,8 +11,7 @@ import contextlib
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -448,11 +447,18 @@ class Ended:
         return "questions"
 
 
+def ended_context() -> Context:
+    """Return a context whose multi round-trip request has open input requests."""
+    nothing: Any = None
+    ended: Any = Ended()
+    return Context(nothing, 1, nothing, None, _rounds=ended)
+
+
 def test_an_interrupt_is_not_taken_for_the_end_of_a_round() -> None:
     async def interrupted(ctx: Any, params: Any) -> str:
         raise KeyboardInterrupt
 
-    run = run_with_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, interrupted)
+    run = run_with_rounds(ended_context(), None, interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.send(None)
 
@@ -462,7 +468,7 @@ def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
         await asyncio.sleep(0)
         return "never"
 
-    run = run_with_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, waits)
+    run = run_with_rounds(ended_context(), None, waits)
     run.send(None)
     run.close()
     assert inspect.getcoroutinestate(run) == inspect.CORO_CLOSED

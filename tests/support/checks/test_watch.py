@@ -39,7 +39,7 @@ def lying(change: Callable[[dict[str, Any]], Any]) -> Server:
         return msgspec.Raw(encode(said))
 
     server.add_middleware(lie)
-    server.kernel.changed()
+    server.runtime.kernel.changed()
     return server
 
 
