@@ -1,4 +1,4 @@
-"""Worker threads for blocking code, and the calls it makes back to the event loop."""
+"""Worker threads for sync handlers, and their calls back to the event loop."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ __all__ = ["ThreadBridge", "in_thread"]
 T = TypeVar("T")
 
 _LATE_S = 0.05
-"""How much longer each call takes to fail, once the handler is to end and will not."""
+"""Seconds that each further call of a handler that ignores its cancellation is delayed."""
 
 
 class ThreadBridge:
-    """A handler in its thread, and the loop that it asks."""
+    """Runs a sync handler in its thread and passes its calls to the event loop.
+
+    Args:
+        loop: Event loop that answers the request.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -35,24 +39,28 @@ class ThreadBridge:
         self._end: asyncio.Event | None = None
 
     def run(self, function: Callable[[], T]) -> T:
-        """Run the handler; this is what its thread does."""
+        """Run the handler; called in the worker thread."""
         try:
             return function()
         except StopIteration as error:
-            # A future cannot carry it: whoever waits for that one would wait forever.
+            # A future cannot carry a StopIteration: its waiter would wait forever.
             raise RuntimeError(f"StopIteration: {error}") from error
         finally:
             self._ended = True
             if self._end is not None:
-                # The loop may be gone by now.
+                # The loop may be closed by now.
                 with contextlib.suppress(RuntimeError):
                     self.loop.call_soon_threadsafe(self._end.set)
 
     def wait(self, call: Coroutine[Any, Any, T]) -> T:
-        """Let the loop do something, and wait for it; from any thread but the loop's.
+        """Run a coroutine on the event loop and block until it is done.
+
+        Call it in any thread but that of the loop.
 
         Raises:
-            CancelledError: the handler is to end: it has been cancelled, or its question goes out.
+            UsageError: called in the thread of the loop.
+            CancelledError: the handler must end: it was cancelled, or its input request ends the
+                request.
         """
         if threading.get_ident() == self._thread:
             call.close()
@@ -65,12 +73,12 @@ class ThreadBridge:
         answer = asyncio.run_coroutine_threadsafe(call, self.loop)
         self._waiting.add(answer)
         if self._is_over():
-            # Since just now: `release` may not have seen this one.
+            # `release` ran in between and may have missed this call.
             answer.cancel()
         try:
             return answer.result()
         except Unblocked:
-            # Its own class is an Exception, which handlers catch; this one they know to let pass.
+            # `Unblocked` is an Exception, which handlers catch; asyncio.CancelledError is not.
             raise asyncio.CancelledError from None
         finally:
             self._waiting.discard(answer)
@@ -79,7 +87,7 @@ class ThreadBridge:
         return self._over
 
     def release(self) -> None:
-        """Unblock the thread: what it waits for is cancelled, and so is what it will wait for."""
+        """Cancel the calls that the thread waits for, and all later ones."""
         self._over = True
         for answer in list(self._waiting):
             answer.cancel()
@@ -92,10 +100,12 @@ class ThreadBridge:
 
 
 async def in_thread(run: Callable[[], T]) -> T:
-    """Run a function in a thread of the loop's executor. If the waiting ends, the thread goes on.
+    """Run a function in a thread of the executor of the loop.
+
+    If the caller is cancelled, the thread runs on.
 
     Raises:
-        Exception: what the function raises.
+        Exception: the error of the function.
     """
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(None, _caught, context, run)
@@ -105,5 +115,5 @@ def _caught(context: contextvars.Context, run: Callable[[], T]) -> T:
     try:
         return context.run(run)
     except StopIteration as error:
-        # A future cannot carry it: whoever waits for that one would wait forever.
+        # A future cannot carry a StopIteration: its waiter would wait forever.
         raise RuntimeError(f"StopIteration: {error}") from error
