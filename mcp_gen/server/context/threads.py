@@ -32,8 +32,8 @@ class ThreadBridge:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._thread = threading.get_ident()
-        self._over = False
-        self._late = 0
+        self._released = False
+        self._late_calls = 0
         self._waiting: set[Future[Any]] = set()
         self._ended = False
         self._end: asyncio.Event | None = None
@@ -65,32 +65,32 @@ class ThreadBridge:
         if threading.get_ident() == self._thread:
             call.close()
             raise UsageError("ctx.blocking is for threads: here, await the same call of ctx")
-        if self._is_over():
+        if self._is_released():
             call.close()
-            self._late += 1
-            time.sleep(min(self._late * _LATE_S, 1.0))
+            self._late_calls += 1
+            time.sleep(min(self._late_calls * _LATE_S, 1.0))
             raise asyncio.CancelledError
-        answer = asyncio.run_coroutine_threadsafe(call, self.loop)
-        self._waiting.add(answer)
-        if self._is_over():
+        future = asyncio.run_coroutine_threadsafe(call, self.loop)
+        self._waiting.add(future)
+        if self._is_released():
             # `release` ran in between and may have missed this call.
-            answer.cancel()
+            future.cancel()
         try:
-            return answer.result()
+            return future.result()
         except Unblocked:
             # `Unblocked` is an Exception, which handlers catch; asyncio.CancelledError is not.
             raise asyncio.CancelledError from None
         finally:
-            self._waiting.discard(answer)
+            self._waiting.discard(future)
 
-    def _is_over(self) -> bool:
-        return self._over
+    def _is_released(self) -> bool:
+        return self._released
 
     def release(self) -> None:
         """Cancel the calls that the thread waits for, and all later ones."""
-        self._over = True
-        for answer in list(self._waiting):
-            answer.cancel()
+        self._released = True
+        for future in list(self._waiting):
+            future.cancel()
 
     async def end(self) -> None:
         """Wait until the handler has ended."""
@@ -108,10 +108,10 @@ async def in_thread(run: Callable[[], T]) -> T:
         Exception: the error of the function.
     """
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(None, _caught, context, run)
+    return await asyncio.get_running_loop().run_in_executor(None, _run_in_context, context, run)
 
 
-def _caught(context: contextvars.Context, run: Callable[[], T]) -> T:
+def _run_in_context(context: contextvars.Context, run: Callable[[], T]) -> T:
     try:
         return context.run(run)
     except StopIteration as error:

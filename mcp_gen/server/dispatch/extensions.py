@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExtensionRegistry", "OfferedHandlers"]
 
-_Make: TypeAlias = "Callable[[Profile], Route[Context] | None]"
+_RouteFactory: TypeAlias = "Callable[[Profile], Route[Context] | None]"
 
 
 class OfferedHandlers(Protocol):
@@ -65,13 +65,13 @@ class ExtensionRegistry:
         for name, method in extension.methods.items():
             if method.kind == "notification":
                 if method.from_client:
-                    kernel.custom_notifications[name] = _notice(extension, method)
+                    kernel.custom_notifications[name] = _notification_route(extension, method)
             elif handlers is not None and handlers.offers(extension.names[name]):
                 handler = getattr(handlers, extension.names[name])
                 kernel.custom_methods[name] = self._request(extension, method, handler)
         agree = getattr(handlers, "agree", None)
         if agree is not None:
-            self._notify.listeners.extension_topics.setdefault(extension, _granting(agree))
+            self._notify.listeners.extension_topics.setdefault(extension, _grant_with(agree))
         kernel.changed()
 
     def _request(
@@ -79,7 +79,7 @@ class ExtensionRegistry:
         extension: Extension,
         method: Method[Any, Any],
         handler: Callable[[Context, Any], Awaitable[Any]],
-    ) -> _Make:
+    ) -> _RouteFactory:
         point = hook_point(self._kernel.hooks, method.name)
 
         async def call(ctx: Context, params: Any) -> Any:
@@ -91,26 +91,26 @@ class ExtensionRegistry:
 
 
 def _check_handlers(extension: Extension, handlers: Any) -> None:
-    asked = [extension.names[one.name] for one in extension.methods.values() if one.results]
-    if isinstance(handlers, type) or not all(hasattr(handlers, n) for n in ("offers", *asked)):
+    requests = [extension.names[one.name] for one in extension.methods.values() if one.results]
+    if isinstance(handlers, type) or not all(hasattr(handlers, n) for n in ("offers", *requests)):
         raise UsageError(
             f"{extension.identifier}: expected an instance of a subclass of its package's "
             f"`Handlers`, got {handlers!r}"
         )
 
 
-def _granting(
+def _grant_with(
     agree: Callable[[Context, Any], Awaitable[Any]],
 ) -> Callable[[Context, Any], Awaitable[GrantedFilter]]:
-    async def granted(ctx: Context, wanted: Any) -> GrantedFilter:
-        agreed = await agree(ctx, wanted)
+    async def granted(ctx: Context, requested: Any) -> GrantedFilter:
+        agreed = await agree(ctx, requested)
         fields = fields_of(agreed, type(agreed))
         return GrantedFilter(fields, tuple(extension_topics_of(fields)))
 
     return granted
 
 
-def _notice(
+def _notification_route(
     extension: Extension, method: Method[Any, Any]
 ) -> Callable[[Profile], Method[Any, None] | None]:
     return lambda profile: method if carries(extension, profile) else None

@@ -61,7 +61,7 @@ class TasksOnDemand:
         kernel, declarations, notify, tools = self._parts[:4]
         options = self._options or Tasks()
         self.manager = create_task_manager(kernel, tools, notify.listeners, self._served, options)
-        # The handlers are others once something is mounted: take those of now.
+        # The first mount replaces the handlers of the kernel.
         if isinstance(kernel.handlers, Handlers):
             kernel.handlers.enable_tasks(self.manager)
         declarations.keep(CAPABILITIES)

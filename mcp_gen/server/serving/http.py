@@ -81,11 +81,11 @@ def asgi_app(
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
     limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
     limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
-    pair: LegacySseEndpoint | None = None
+    legacy_sse: LegacySseEndpoint | None = None
     if options.legacy_sse_path is not None:
         if not server.kernel.handshakes:
             raise UsageError("legacy_sse_path: no revision that is offered has a handshake")
-        pair = LegacySseEndpoint(
+        legacy_sse = LegacySseEndpoint(
             options.legacy_sse_path,
             serve or server.serve,
             max_streams=limits.max_sessions,
@@ -112,18 +112,18 @@ def asgi_app(
         keep_alive_s=options.keep_alive_s,
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
-        beside=pair,
+        beside=legacy_sse,
         start=server.hold,
-        stop=_end_of(server),
+        stop=_shutdown_of(server),
     )
 
 
-def _end_of(server: Servable) -> Callable[[], Awaitable[None]]:
-    async def end() -> None:
+def _shutdown_of(server: Servable) -> Callable[[], Awaitable[None]]:
+    async def shutdown() -> None:
         await server.end_tasks()
         await server.release_hold()
 
-    return end
+    return shutdown
 
 
 def url_at(host: str, port: int, path: str) -> str:

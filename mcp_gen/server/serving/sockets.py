@@ -129,7 +129,7 @@ class _Connections:
 @contextmanager
 def _bound(path: Path) -> Generator[socket.socket]:
     """Bind a Unix socket to a path, and remove it afterwards."""
-    _clear(path)
+    _remove_stale(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         # The mask holds for the whole process, but no other task runs in between.
         before = os.umask(0o177)
@@ -143,7 +143,7 @@ def _bound(path: Path) -> Generator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
-def _clear(path: Path) -> None:
+def _remove_stale(path: Path) -> None:
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):

@@ -68,13 +68,13 @@ class _Process:
             # A signal that arrived just before is handled in one of the next turns of the loop.
             for _ in range(LAST_TURNS):
                 await asyncio.sleep(0)
-            _forget_signal(loop)
+            _remove_signal_handler(loop)
             if self.stopped:
                 self._wait_for_threads()
 
     def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
         self.stopped = True
-        _forget_signal(loop)
+        _remove_signal_handler(loop)
         if not self._server.end_sessions() and self._task:
             self._task.cancel()
 
@@ -89,7 +89,7 @@ class _Process:
             self._exit_timer.cancel()
 
 
-def _forget_signal(loop: asyncio.AbstractEventLoop) -> None:
+def _remove_signal_handler(loop: asyncio.AbstractEventLoop) -> None:
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         loop.remove_signal_handler(signal.SIGTERM)
 
