@@ -416,7 +416,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             The ASGI app, with `path` and `aclose`.
 
         Raises:
-            UsageError: a limit that is not above 0, a wildcard, or a path without a slash.
+            UsageError: a limit that is not above 0, a wildcard, a path without a slash, or a
+                `legacy_sse_path` without a revision that has a handshake.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
         """
