@@ -99,7 +99,7 @@ def _adder() -> Callable[..., Any]:
 def _call_ns(server: Server, calls: int) -> float:
     """Return the CPU time of calling one of the last tools, from decoding params to the answer."""
     caller = RequestOrigin(mcp_wire.profile(HANDSHAKE), NULL_CHANNEL)
-    ctx = server.kernel.context(1, caller, None)
+    ctx = server.runtime.kernel.context(1, caller, None)
     params: Any = SimpleNamespace(
         name=f"tool_{len(server.tools) - 1}", arguments=Raw(b'{"a":1,"b":2}')
     )

@@ -87,7 +87,7 @@ def cancelled(ctx: Context, params: Any) -> None:
 
 @hooks.before_call_tool
 def limit(ctx: Context, params: CallToolParams) -> None:
-    session = ctx.caller.session
+    session = ctx.session
     made[session] = made.get(session, 0) + 1
     if made[session] > CALLS_PER_SESSION:
         raise McpError(TOO_MANY, f"{CALLS_PER_SESSION} calls are enough")

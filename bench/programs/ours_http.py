@@ -5,6 +5,7 @@ import asyncio
 from bench.programs.ours import server
 from bench.requests import LONG, LONG_BYTES
 from mcp_gen import Context
+from mcp_gen.server.context.context import origin_of
 
 __all__ = ["server"]
 
@@ -23,7 +24,7 @@ async def add_aloud(a: int, b: int, ctx: Context) -> int:
     """Add two numbers, and say so before."""
     log = ctx.profile.log
     if log:
-        ctx.caller.channel.notify(log, log.params(level="info", data="adding"))
+        origin_of(ctx).channel.notify(log, log.params(level="info", data="adding"))
     return a + b
 
 

@@ -28,7 +28,13 @@ T = TypeVar("T")
 
 
 class Runtime:
-    """The parts of a server that answer its requests; implements `ServerRuntime`.
+    """Internal parts of a server that its rooms use while they answer a request.
+
+    Args:
+        kernel: Answers requests at every protocol revision.
+        request_state_keys: See `Server`.
+        request_state_ttl_s: See `Server`.
+        max_rounds: See `Server`.
 
     Raises:
         UsageError: a key that is too short, or a limit that is not above zero.
@@ -58,7 +64,7 @@ class Runtime:
 
 
 class _ContextServices:
-    """Services of one request. Each room is loaded by the first request that uses it."""
+    """Services of one request. Each room is imported by the first request that uses it."""
 
     __slots__ = ("_ctx",)
 
@@ -141,9 +147,9 @@ class _ContextServices:
         await log(self._ctx, level, data, logger)
 
     def rounds(self) -> RoundsView:
-        """Return the rounds of the request; see `RequestServices.rounds`."""
+        """Return the state of the multi round-trip request; see `RequestServices.rounds`."""
         return current_rounds(self._ctx)
 
     def previous_rounds(self) -> RoundsView | None:
-        """Return the rounds of the request, if something was requested before."""
+        """Return the state of the multi round-trip request; None before its first input request."""
         return previous_rounds(self._ctx)

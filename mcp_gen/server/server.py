@@ -1,9 +1,11 @@
-"""The server a program writes: what it offers, served over any transport at every revision."""
+"""Public `Server` class: registers features and serves them at every protocol revision."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -11,28 +13,28 @@ import mcp_wire
 from mcp_gen.core.extensions.extensions import Given
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
-from mcp_gen.server.api.prompts import CompletionsApi, PromptsApi
+from mcp_gen.server.api.prompts import CompletionsApi
 from mcp_gen.server.api.resources import ResourcesApi
 from mcp_gen.server.api.tools import ToolsApi
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.dispatch.custom_methods import OffersMethods
+from mcp_gen.server.dispatch.custom_methods import CustomMethods
 from mcp_gen.server.dispatch.declarations import Declarations
-from mcp_gen.server.dispatch.extensions import OffersExtensions
+from mcp_gen.server.dispatch.extensions import ExtensionRegistry
 from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
+from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
 from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import ClientLogs
 from mcp_gen.server.notifications.notifier import Notifier
 from mcp_gen.server.prompts.completion import Completions
 from mcp_gen.server.prompts.registry import PromptRegistry
-from mcp_gen.server.request_services import Runtime
 from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
+from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
-from mcp_gen.server.serving.runner import Serves
+from mcp_gen.server.serving.runner import ServerRunner
 from mcp_gen.server.tools.registry import ToolRegistry
-from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.session.kernel.limits import Limits
 from mcp_wire import latest
@@ -44,65 +46,89 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_gen.core.relay import RemoteSession
+    from mcp_gen.core.stores.events import EventStore
+    from mcp_gen.core.stores.sessions import SessionStore
+    from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.apps.resource import AppOptions, AppSource
+    from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
+    from mcp_gen.server.dispatch.extensions import OfferedHandlers
     from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.tools.tool import ServerTool
+    from mcp_gen.session.duplex.server import ServerConnection
+    from mcp_gen.session.peer.session import Session
+    from mcp_gen.transports.http_server.app import AsgiApp, Scope
+    from mcp_wire.extension import Extension
 
 __all__ = ["Feature", "Server"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=Middleware)
+P = TypeVar("P")
+R = TypeVar("R")
 Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "tasks", "tools"]
+"""Name of a feature that `Server(declare=...)` declares."""
 
 
 _LOGGING: tuple[Feature] = ("logging",)
 
 
-class Server(
-    ToolsApi,
-    ResourcesApi,
-    PromptsApi,
-    CompletionsApi,
-    ListsApi,
-    OffersMethods,
-    OffersExtensions,
-    Serves,
-):
-    """An MCP server.
+class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
+    """MCP server: register tools, resources and prompts, then serve them over any transport.
 
-    `instructions` tell a model how to use it. `revisions` limits the protocol revisions it offers;
-    the default is every one there is. `declare` names features that are declared though there is
-    nothing of them yet; what has something is declared anyway.
+        server = Server("demo")
 
-    `page_size` is how many items a page of a list has at most; without it there is one page.
-    `cache_hints` tells clients how long they may keep what they got.
+        @server.tool
+        def add(a: int, b: int) -> int:
+            return a + b
 
-    `experimental` is declared as it is, by name: what a program offers beside the protocol.
-    `extensions` are those that have no requests to be answered, or whose requests are answered
-    elsewhere: each is the EXTENSION of a generated package, or that and its settings. For others
-    see `add_extension`.
+        server.run("stdio")
 
-    `lifespan(server)` is an async context manager, entered once before the first client is served
-    and left after the last; what it gives is `ctx.lifespan`.
+    One server answers clients of every protocol revision. Everything can be added and removed
+    while clients are connected; they receive `list_changed` notifications.
 
-    `request_timeout_s` is for how long a request may be answered, `max_concurrent_requests` how
-    many may be open in one session (over HTTP without sessions: of one principal),
-    `max_message_bytes` how long a message may be that a transport takes in. Where the revision has
-    pings, clients are asked every `keep_alive_s` whether they are still there; a session is ended
-    when that is not answered in `keep_alive_timeout_s`. A request sends `max_progress_per_s`
-    reports of progress at most, beside the one that it is done.
+    Args:
+        name: Name for programs, sent as `serverInfo.name`.
+        version: Version of the server, sent as `serverInfo.version`.
+        title: Name for people; None shows `name`.
+        description: Description of the server, for clients.
+        website_url: Website of the server.
+        icons: Icons of the server.
+        instructions: Text that tells a model how to use the server.
+        revisions: Protocol revisions that the server offers; the default is all of them.
+        declare: Features to declare before they have an item. Every feature with an item is
+            declared anyway. The default declares `logging`.
+        page_size: Most items per page of a list; None sends each list as one page.
+        cache_hints: Cache hints of all cacheable results; `cache_hints()` sets them per method.
+            The default says that results are stale at once and private.
+        experimental: Experimental capabilities by name, declared as given.
+        extensions: Extensions without requests, or with requests that are answered elsewhere:
+            the `EXTENSION` of a generated package, or a pair of it and its settings. Use
+            `add_extension` for an extension with handlers.
+        lifespan: Function `lifespan(server)` that returns an async context manager. It is entered
+            once before the first client is served and left after the last one. Its value is
+            `ctx.lifespan`.
+        request_timeout_s: Seconds until a request times out; None for no limit. Requests that
+            listen for notifications have no timeout.
+        max_concurrent_requests: Most open requests of one session, or of one principal over HTTP
+            without sessions; None for no limit.
+        max_message_bytes: Longest message that a transport accepts; None for the default of the
+            transport: 64 MiB, and 16 MiB over HTTP.
+        keep_alive_s: Seconds between pings to each client, at revisions that have `ping`; None
+            sends none.
+        keep_alive_timeout_s: Seconds that a client has to answer a ping before its session ends.
+        max_progress_per_s: Most progress notifications per second of one request; the one that
+            reaches `total` is always sent. None for no limit.
+        request_state_keys: Secrets of at least 16 bytes that protect the `requestState` of multi
+            round-trip requests. The first key seals, every key opens. Processes that serve the
+            same clients need the same keys. Without keys, this process makes a random one.
+        request_state_ttl_s: Seconds until a `requestState` expires.
+        max_rounds: Most rounds of one multi round-trip request; the next one fails.
+        tasks: Limits and store of tasks; None for the defaults.
 
     Raises:
-        UsageError: no such revision, or a limit that is not above zero.
-    A request that is answered in rounds takes its state to the client and back, for
-    `request_state_ttl_s` at most. The first of `request_state_keys` protects it, each of them
-    recognises it: several processes that serve one client need the same. Without them there is a
-    random key for this process. `max_rounds` is how often a request may come with answers before it
-    fails.
-
-    `tasks` says for how long tasks are kept, how many, and where.
+        UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
     """
 
     def __init__(
@@ -143,20 +169,14 @@ class Server(
             icons=icons,
         )
         self.instructions = instructions
-        self.hints = Hints(cache_hints)
         self.experimental = experimental
         self.max_message_bytes = max_message_bytes
-        self.lifespan = Lifespan(self, lifespan) if lifespan else None
-        self._served: dict[ServerConnection[Context], asyncio.Event] = {}
-        self._apps = []
-        self._needs = 0
-        self._is_kept = False
-        self.kernel: Kernel[Context] = Kernel(
+        kernel: Kernel[Context] = Kernel(
             handlers=ServerHandlers[Context](),
-            hooks=ServerHooks(self._rewrapped),
+            hooks=ServerHooks(self._hooks_changed),
             revisions=select(revisions),
             context=partial(Context, self),
-            offered=self._offered,
+            offered=self._declared_capabilities,
             server_info=self.info,
             limits=Limits(
                 request_timeout_s=request_timeout_s,
@@ -166,142 +186,329 @@ class Server(
                 max_progress_per_s=max_progress_per_s,
             ),
         )
-        self.runtime = Runtime(
-            self.kernel,
-            request_state_keys=request_state_keys,
-            request_state_ttl_s=request_state_ttl_s,
-            max_rounds=max_rounds,
-        )
-        self._middleware = MiddlewareChain(self.kernel, self._rewrapped)
-        self.notify = Notifier(self.kernel)
-        self.logs = ClientLogs(self.kernel)
-        self.declarations = Declarations(
-            self.kernel,
+        self.notify = Notifier(kernel)
+        """Notifications to clients: `list_changed` and resource updates."""
+        self.logs = ClientLogs(kernel)
+        """Log messages to clients, also as a handler for `logging`."""
+        hints = Hints(cache_hints)
+        declarations = Declarations(
+            kernel,
             self.notify,
             info=self.info,
             instructions=instructions,
             experimental=experimental,
-            hints=self.hints,
+            hints=hints,
             features=declare,
             mounted=lambda: (mount.features() for mount in self.mounts),
         )
-        self.mounts = Mounts(self, self._mount_handlers, self.declarations.keep)
-        hints = self.hints
-        self.tools = ToolRegistry(self._changes("tools", self.notify.tool_list_changed), hints)
+        changed = declarations.on_change
+        self.tools = ToolRegistry(changed("tools", self.notify.tool_list_changed), hints)
+        """Registry of the tools."""
         self.resources = ResourceRegistry(
-            self._changes("resources", self.notify.resource_list_changed), hints
+            changed("resources", self.notify.resource_list_changed), hints
         )
-        self.prompts = PromptRegistry(
-            self._changes("prompts", self.notify.prompt_list_changed), hints
-        )
-        self.tools.enable_tasks = self.take_tasks
-        self.apps: Apps | None = None
-        """The apps, once there is one, or a tool that has one."""
-        self.tools.enable_apps = lambda tool: self.use_apps().add_tool(tool)
-        self.completions = Completions(self._changes("completions", None))
+        """Registry of the resources and templates."""
+        self.prompts = PromptRegistry(changed("prompts", self.notify.prompt_list_changed), hints)
+        """Registry of the prompts."""
+        self.completions = Completions(changed("completions", None))
+        """Registry of the completion functions."""
         self.resources.completable = self.prompts.completable = self.completions.offer
         features = (self.tools, self.resources, self.prompts, self.completions)
-        parts = HandlerParts(self.kernel, self.declarations, self.notify, *features)
-        self.use_handlers(Handlers(parts))
-        self.tasks: TaskManager | None = None
-        """The tasks, once there is a tool that runs as one."""
-        self._task_options = tasks
+        parts = HandlerParts(kernel, declarations, self.notify, *features)
+        kernel.handlers = Handlers(parts)
+        self.mounts: Mounts = Mounts(self, parts)
+        """Mounted servers, in order."""
+        self._custom_methods = CustomMethods(kernel)
+        self._extensions = ExtensionRegistry(kernel, self.notify)
+        self._middleware = MiddlewareChain(kernel, self._hooks_changed)
+        on_demand = AppsOnDemand(self._extensions, self.resources, self.filter_tools)
+        task_manager = TasksOnDemand(parts, self._extensions, tasks, self._served)
+        self.runtime = ServerParts(
+            kernel,
+            declarations=declarations,
+            tasks=task_manager,
+            apps=on_demand,
+            runner=ServerRunner(
+                kernel,
+                tools=self.tools,
+                mounts=self.mounts,
+                lifespan=Lifespan(self, lifespan) if lifespan else None,
+                max_message_bytes=max_message_bytes,
+                check=on_demand.check,
+                end_tasks=task_manager.aclose,
+            ),
+            request_state_keys=request_state_keys,
+            request_state_ttl_s=request_state_ttl_s,
+            max_rounds=max_rounds,
+        )
+        """Internal parts that other rooms of this package use; not part of the public API."""
+        self.tools.enable_tasks = task_manager.enable
+        self.tools.enable_apps = on_demand.add_tool
+        self.tools.arms = kernel.extensions.arms
         if "tasks" in declare:
-            self.take_tasks()
+            task_manager.enable()
         self._set_page_size(page_size)
-        self.tools.arms = self.kernel.extensions.arms
         for given in extensions:
             one, settings = given if isinstance(given, tuple) else (given, None)
             self.add_extension(one, settings=settings)
 
-    def use_handlers(self, handlers: Handlers) -> None:
-        """Answer requests with these handlers."""
-        self.handlers = handlers
-        self.kernel.handlers = handlers
+    # --- serving ---
 
-    def _changes(self, feature: Feature, tell: Callable[[], None] | None) -> Callable[[], None]:
-        """Return the callback for when items of a feature have been added or removed."""
+    def run(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        **options: Any,
+    ) -> None:
+        """Serve in this process until the client disconnects or the process is told to stop.
 
-        def changed() -> None:
-            self.declarations.add(feature)
-            if tell:
-                tell()
+        SIGTERM ends the process in good order: requests in progress get a moment to finish, and
+        the exit code is 0.
 
-        return changed
+        Args:
+            transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.
+            host: Address to listen on, for HTTP.
+            port: Port to listen on, for HTTP. Port 0 takes a free one; the logger
+                `mcp_gen.server` reports the URL at level INFO.
+            options: Options of `asgi`, for HTTP: `path` and so on.
 
-    def take_tasks(self) -> None:
-        """Keep tasks from now on; the first tool that runs as one does this by itself."""
-        if self.tasks is not None:
-            return
-        # Imported here: most servers have none.
-        from mcp_gen.server.tasks.core_protocol import CAPABILITIES
-        from mcp_gen.server.tasks.extension_protocol import ExtensionHandlers
-        from mcp_gen.server.tasks.options import Tasks
-        from mcp_gen.server.tasks.setup import create_task_manager
-        from mcp_wire.extensions.tasks import EXTENSION
+        Raises:
+            LifespanError: the lifespan of the server did not start, or failed at its end.
+            UsageError: an unknown transport.
+        """
+        self.runtime.runner.run(transport, host, port, partial(self.asgi, **options))
 
-        self.tasks = create_task_manager(
-            self.kernel,
-            self.tools,
-            self.notify.listeners,
-            self._listening,
-            self._task_options or Tasks(),
+    async def serve(self, transport: Duplex) -> None:
+        """Serve one client over a transport until it disconnects.
+
+        Tasks of the client go on after it; call `aclose` at the end.
+
+        Args:
+            transport: A transport of both directions, such as one end of a memory pair.
+
+        Raises:
+            LifespanError: the lifespan of the server did not start, or failed at its end.
+            TransportError: the transport could not be started.
+        """
+        await self.runtime.runner.serve(transport)
+
+    def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerConnection[Context]]:
+        """Serve one client while the context manager is open.
+
+        The value is the connection. It knows nothing of the client before the handshake;
+        `server.hooks.session_opened` is called after it. `await connection.wait_ended()` waits
+        until the client disconnects. Tasks of the client go on after it; call `aclose` at the end.
+
+        Args:
+            transport: A transport of both directions, such as one end of a memory pair.
+
+        Raises:
+            LifespanError: the lifespan of the server did not start, or failed at its end.
+            TransportError: the transport could not be started.
+        """
+        return self.runtime.runner.connect(transport)
+
+    def serve_unix(
+        self, path: str | os.PathLike[str]
+    ) -> AbstractAsyncContextManager[asyncio.Server]:
+        """Serve the clients that connect to a Unix socket, while the context manager is open.
+
+        Messages are lines. Only the user of this process may connect. At the end no new client is
+        accepted, requests in progress get a moment to finish, and the socket is removed.
+
+        Args:
+            path: Path of the socket. A socket that nobody listens on any more is replaced.
+
+        Raises:
+            UsageError: another process listens there, or the path is not a socket.
+            LifespanError: the lifespan of the server did not start.
+        """
+        return self.runtime.runner.sockets.serve_unix(path)
+
+    def serve_tcp(
+        self, host: str = "127.0.0.1", port: int = 0
+    ) -> AbstractAsyncContextManager[asyncio.Server]:
+        """Serve the clients that connect to a TCP port, while the context manager is open.
+
+        Messages are lines. There is no encryption and no authentication: every user of this
+        machine can connect, and beyond loopback every machine that reaches the port.
+
+        Args:
+            host: Address to listen on.
+            port: Port to listen on. Port 0 takes a free one:
+                `listener.sockets[0].getsockname()` tells which.
+
+        Raises:
+            OSError: the port is taken, or the address is not one of this machine.
+            LifespanError: the lifespan of the server did not start.
+        """
+        return self.runtime.runner.sockets.serve_tcp(host, port)
+
+    def asgi(
+        self,
+        path: str = "/mcp",
+        *,
+        stateless: bool = False,
+        json_only: bool = False,
+        legacy_sse_path: str | None = None,
+        event_store: EventStore | None = None,
+        session_store: SessionStore | None = None,
+        session_idle_s: float = 1800.0,
+        session_lifetime_s: float = 86_400.0,
+        max_sessions: int = 10_000,
+        max_body_bytes: int | None = None,
+        allowed_hosts: Collection[str] | None = None,
+        allowed_origins: Collection[str] | None = None,
+        cors: bool = False,
+        sse_after_s: float = 10.0,
+        keep_alive_s: float = 15.0,
+        body_timeout_s: float = 60.0,
+        principal: Callable[[Scope], str | None] | None = None,
+    ) -> AsgiApp:
+        """Return an ASGI app that serves Streamable HTTP at every protocol revision.
+
+        Mount it anywhere; it starts by itself. The lifespan events of ASGI tell it to shut down.
+        A mounted app that receives none needs `await server.aclose()` at the end.
+
+        The response is JSON. It becomes an SSE stream when a notification or request is sent
+        before the result, or after `sse_after_s`.
+
+        Host and Origin are validated (DNS-rebinding protection). A request over loopback must name
+        a loopback host or an allowed one, and an Origin on a loopback host or an allowed one.
+        A request from elsewhere must name an allowed host if there are any, and may have no Origin
+        but an allowed one.
+
+        Args:
+            path: Path of the endpoint.
+            stateless: Serve revisions with a handshake without sessions, so that any process can
+                answer any request. Input requests, and notifications outside of a request, are
+                then not possible at these revisions.
+            json_only: Answer each request with JSON, never with SSE. Notifications of a request
+                are dropped. Requests to the client are sent only on the SSE stream that the client
+                opens itself.
+            legacy_sse_path: Path of the event stream of the HTTP+SSE transport of 2024-11-05; None
+                does not serve that transport.
+            event_store: Store of SSE events, for clients that reconnect; the default keeps some
+                megabytes in memory.
+            session_store: Store of sessions, for other processes that go on with them; by default
+                sessions end with this process.
+            session_idle_s: Seconds after which a session without requests and open streams ends.
+            session_lifetime_s: Seconds after which every session ends.
+            max_sessions: Most open sessions. A new session replaces one that has been idle for a
+                minute, or is refused with status 503.
+            max_body_bytes: Longest message; a longer one is refused with status 413. The default
+                is the `max_message_bytes` of the server, or 16 MiB.
+            allowed_hosts: Values of `Host` to accept, without wildcards. Behind a proxy on the
+                same machine, list the name of the proxy.
+            allowed_origins: Values of `Origin` to accept, without wildcards.
+            cors: Send CORS headers that let pages of the allowed origins read responses.
+            sse_after_s: Seconds until a response that is not ready becomes an SSE stream.
+            keep_alive_s: Seconds of silence on an SSE stream between heartbeats.
+            body_timeout_s: Seconds that a client has to send a message after its headers; a later
+                one is refused with status 408.
+            principal: Function that returns the principal of a request from its ASGI scope. The
+                default reads `scope["mcp_gen.principal"]`, which an authenticating ASGI middleware
+                can set. A session belongs to the principal that opened it.
+
+        Returns:
+            The ASGI app, with `path` and `aclose`.
+
+        Raises:
+            UsageError: a limit that is not above 0, a wildcard, a path without a slash, or a
+                `legacy_sse_path` without a revision that has a handshake.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
+        """
+        return self.runtime.runner.asgi(
+            path,
+            stateless=stateless,
+            json_only=json_only,
+            legacy_sse_path=legacy_sse_path,
+            event_store=event_store,
+            session_store=session_store,
+            session_idle_s=session_idle_s,
+            session_lifetime_s=session_lifetime_s,
+            max_sessions=max_sessions,
+            max_body_bytes=max_body_bytes,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            cors=cors,
+            sse_after_s=sse_after_s,
+            keep_alive_s=keep_alive_s,
+            body_timeout_s=body_timeout_s,
+            principal=principal,
         )
-        self.handlers.take_tasks(self.tasks)
-        self.declarations.keep(CAPABILITIES)
-        self.declarations.has_tasks = True
-        self.add_extension(EXTENSION, ExtensionHandlers(self.tasks))
-        self.declarations.changed()
 
-    def use_apps(self) -> Apps:
-        """What the server keeps of its apps; with it, the extension is declared."""
-        if self.apps is None:
-            # Imported here: most servers have none.
-            from mcp_gen.server.apps.apps import Apps
+    def sessions(self) -> list[Session]:
+        """Return the open sessions."""
+        return self.runtime.runner.sessions()
 
-            self.apps = Apps(
-                self.kernel.extensions, self.add_extension, self.resources, self.filter_tools
-            )
-        return self.apps
+    def end_sessions(self) -> bool:
+        """End the open sessions; requests in progress get a moment to finish.
 
-    def _rewrapped(self) -> None:
-        """A hook or a middleware has been added."""
-        self.tools.for_hooks = bool(self.hooks.call_tool or self.kernel.middleware)
-        self.kernel.changed()
+        Returns:
+            False if there was nothing to end.
+        """
+        return self.runtime.runner.end_sessions()
+
+    async def aclose(self) -> None:
+        """End every session and task, and leave the lifespan.
+
+        Requests in progress get a moment to finish. `run` and ASGI apps that receive lifespan
+        events do this themselves. Call it after `serve` and `connect`, and for an ASGI app that is
+        mounted where no lifespan events arrive.
+        """
+        await self.runtime.runner.aclose()
+
+    def _served(self) -> AbstractAsyncContextManager[None]:
+        """Hold the lifespan and the mounts while the context manager is open."""
+        return self.runtime.runner.served()
 
     @staticmethod
     def per_connection(factory: Callable[[], Server]) -> PerConnection[Server]:
-        """What serves each connection with a server of its own, made by `factory`.
+        """Return an object that serves each connection with a server of its own.
 
-        It has `run`, `serve`, `connect` and `asgi` like a server. Over HTTP a connection is a
-        session; requests of revisions without sessions share one server, because there what a
-        client is shown may not depend on the connection.
+        It has `run`, `serve`, `connect`, `serve_unix`, `serve_tcp` and `asgi` like a server. Over
+        HTTP a connection is a session. Requests of revisions without sessions share one server,
+        because their lists must not depend on the connection.
+
+        Args:
+            factory: Makes the server of a new connection.
         """
-        return PerConnection(factory, Server)
+        return PerConnection(factory, Server, lambda server: server.runtime.runner)
 
     # --- composition ---
 
     def mount(
         self, prefix: str | None, other: Server | RemoteSession, *, separator: str = "_"
     ) -> None:
-        """Offer what another server has: one of this process, or a client's session.
+        """Offer the features of another server: one of this process, or a client session.
 
             server.mount("weather", weather)                     # weather_forecast, ...
             server.mount("remote", await client.connect(URL))
 
-        Its tools and prompts get the prefix and the separator in front of their names; without a
-        prefix they keep them. URIs of resources and templates stay as they are. Of two under one
-        name or URI the server's own is used, or else the one that was mounted first.
+        Names of tools and prompts get the prefix and the separator in front. URIs of resources and
+        templates stay as they are. Of two items with one name or URI, the server's own is used,
+        or else the one that was mounted first.
 
-        A server of this process stays as it is: what is added to it or removed is seen here, its
-        hooks, middleware, filters and lifespan are its own, and `ctx.server` is it. Session hooks
-        and `revisions` are of the outer one, whose clients these are. What a session's server asks
-        goes to whoever made the call, if its client was made with `Client(...,
-        forward_requests=True)`; what it has is listed when a client first asks for a list.
+        A server of this process stays live: changes to its features are visible here at once. It
+        keeps its own hooks, middleware, filters and lifespan, and it is `ctx.server` for its
+        handlers. Session hooks and `revisions` are those of the outer server.
+
+        A remote server can send its requests on to the client that made the call, if the mounted
+        session belongs to `Client(..., forward_requests=True)`. Its lists are requested when a
+        client first requests a list here.
+
+        Args:
+            prefix: Prefix of names; None for no prefix.
+            other: The server to mount, or the session of a client that is connected to it.
+            separator: Text between the prefix and each name.
 
         Raises:
-            UsageError: a prefix that no name may begin with, a name or URI that is there already,
-                a server that would be mounted in itself, or something that cannot be mounted.
+            UsageError: an invalid prefix, a name or URI that is taken, a server that would be
+                mounted in itself, or an object that cannot be mounted.
         """
         if isinstance(other, Server):
             self.mounts.mount_server(prefix, other, separator)
@@ -309,10 +516,13 @@ class Server(
             self.mounts.mount_session(prefix, other, separator)
 
     def unmount(self, mounted: str | Server | RemoteSession) -> None:
-        """Offer it no longer: by its prefix, or what was mounted. Calls under way go on.
+        """Remove a mount. Calls in progress go on.
+
+        Args:
+            mounted: Prefix of the mount, or the server or session that was mounted.
 
         Raises:
-            UsageError: nothing of that kind is mounted.
+            UsageError: there is no such mount.
         """
         self.mounts.unmount(mounted)
 
@@ -322,37 +532,189 @@ class Server(
     async def _find_mounted(self, name: str) -> ServerTool | None:
         return await self.mounts.find_tool(name)
 
-    def _mount_handlers(self) -> Handlers:
-        # Imported here: most servers mount nothing.
-        from mcp_gen.server.mounting.handlers import MountHandlers
-
-        self.handlers = MountHandlers(self.handlers.parts, self)
-        return self.handlers
+    # --- capabilities and hooks ---
 
     @property
     def hooks(self) -> ServerHooks:
         """Decorators that add hooks: `@server.hooks.before_call_tool`, and so on."""
-        return self.kernel.hooks
+        return self.runtime.kernel.hooks
+
+    def _hooks_changed(self) -> None:
+        self.tools.for_hooks = bool(self.hooks.call_tool or self.runtime.kernel.middleware)
+        self.runtime.kernel.changed()
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
-        """Return the declared capabilities; with a `profile` those of extensions too."""
-        return self.declarations.capabilities(profile)
+        """Return the declared capabilities.
 
-    def _offered(self) -> frozenset[str]:
-        return self.declarations.offered()
+        Args:
+            profile: Revision whose extensions are included; None leaves extensions out.
+        """
+        return self.runtime.declarations.capabilities(profile)
+
+    def _declared_capabilities(self) -> frozenset[str]:
+        return self.runtime.declarations.offered()
 
     def features(self) -> frozenset[str]:
-        """Return the declared features, those of mounts included."""
-        return self.declarations.features()
+        """Return the names of the declared features, those of mounts included."""
+        return self.runtime.declarations.features()
 
-    def declares_more(self) -> None:
-        """More is declared than before, or less: what answers is routed anew."""
-        self.declarations.changed()
+    @property
+    def tasks(self) -> TaskManager | None:
+        """Task manager; None until a tool that runs as a task is registered."""
+        return self.runtime.tasks.manager
+
+    @property
+    def apps(self) -> Apps | None:
+        """MCP Apps of the server; None until there is a UI resource, or a tool with one."""
+        return self.runtime.apps.apps
+
+    # --- middleware ---
+
+    def middleware(self, middleware: M) -> M:
+        """Add a middleware around every message from clients; usable as a decorator.
+
+            @server.middleware
+            async def timed(ctx, method, params, call_next):
+                return await call_next(params)
+
+        It wraps all requests and notifications of known methods, hooks included. It returns the
+        result of `call_next` or another one. It may pass other params, skip `call_next`, or raise
+        McpError. The middleware that was added first is outermost. A notification has no result.
+
+        Args:
+            middleware: Async function of `ctx`, the Context of the request; `method`, the method
+                name; `params`, a wire type of the revision of the request; and `call_next`.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            UsageError: the function is not async, or takes other arguments.
+        """
+        return self._middleware.add(middleware)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message from clients; see `middleware`.
+
+        Raises:
+            UsageError: the function is not async, or takes other arguments.
+        """
+        self.middleware(middleware)
+
+    def sending_middleware(self, middleware: M) -> M:
+        """Add a middleware around every message to clients; usable as a decorator.
+
+        It wraps requests and notifications. It does not wrap the cancellation of a request that
+        was sent, so that a cancelled handler need not wait.
+
+        Args:
+            middleware: Async function like that of `middleware`. `ctx` is the Context of the
+                request that the message belongs to, or the Session.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            UsageError: the function is not async, or takes other arguments.
+        """
+        return self._middleware.add_sending(middleware)
+
+    def add_sending_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message to clients; see `sending_middleware`.
+
+        Raises:
+            UsageError: the function is not async, or takes other arguments.
+        """
+        self.sending_middleware(middleware)
+
+    # --- extensions and methods beside the protocol ---
+
+    def add_extension(
+        self,
+        extension: Extension,
+        handlers: OfferedHandlers | None = None,
+        *,
+        settings: Any = None,
+    ) -> None:
+        """Declare a protocol extension and answer its requests.
+
+            from mcp_wire.extensions import tasks
+
+            class Tasks(tasks.Handlers[Context]):
+                async def get_task(self, ctx, params): ...
+
+            server.add_extension(tasks.EXTENSION, Tasks())
+
+        The extension is declared at the revisions that carry it: under `extensions` of the
+        capabilities, or under `experimental` where the revision has no `extensions`. A request of
+        the extension from a client that has not declared it is refused (see `Context.require`).
+        Requests that `handlers` do not implement, and requests at other revisions, are unknown
+        methods.
+
+        Args:
+            extension: The `EXTENSION` of a generated package.
+            handlers: Instance of a subclass of the `Handlers` of that package; None for an
+                extension without requests, or with requests that are answered elsewhere.
+            settings: Settings to declare; None for none.
+
+        Raises:
+            UsageError: the extension or one of its methods is registered already, the settings do
+                not fit it, or the handlers belong to another package.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
+        """
+        self._extensions.add(extension, handlers, settings)
+
+    def method(
+        self,
+        name: str,
+        *,
+        params: type[P],
+        result: type[R],
+        revisions: Sequence[str] = mcp_wire.REVISIONS,
+    ) -> Callable[[RequestHandler[P, R]], RequestHandler[P, R]]:
+        """Return a decorator that registers the handler of a request beside the protocol.
+
+            @server.method("acme/search", params=Query, result=Found)
+            async def search(ctx: Context, params: Query) -> Found: ...
+
+        The request is answered after the handshake, where there is one. Hooks for any method, such
+        as `before_any`, run around it. Declare it to clients with `Server(experimental=...)`.
+
+        Args:
+            name: Method name.
+            params: Type of the params that msgspec can decode from a JSON object: a dataclass, a
+                Struct or a TypedDict.
+            result: Type of the result, serializable as a JSON object.
+            revisions: Protocol revisions at which the request is answered.
+
+        Raises:
+            UsageError: a method name of the protocol, a name that is taken, a type that is not
+                serializable, or a handler that is not async.
+        """
+        return self._custom_methods.request(name, params, result, revisions)
+
+    def notification(
+        self, name: str, *, params: type[P], revisions: Sequence[str] = mcp_wire.REVISIONS
+    ) -> Callable[[NotificationHandler[P]], NotificationHandler[P]]:
+        """Return a decorator that registers the handler of a notification beside the protocol.
+
+        Args:
+            name: Method name.
+            params: Type of the params; see `method`.
+            revisions: Protocol revisions at which the notification is received.
+
+        Raises:
+            UsageError: a method name of the protocol, a name that is taken, a type that is not
+                serializable, or a handler that is not async.
+        """
+        return self._custom_methods.notification(name, params, revisions)
 
     # --- apps ---
 
     def ui_resource(self, uri: str, /, **described: Unpack[AppOptions]) -> Callable[[F], F]:
-        """Offer the HTML that a function returns as an app, for tools to show their results with.
+        """Return a decorator that registers a function as a UI resource (MCP Apps).
 
             @server.ui_resource("ui://clock/face", prefers_border=True)
             def face() -> str:
@@ -361,15 +723,22 @@ class Server(
             @server.tool(ui="ui://clock/face")
             def time() -> Time: ...
 
-        It is a whole document, as text or as bytes. Where clients do not show apps, the tool is
-        one like any other: what it returns is for the model to read.
+        The function returns a whole HTML document, as text or as bytes. Clients without MCP Apps
+        call the tool like any other: its result is for the model.
 
-        What the app may reach, and what it asks the browser for, stands on the list and beside what
-        is read; a function that returns `Contents` with a `meta` of its own says it anew.
+        `csp`, `permissions`, `domain` and `prefers_border` are sent with the list and with the
+        content. A function that returns `Contents` with a `meta` replaces them for that content.
+
+        Args:
+            uri: URI with the scheme `ui`.
+            described: `name`, `title`, `description`, `annotations`, `icons` and `meta` of the
+                list entry; `csp`, the origins that the app may reach; `permissions`, what it
+                requests of the browser; `domain`, the origin that it runs under; `prefers_border`;
+                and the cache hints `ttl_ms` and `cache_scope`.
 
         Raises:
-            UsageError: a URI of another scheme or one that is there already, an origin or a
-                permission that is none.
+            UsageError: a URI of another scheme or one that is taken, an invalid origin, or an
+                unknown permission.
 
         Source:
         https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#ui-resource-format
@@ -384,40 +753,15 @@ class Server(
     def add_ui_resource(
         self, uri: str, source: AppSource, /, **described: Unpack[AppOptions]
     ) -> None:
-        """Offer a function's HTML, a text, bytes or a file as an app; see `ui_resource`.
+        """Register a function, text, bytes or a file as a UI resource (MCP Apps).
 
-        A file, given as a `Path`, is in UTF-8, and is read anew each time.
-        """
-        self.use_apps().add(uri, source, **described)
-
-    # --- middleware ---
-
-    def middleware(self, middleware: M) -> M:
-        """Add a middleware around what comes from clients; usable as a decorator.
-
-        `ctx` is the Context of the request, `params` the wire type of the revision it is made at.
+        Args:
+            uri: URI with the scheme `ui`.
+            source: Function that returns HTML, or the HTML itself. A `Path` is a file in UTF-8
+                that is read for each request.
+            described: See `ui_resource`.
 
         Raises:
-            UsageError: it is not async, or takes something else.
+            UsageError: see `ui_resource`.
         """
-        return self._middleware.add(middleware)
-
-    def add_middleware(self, middleware: Middleware) -> None:
-        """Add a middleware around what comes from clients; see `middleware`."""
-        self.middleware(middleware)
-
-    def sending_middleware(self, middleware: M) -> M:
-        """Add a middleware around what goes to clients; usable as a decorator.
-
-        It runs around requests and notifications alike. `ctx` is the Context of the request that
-        they belong to, or the Session. Cancelling a request that was sent is not wrapped: whoever
-        cancels it is not made to wait.
-
-        Raises:
-            UsageError: it is not async, or takes something else.
-        """
-        return self._middleware.add_sending(middleware)
-
-    def add_sending_middleware(self, middleware: Middleware) -> None:
-        """Add a middleware around what goes to clients; see `sending_middleware`."""
-        self.sending_middleware(middleware)
+        self.runtime.apps.enable().add(uri, source, **described)

@@ -285,4 +285,4 @@ def test_what_is_none_of_its_handlers_is_refused_and_nothing_is_added(handlers: 
     server = Server("s")
     with pytest.raises(UsageError, match="an instance of a subclass of its package's `Handlers`"):
         server.add_extension(EXTENSION, handlers)
-    assert EXTENSION not in server.kernel.extensions
+    assert EXTENSION not in server.runtime.kernel.extensions

@@ -1,4 +1,4 @@
-"""Decorator faces shared by Server and SessionFeatures.
+"""Faces of a server: decorators and methods that register features.
 
 Imported by: server.py.
 """

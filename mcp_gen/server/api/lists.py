@@ -1,4 +1,4 @@
-"""What goes for all lists of a server: filters, cache hints, and what one session has alone."""
+"""Filters, cache hints and session features: what all lists of a server share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_gen.server.notifications.topics import PROMPTS, RESOURCES, TOOLS
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.listing.cache_hints import CacheHints, Hints
+    from mcp_gen.server.listing.cache_hints import CacheHints
     from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.server.prompts.registry import PromptRegistry
     from mcp_gen.server.resources.registry import ResourceRegistry
@@ -36,11 +36,15 @@ _TOPICS = {"tools": TOOLS, "resources": RESOURCES, "prompts": PROMPTS}
 
 
 class SessionFeatures(ToolsApi, ResourcesApi, PromptsApi):
-    """What a server offers in one session alone: `server.for_session(ctx.session)`.
+    """Features of one session alone: `server.for_session(ctx.session)`.
 
-    Its decorators and its methods that add and remove are the server's own. What is added here is
-    seen and used in that session only, in front of what the server has under the same name; only
-    that session is told, and what it has is gone when it ends.
+    It has the decorators and the add and remove methods of the server. Items that are added here
+    are listed and used in that session only, in front of items of the server with the same name.
+    Only that session receives `list_changed`. The items are gone when the session ends.
+
+    Args:
+        server: The server of the session.
+        session: The session.
     """
 
     def __init__(self, server: ListsApi, session: Session) -> None:
@@ -52,38 +56,37 @@ class SessionFeatures(ToolsApi, ResourcesApi, PromptsApi):
         if topic is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         if topic.capability not in self._session.declared:
-            # A client that was told of no tools never asks for them.
+            # A client never lists tools when the server declared none at the handshake.
             raise UsageError(
                 f"this session was told at its beginning that there are no {name}: "
                 f'declare them with Server(declare=["{name}"])'
             )
         changed = partial(self._server.notify.changed_in, self._session, topic)
-        box = in_session(getattr(self._server, name), self._session, changed)
-        setattr(self, name, box)
-        return box
+        registry = in_session(getattr(self._server, name), self._session, changed)
+        setattr(self, name, registry)
+        return registry
 
     def _to_transform(self, name: str) -> ServerTool:
         return self.tools.get(name) or self._server.tools[name]
 
 
 class ListsApi:
-    """The part of a server that says what its lists have in common."""
+    """Methods that concern all lists of a server."""
 
     tools: ToolRegistry
     resources: ResourceRegistry
     prompts: PromptRegistry
     notify: Notifier
-    hints: Hints
 
     def for_session(self, session: Session | None) -> SessionFeatures:
-        """What is offered in one session alone; takes `ctx.session`.
+        """Return the features of one session alone; takes `ctx.session`.
 
             @server.for_session(ctx.session).tool
             def undo() -> str: ...
 
         Raises:
-            UsageError: there is no session, as at revisions whose requests stand for themselves,
-                where lists are the same for all connections: say in a filter who sees what.
+            UsageError: there is no session. Revisions without sessions have the same lists for all
+                connections; use a filter there.
         """
         if session is None or session.profile is None:
             raise UsageError(
@@ -95,38 +98,45 @@ class ListsApi:
     # --- filters ---
 
     def filter_tools(self, keep: ToolFilter) -> ToolFilter:
-        """Decide by request which tools there are: `keep(ctx, tool)` gives whether this is one.
+        """Add a filter of tools: `keep(ctx, tool)` returns True for tools of this request.
 
-        What it keeps back is neither listed nor called: it is unknown. Results of a list are then
-        made for each request, and are private to it. To stop, remove the function from
-        `server.tools.listing.filters`.
+            @server.filter_tools
+            def visible(ctx: Context, tool: Tool) -> bool:
+                return "admin" not in tool.name or is_admin(ctx)
+
+        A tool that is filtered out is neither listed nor called: it is unknown. Pages of a filtered
+        list are made for each request, and their cache scope is private. To remove a filter, remove
+        the function from `server.tools.listing.filters`.
+
+        Returns:
+            The function itself.
 
         Raises:
-            UsageError: it is async.
+            UsageError: the function is async.
         """
         return self._filter(self.tools, keep)
 
     def filter_resources(self, keep: ResourceFilter) -> ResourceFilter:
-        """Decide by request which resources and templates there are; see `filter_tools`."""
+        """Add a filter of resources and templates; see `filter_tools`."""
         return self._filter(self.resources, keep)
 
     def filter_prompts(self, keep: PromptFilter) -> PromptFilter:
-        """Decide by request which prompts there are; see `filter_tools`."""
+        """Add a filter of prompts; see `filter_tools`."""
         return self._filter(self.prompts, keep)
 
-    def _filter(self, box: object, keep: F) -> F:
+    def _filter(self, registry: object, keep: F) -> F:
         if inspect.iscoroutinefunction(keep) or inspect.iscoroutinefunction(type(keep).__call__):
-            # Its coroutine would be as good as True.
+            # The coroutine object would count as True.
             raise UsageError(f"filter {keep!r}: expected a function that is not async")
-        for _, listing in listings(box):
+        for _, listing in listings(registry):
             listing.filters.append(keep)
         return keep
 
     # --- pages and hints ---
 
     def _listings(self) -> list[Listing[Any]]:
-        boxes = (self.tools, self.resources, self.prompts)
-        return [listing for box in boxes for _, listing in listings(box)]
+        registries = (self.tools, self.resources, self.prompts)
+        return [listing for registry in registries for _, listing in listings(registry)]
 
     def _set_page_size(self, size: int | None) -> None:
         for listing in self._listings():
@@ -142,10 +152,18 @@ class ListsApi:
         list_tools: CacheHints | None = None,
         read_resource: CacheHints | None = None,
     ) -> None:
-        """Tell clients how long they may keep the results of a method, and for whom.
+        """Set the cache hints of results, by method.
 
-        What is not given here stays as it is; at first, all are what `Server(cache_hints=...)`
-        says.
+        A method that is left out keeps its hints. At first all have those of
+        `Server(cache_hints=...)`.
+
+        Args:
+            discover: Hints of server/discover.
+            list_prompts: Hints of prompts/list.
+            list_resource_templates: Hints of resources/templates/list.
+            list_resources: Hints of resources/list.
+            list_tools: Hints of tools/list.
+            read_resource: Hints of resources/read; those of a resource take precedence.
         """
         given = {
             "discover": discover,
@@ -157,6 +175,6 @@ class ListsApi:
         }
         for method, hints in given.items():
             if hints is not None:
-                setattr(self.hints, method, hints)
+                setattr(self.tools.listing.hints, method, hints)
         for listing in self._listings():
             listing.forget()

@@ -1,4 +1,4 @@
-"""Decorators and methods that add and remove prompts and completions."""
+"""Methods that register and remove prompts and completions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class PromptsApi:
-    """Methods that add and remove prompts."""
+    """Methods that register and remove prompts."""
 
     prompts: PromptRegistry
 
@@ -44,16 +44,29 @@ class PromptsApi:
     ) -> Callable[[F], F]: ...
 
     def prompt(self, function: Any = None, /, **described: Any) -> Any:
-        """Offer a function as a prompt: its parameters are the blanks to fill in.
+        """Register a function as a prompt; returns the function unchanged.
 
-        Clients send texts, which are read into the types of the parameters: numbers, bool, dates,
-        Enum and Literal as they are, dataclasses, lists and the like as JSON. A parameter with a
-        default may be left out; one annotated `Context` is no blank. The function returns a text, a
-        content block, a message (see `user` and `assistant`), a list of these, or a
-        GetPromptResult; what is no message yet is said by the user.
+            @server.prompt(title="Review")
+            def review(code: str, depth: int = 1) -> str: ...
+
+        The parameters are the arguments of the prompt. Clients send texts, which are decoded into
+        the types of the parameters: numbers, bool, dates, Enum and Literal as written; dataclasses,
+        lists and the like as JSON. A parameter with a default is optional. One annotated `Context`
+        receives the context of the request and is no argument.
+
+        The function returns a text, a content block, a message (see `user` and `assistant`), a list
+        of these, or a GetPromptResult. Texts and blocks become messages of the user.
+
+        Args:
+            function: The function; left out where the decorator has options.
+            name: Name of the prompt; the default is the name of the function.
+            title: Name for people.
+            description: Description; the default is the first paragraph of the docstring.
+            icons: Icons of the prompt.
+            meta: `_meta` of the list entry.
 
         Raises:
-            UsageError: a name that is taken, or a parameter that no text becomes.
+            UsageError: a name that is taken, or a parameter whose type cannot be decoded from text.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
         """
@@ -81,10 +94,17 @@ class PromptsApi:
     def add_prompt(self, prompt: common.Prompt, handler: PromptHandler, /) -> None: ...
 
     def add_prompt(self, what: Any, handler: Any = None, /, **described: Any) -> None:
-        """Offer a function as a prompt, see `prompt`; or a Prompt, with what fills it in.
+        """Register a function as a prompt, or a `Prompt` with its handler.
 
-        A handler is called as `handler(ctx, arguments)`, with the texts as they came; those that
-        the Prompt says are required are there, and none that it does not name.
+        Args:
+            function: Function to register; see `prompt`.
+            prompt: A `Prompt` that describes the prompt, together with `handler`.
+            handler: Function `handler(ctx, arguments)`. It receives the arguments as texts. All
+                required arguments are present, and none that the `Prompt` does not name.
+            name: As in `prompt`, for a function; so are `title`, `description`, `icons` and `meta`.
+
+        Raises:
+            UsageError: see `prompt`; or a `Prompt` without a handler or with options.
         """
         if isinstance(what, Wire):
             prompt: latest.Prompt = project(what, mcp_wire.LATEST).value
@@ -101,43 +121,45 @@ class PromptsApi:
         self.prompts.add(FunctionPrompt(what, described.pop("name", None), **described))
 
     def remove_prompt(self, name: str) -> None:
-        """Offer a prompt no longer; requests for it that are under way go on.
+        """Remove a prompt. Requests in progress go on.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: there is no prompt of that name.
         """
         self.prompts.listing.items.remove(name)
 
 
 def _summary(function: Callable[..., Any]) -> str | None:
-    """The first paragraph of the docstring."""
+    """Return the first paragraph of the docstring."""
     text = inspect.getdoc(function) or ""
     return " ".join(text.partition("\n\n")[0].split()) or None
 
 
-class CompletionsApi:
-    """Methods that add and remove completions."""
+class CompletionsApi(PromptsApi):
+    """Methods that register and remove prompts and completion functions."""
 
     completions: Completions
     resources: ResourceRegistry
-    prompts: PromptRegistry
 
     def completion(self, name: str, argument: str, /) -> Callable[[F], F]:
-        """Suggest values for an argument of a prompt, or for a variable of a template.
+        """Return a decorator that registers a completion function (`completion/complete`).
 
             @server.completion("users://{id}/profile", "id")
             def ids(value: str) -> list[str]: ...
 
-        The function takes the value that has been typed so far; `arguments: Mapping[str, str]`
-        behind it are those chosen already, by name (empty until 2025-03-26, where clients do not
-        send them). It returns texts, the best first, of which the first 100 are sent, or a
-        Completion that knows of more.
+        The function receives the text typed so far. A second parameter `arguments: Mapping[str,
+        str]` receives the arguments chosen already, by name; it is empty until 2025-03-26, where
+        clients do not send them. The function returns texts, the best first, or a `Completion`. The
+        first 100 texts are sent.
 
-        Arguments that are an Enum, a Literal or a bool are completed by themselves.
+        Arguments of the types Enum, Literal and bool are completed without a function.
+
+        Args:
+            name: Name of a prompt, or a URI template.
+            argument: Argument of the prompt, or variable of the template.
 
         Raises:
-            UsageError: no such prompt or template, or it has no such argument, or that has a
-                function already.
+            UsageError: no such prompt or template, no such argument, or one that has a function.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
         """
@@ -149,7 +171,16 @@ class CompletionsApi:
         return add
 
     def add_completion(self, name: str, argument: str, function: Callable[..., Any]) -> None:
-        """Suggest values with a function; see `completion`."""
+        """Register a completion function; see `completion`.
+
+        Args:
+            name: Name of a prompt, or a URI template.
+            argument: Argument of the prompt, or variable of the template.
+            function: Function that returns the suggested values.
+
+        Raises:
+            UsageError: see `completion`.
+        """
         template = self.resources.templates.items.get(name)
         found = template or self.prompts.listing.items.get(name)
         if found is None:
@@ -165,9 +196,13 @@ class CompletionsApi:
         self.completions.add(name, argument, function)
 
     def remove_completion(self, name: str, argument: str) -> None:
-        """Suggest the values of a function no longer.
+        """Remove a completion function.
+
+        Args:
+            name: Name of a prompt, or a URI template.
+            argument: Argument of the prompt, or variable of the template.
 
         Raises:
-            UsageError: there is no function.
+            UsageError: there is no function for that argument.
         """
         self.completions.remove(name, argument)

@@ -1,4 +1,4 @@
-"""Decorators and methods that add and remove resources and templates."""
+"""Methods that register and remove resources and resource templates."""
 
 from __future__ import annotations
 
@@ -26,28 +26,42 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ResourcesApi:
-    """Methods that add and remove resources and templates."""
+    """Methods that register and remove resources and resource templates."""
 
     resources: ResourceRegistry
 
     def resource(self, uri: str, /, **described: Unpack[DescribedResource]) -> Callable[[F], F]:
-        """Offer what a function returns under a URI, or under all URIs of a template.
+        """Return a decorator that registers a function as a resource or a resource template.
 
-        A URI with variables is a template: `@server.resource("users://{id}/profile")` calls its
-        function with `id`, made from the text in the URI as its hint says. See
-        `mcp_gen.server.resources.uri_templates` for what can be written.
+            @server.resource("config://app", mime_type="application/json")
+            def config() -> dict[str, str]: ...
 
-        Text is sent as text, bytes in base64, and whatever else can be written as JSON as that;
-        `Contents` says the media type with it. None, or raising `ResourceNotFound`, means that
+            @server.resource("users://{id}/profile")
+            def profile(id: int) -> Profile: ...
+
+        A URI with variables is a template. The function receives each variable, decoded from the
+        text in the URI into the type of its parameter. See `mcp_gen.server.resources.uri_templates`
+        for the syntax of templates.
+
+        Text is sent as text, bytes are sent in base64, and any other serializable value is sent as
+        JSON. `Contents` sets the media type too. None, or raising `ResourceNotFound`, means that
         there is no such resource.
 
+        Args:
+            uri: URI, or URI template.
+            described: Options of the list entry: `name`, the default is the name of the function;
+                `title`; `description`, the default is the first paragraph of the docstring;
+                `mime_type`, the default follows from the content; `annotations`; `icons`; `meta`;
+                the cache hints `ttl_ms` and `cache_scope` of resources/read, the default is the
+                server's; and for a resource, not for a template, its `size` in bytes.
+
         Raises:
-            UsageError: no URI or a bad template, one that is there already, or a function whose
-                parameters are not its variables.
+            UsageError: an invalid URI or template, one that is taken, or a function whose
+                parameters are not the variables of the template.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/resources
         """
-        if callable(uri):  # the function, where the decorator stands without its URI
+        if callable(uri):  # `@server.resource` without its URI
             raise UsageError('a resource needs its URI: write `@server.resource("config://app")`')
 
         def add(function: F) -> F:
@@ -62,7 +76,16 @@ class ResourcesApi:
     def add_resource(
         self, uri: str, source: Source, /, **described: Unpack[DescribedResource]
     ) -> None:
-        """Offer a function's value, a text or bytes under one URI; see `resource`."""
+        """Register a function, a text or bytes as a resource.
+
+        Args:
+            uri: URI of the resource.
+            source: Function that returns the content, or the content itself.
+            described: Options of the list entry; see `resource`.
+
+        Raises:
+            UsageError: see `resource`.
+        """
         self.resources.add(FixedResource(uri, source, **described))
 
     def add_resource_template(
@@ -72,29 +95,38 @@ class ResourcesApi:
         /,
         **described: Unpack[DescriptionOptions],
     ) -> None:
-        """Offer a function of a template's variables; see `resource`."""
+        """Register a function of the variables of a URI template.
+
+        Args:
+            uri_template: URI template.
+            function: Function that returns the content; its parameters are the variables.
+            described: Options of the list entry; see `resource`. A template has no `size`.
+
+        Raises:
+            UsageError: see `resource`.
+        """
         self.resources.add_template(TemplatedResource(uri_template, function, **described))
 
     def add_resources(self, source: ResourceSource) -> None:
-        """Offer resources that come and go by themselves, such as `FileResources("docs")`.
+        """Register a dynamic source of resources, such as `FileResources("docs")`.
 
         Raises:
-            UsageError: there is a template like theirs already.
+            UsageError: there is a template like that of the source.
         """
         self.resources.add_template(
             TemplatedResource(source.uri_template, source.read, source=source, **source.described)
         )
 
     def remove_resource(self, uri: str) -> None:
-        """Offer a resource no longer; reads that are under way go on.
+        """Remove a resource. Reads in progress go on.
 
         Raises:
-            UsageError: there is none under that URI.
+            UsageError: there is no resource under that URI.
         """
         self.resources.listing.items.remove(uri)
 
     def remove_resource_template(self, uri_template: str) -> None:
-        """Offer a template no longer, nor the source that came with it.
+        """Remove a resource template, together with its source if it has one.
 
         Raises:
             UsageError: there is no such template.
@@ -102,10 +134,12 @@ class ResourcesApi:
         self.resources.templates.items.remove(uri_template)
 
     def resource_link(self, uri: str) -> latest.ResourceLink:
-        """A link to a resource, for tools and prompts to return; described as the list has it.
+        """Return a link to a resource, for results of tools and prompts.
+
+        The link has the name, title and description of the list entry.
 
         Raises:
-            UsageError: there is no such resource, and no template that it matches.
+            UsageError: there is no such resource, and no template matches the URI.
         """
         return self.resources.link(uri)
 

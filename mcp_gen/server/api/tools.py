@@ -1,4 +1,4 @@
-"""Decorators and methods that add, remove and transform tools."""
+"""Methods that register, remove and transform tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ToolsApi(ToolTransformsApi):
-    """Methods that add and remove tools."""
+    """Methods that register and remove tools."""
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -47,37 +47,54 @@ class ToolsApi(ToolTransformsApi):
     ) -> Callable[[F], F]: ...
 
     def tool(self, function: Any = None, /, **described: Any) -> Any:
-        """Offer a function as a tool, which stays the function it is.
+        """Register a function as a tool; returns the function unchanged.
 
-        Its parameters' annotations become the schema of its arguments, the docstring its
-        description, and what the docstring says of parameters theirs (styles of Google, NumPy and
-        reStructuredText; a text in `Annotated` goes before it). Members of arguments that the
-        function has no parameter for are ignored; one without parameters takes none.
+            @server.tool
+            def add(a: int, b: int) -> int:
+                "Add two numbers."
+                return a + b
 
-        A result whose annotation says that it is data is sent as structured content and as text;
-        texts, blocks (see `mcp_gen.content`) and lists of them are sent as content.
+            @server.tool(title="Search", timeout_s=10)
+            async def search(query: str, ctx: Context) -> list[Hit]: ...
 
-        A parameter annotated `Context` gets the request's context, one annotated
-        `Annotated[T, Depends(factory)]` what the factory makes; callers see neither.
+        The input schema is derived from the annotations of the parameters, the description from the
+        docstring. Descriptions of parameters are read from docstrings in the styles of Google,
+        NumPy and reStructuredText; a text in `Annotated` takes precedence. Unknown arguments of a
+        call are ignored. A function without parameters takes no arguments.
 
-        `name` is 1 to 128 of letters, digits, `_`, `-` and `.`, and by default the function's.
-        `input_schema` and `output_schema` are JSON Schemas instead of those of the annotations;
-        arguments and results are held to them. A call that takes longer than `timeout_s` seconds
-        has failed; what runs in a thread goes on unheard. A function that is not async runs in a
-        thread, unless `run_in_thread` is false: then it must not block.
+        A return annotation that is data makes structured content, sent also as text. Texts, content
+        blocks (see `mcp_gen.content`) and lists of them are sent as content.
 
-        With `task="optional"` a call may become a task, whose result is fetched later; with
-        `task="required"` it always does. Who decides is a fact of the revision; where it has no
-        tasks a call is answered with its result. In a task `ctx.task` tells of it.
-        `immediate_message` is what the task says at first, and what a model may be told while it
-        runs.
+        A parameter annotated `Context` receives the context of the request. One annotated
+        `Annotated[T, Depends(factory)]` receives the value of the factory. Clients see neither.
 
-        `ui` is the URI of the app that shows the results, offered with `ui_resource`; or a
-        `McpUiToolMeta` that also says whether the model or apps may call the tool.
+        Args:
+            function: The function; left out where the decorator has options.
+            name: Name of the tool, 1 to 128 letters, digits, `_`, `-` and `.`; the default is the
+                name of the function.
+            title: Name for people.
+            description: Description for the model; the default is from the docstring.
+            annotations: Hints on the behaviour of the tool, such as `readOnlyHint`.
+            icons: Icons of the tool.
+            meta: `_meta` of the list entry.
+            input_schema: JSON Schema instead of the derived one; arguments are validated against
+                it.
+            output_schema: JSON Schema of the structured content; results are validated against it.
+            timeout_s: Seconds until a call fails. A function in a thread runs on, and its result is
+                dropped.
+            run_in_thread: True if a sync function runs in a worker thread, which is the default.
+                With False it must not block.
+            immediate_message: First status message of a task, and the text that a model may receive
+                while the task runs.
+            task: `"optional"` if a call may become a task, whose result is fetched later;
+                `"required"` if it always does. The revision says who decides. At revisions without
+                tasks a call is answered with its result. In a task, `ctx.task` is set.
+            ui: URI of the UI resource that shows the results (see `ui_resource`), or a
+                `McpUiToolMeta` that also says whether the model or apps may call the tool.
 
         Raises:
-            UsageError: a name that is taken or not allowed, a parameter without a type or with one
-                that JSON cannot carry, a schema that is none.
+            UsageError: a name that is taken or invalid, a parameter without a type or with one that
+                is not serializable, or an invalid schema.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
@@ -127,15 +144,25 @@ class ToolsApi(ToolTransformsApi):
     def add_tool(self, tool: AnyTool, /) -> None: ...
 
     def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
-        """Offer a function as a tool, as `tool` does; or a tool as described, with its handler.
+        """Register a function as a tool, a `Tool` with its handler, or a tool of another server.
 
-        Or a tool that is one already: `other.tools["search"]` of another server, or what
-        `transformed` makes.
+            server.add_tool(add, title="Add")
+            server.add_tool(Tool(name="raw", input_schema={...}), handler)
+            server.add_tool(other.tools["search"])
 
-        `handler(ctx, arguments)` is async or not. It gets the arguments as plain JSON that fits the
-        tool's input schema, and returns what a function may return; with an output schema that is
-        data which fits it, or a result of its own. Both schemas are 2020-12 unless they say
-        otherwise, reach clients as they are, and may not refer to other documents.
+        Args:
+            function: Function to register; see `tool`.
+            tool: A `Tool` that describes the tool, together with `handler`. Its schemas are JSON
+                Schema 2020-12 unless they say otherwise. They are sent to clients as they are, and
+                must not refer to other documents. Without `handler`: a registered tool, such as
+                `other.tools["search"]`, or the result of `transformed`.
+            handler: Function `handler(ctx, arguments)`, async or sync. It receives the arguments as
+                plain JSON that is valid by the input schema. It returns what a tool function may
+                return; with an output schema, data that is valid by it, or a whole result.
+            name: As in `tool`, for a function; so are `title`, `description`, `annotations`,
+                `icons`, `meta`, `input_schema` and `output_schema`.
+            timeout_s: As in `tool`, for a function and for a `Tool`; so are `run_in_thread`,
+                `immediate_message`, `task` and `ui`.
 
         Raises:
             UsageError: see `tool`.
@@ -143,9 +170,9 @@ class ToolsApi(ToolTransformsApi):
         self.tools.add(build_tool(tool, handler, **described))
 
     def remove_tool(self, name: str) -> None:
-        """Offer a tool no longer; calls of it that are under way go on.
+        """Remove a tool. Calls in progress go on.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: there is no tool of that name.
         """
         self.tools.listing.items.remove(name)

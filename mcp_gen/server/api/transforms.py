@@ -1,4 +1,4 @@
-"""Offering a tool of a server in another way."""
+"""Methods that offer a tool under another name, description or arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ToolTransformsApi"]
 
 
 class ToolTransformsApi:
-    """The part of a server that changes how its tools are offered."""
+    """Methods that transform tools of a server."""
 
     tools: ToolRegistry
 
@@ -39,15 +39,27 @@ class ToolTransformsApi:
         result: Callable[[Any], Any] | None = None,
         ui: McpUiToolMeta | str | None = None,
     ) -> None:
-        """Offer a tool that is there in another way: see `transformed`.
+        """Replace a tool by a transformed one; see `transformed`.
 
-        It may be mounted: then it stays, and the new one has its name, or is beside it.
+        The original is no longer listed, unless `keep`. A tool of a mount stays where it is: the
+        new tool hides it under the same name, or stands beside it with `keep`. In the features of
+        one session the new tool hides the tool of the server.
 
-        It is no longer offered as it was, unless `keep`: then the new one needs another name. In
-        one session alone, what stands before a tool of the server has its name.
+        Args:
+            tool: Name of the tool.
+            keep: Keep the original too; the new tool then needs another name.
+            name: New name; the default is the name of the tool.
+            title: New title.
+            description: New description.
+            annotations: New hints on the behaviour.
+            icons: New icons.
+            meta: New `_meta` of the list entry.
+            arguments: Transformed arguments, by the name that the tool has for them.
+            result: Function that transforms the result.
+            ui: UI resource; see `tool`.
 
         Raises:
-            UsageError: there is none of that name, or what `transformed` and `add_tool` raise.
+            UsageError: there is no tool of that name, or an error of `transformed` or `add_tool`.
         """
         from mcp_gen.server.transforms.transformed_tool import transformed
 
@@ -59,7 +71,7 @@ class ToolTransformsApi:
             annotations=annotations,
             icons=icons,
             meta=meta,
-            # There is no other subclass of AnyArgument.
+            # Argument is the only subclass of AnyArgument.
             arguments=cast("Mapping[str, Argument] | None", arguments),
             result=result,
             ui=ui,
@@ -81,17 +93,19 @@ class ToolTransformsApi:
         return name not in self.tools and self._mounted_tool(name) is not None
 
     def _mounted_tool(self, name: str) -> ServerTool | None:
-        """Return the tool that is mounted under a name, as far as is known."""
+        """Return the tool that is mounted under a name, if it is known without a request."""
         return None
 
     async def _find_mounted(self, name: str) -> ServerTool | None:
-        """Return the tool that is mounted under a name; servers far away are asked."""
+        """Return the tool that is mounted under a name; remote servers are requested."""
         return None
 
     async def find_tool(self, name: str) -> ServerTool:
-        """Return the tool that clients know by a name, as `transformed` takes it.
+        """Return a tool by the name that clients use; `transformed` takes it.
+
+        Tools of mounts are found too. The lists of remote servers are requested if need be.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no tool of that name.
         """
         return self.tools.get(name) or await self._find_mounted(name) or self.tools[name]

@@ -1,4 +1,4 @@
-"""Context and the Protocols it is served by.
+"""`Context`, the Protocols of its services, and worker threads.
 
 Imported by: every room of server.
 """

@@ -1,4 +1,4 @@
-"""Answers of a user to elicitation requests; the messages that sampling takes."""
+"""Answers to elicitation requests, and the messages that sampling takes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,40 @@ __all__ = ["Accepted", "Answer", "Cancelled", "Declined", "Messages"]
 T = TypeVar("T")
 
 Messages: TypeAlias = "str | Sequence[str | latest.SamplingMessage]"
-"""A conversation: what the user says, or turns of both sides, oldest first."""
+"""Messages of a conversation, oldest first; a text is one message of the user."""
 
 
 class Accepted(Struct, Generic[T], frozen=True):
-    """The user has agreed: `content` is the filled-in form, and None where a page was asked for."""
+    """The user accepted the elicitation.
+
+    Args:
+        content: The form as the user filled it in; None for a URL.
+        action: Always `"accept"`.
+    """
 
     content: T
     action: Literal["accept"] = "accept"
 
 
 class Declined(Struct, frozen=True):
-    """The user has said no."""
+    """The user declined the elicitation.
+
+    Args:
+        action: Always `"decline"`.
+    """
 
     action: Literal["decline"] = "decline"
 
 
 class Cancelled(Struct, frozen=True):
-    """The user has made no choice: the question was dismissed."""
+    """The user dismissed the elicitation without a choice.
+
+    Args:
+        action: Always `"cancel"`.
+    """
 
     action: Literal["cancel"] = "cancel"
 
 
 Answer: TypeAlias = Accepted[T] | Declined | Cancelled
+"""Answer of a user to an elicitation request."""

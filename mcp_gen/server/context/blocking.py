@@ -1,4 +1,4 @@
-"""The context for handlers that run in a thread: every call waits for its answer."""
+"""Context of handlers that run in a worker thread; each call blocks until it is done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.context import (
+    rounds_of,
+    runtime_of,
+    set_thread_bridge,
+    thread_bridge_of,
+)
 from mcp_gen.server.context.threads import ThreadBridge
 
 if TYPE_CHECKING:
@@ -27,39 +33,44 @@ T5 = TypeVar("T5")
 
 
 async def call_in_thread(ctx: Context, function: Callable[..., T], arguments: dict[str, Any]) -> T:
-    """Call a handler that is not async in a thread; there `ctx.blocking` may be used.
+    """Call a sync handler in a worker thread, where it may use `ctx.blocking`.
 
-    When the request ends early, so do the calls that the thread waits for. Where it ends with
-    questions of the thread, the thread has a moment to end too.
+    If the request ends early, the calls that the thread waits for are cancelled. If it ends because
+    of input requests of the thread, the thread gets a moment to end too.
     """
     loop = asyncio.get_running_loop()
-    worker = ctx.worker = ThreadBridge(loop)
+    bridge = ThreadBridge(loop)
+    set_thread_bridge(ctx, bridge)
     call = partial(contextvars.copy_context().run, function, **arguments)
     try:
-        return await loop.run_in_executor(None, worker.run, call)
+        return await loop.run_in_executor(None, bridge.run, call)
     except asyncio.CancelledError:
-        worker.release()
-        if ctx.rounds is not None and ctx.rounds.closed:
-            await worker.end()
+        bridge.release()
+        rounds = rounds_of(ctx)
+        if rounds is not None and rounds.closed:
+            await bridge.end()
         raise
 
 
 class BlockingContext:
-    """A request being answered in a thread: the calls of `Context`, each of which waits.
+    """`Context` for sync handlers: the same calls, each of which blocks the thread.
 
-    A call raises asyncio.CancelledError when the handler is to end: because the client wants no
-    answer any more, or because the request ends with the question. Let it pass; `finally` runs.
+    A call raises asyncio.CancelledError when the handler must end: the client cancelled the
+    request, or the request ends with an input request. Let the error pass; `finally` blocks run.
+
+    Args:
+        ctx: Context of the request.
     """
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
     def _wait(self, call: Coroutine[Any, Any, T]) -> T:
-        worker = self._ctx.worker
-        if worker is None:
+        bridge = thread_bridge_of(self._ctx)
+        if bridge is None:
             call.close()
             raise UsageError("ctx.blocking is for handlers that are not async; await ctx instead")
-        return worker.wait(call)
+        return bridge.wait(call)
 
     def elicit(
         self,
@@ -139,14 +150,15 @@ class BlockingContext:
     ) -> tuple[T1, T2, T3, T4, T5]: ...
 
     @overload
-    def ask_all(self, *questions: Awaitable[T]) -> tuple[T, ...]: ...
+    def ask_all(self, *requests: Awaitable[T]) -> tuple[T, ...]: ...
 
-    def ask_all(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
-        """Ask everything at once; the questions are those of the other context, not awaited.
+    def ask_all(self, *requests: Awaitable[Any]) -> tuple[Any, ...]:
+        """Send several input requests at once and wait for all answers; see `Context.ask_all`.
 
-        `ctx.blocking.ask_all(ctx.elicit("Name?", Name), ctx.list_roots())`
+        Pass calls of the async context, not awaited:
+        `ctx.blocking.ask_all(ctx.elicit("Name?", Name), ctx.list_roots())`.
         """
-        return self._wait(self._ctx.ask_all(*questions))
+        return self._wait(self._ctx.ask_all(*requests))
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """See `Context.once`; `make` runs in this thread."""
@@ -157,7 +169,7 @@ class BlockingContext:
         return made
 
     async def _values(self) -> dict[str, Any]:
-        return self._ctx.server.runtime.services(self._ctx).rounds().values
+        return runtime_of(self._ctx).services(self._ctx).rounds().values
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -166,7 +178,10 @@ class BlockingContext:
         self._wait(self._ctx.report_progress(progress, total, message))
 
     def report(self, message: str) -> None:
-        """See `RunningTask.report`; nothing happens where the handler does not run as a task."""
+        """Report the status of the task; see `TaskHandle.report`.
+
+        Does nothing in a handler that does not run as a task.
+        """
         if self._ctx.task is not None:
             self._wait(self._ctx.task.report(message))
 

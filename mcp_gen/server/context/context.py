@@ -1,31 +1,51 @@
-"""What a handler may ask about the request it answers, and what it may ask and tell the client."""
+"""`Context`, the request that a handler answers; its services are handed in by the server."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from msgspec import Struct
 
+# Types of the fields are imported at run time: `help(Context)` evaluates them.
+from mcp_gen.core.envelope import RequestId
 from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
+from mcp_gen.server.context.rate_limit import RateLimiter
+from mcp_gen.server.context.server_view import ServerView
+from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
+from mcp_gen.server.context.threads import ThreadBridge
 from mcp_gen.session.messages.gather import gather_all
-from mcp_gen.session.peer.session import client_at
+from mcp_gen.session.peer.session import RequestOrigin, client_at
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
-    from mcp_gen.core.envelope import RequestId
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.blocking import BlockingContext
-    from mcp_gen.server.context.rate_limit import RateLimiter
-    from mcp_gen.server.context.server_view import ServerView
-    from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
-    from mcp_gen.server.context.threads import ThreadBridge
-    from mcp_gen.session.peer.session import RequestOrigin, Session, SessionClient
+    from mcp_gen.server.context.services import ServerRuntime
+    from mcp_gen.session.peer.session import Session, SessionClient
     from mcp_wire import latest
     from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile
 
-__all__ = ["Context"]
+__all__ = [
+    "Context",
+    "input_params_of",
+    "last_progress_of",
+    "origin_of",
+    "progress_limiter_of",
+    "rounds_of",
+    "runtime_of",
+    "set_input_params",
+    "set_last_progress",
+    "set_progress_limiter",
+    "set_rounds",
+    "set_thread_bridge",
+    "set_tool_tasks",
+    "thread_bridge_of",
+    "tool_tasks_of",
+]
 
 T = TypeVar("T")
 T1 = TypeVar("T1")
@@ -36,94 +56,118 @@ T5 = TypeVar("T5")
 
 
 class Context(Struct, eq=False):
-    """One request being answered. Ask for it with a parameter annotated `Context`."""
+    """The request that a handler answers. Handlers get it with a parameter annotated `Context`.
+
+        @server.tool
+        async def book(room: str, ctx: Context) -> str:
+            await ctx.report_progress(1, 3)
+            answer = await ctx.elicit("For how many people?", Party)
+            ...
+
+    Contexts are made by the server.
+
+    Args:
+        server: Server that answers the request.
+        request_id: JSON-RPC id of the request; None in a hook of a notification.
+        meta: `_meta` of the request, as received; None without one.
+        task: Task that the handler runs as; None if the request is answered with its result.
+    """
 
     server: ServerView[Context]
-    """The server that answers it."""
+    """Server that answers the request."""
     request_id: RequestId | None
-    """The id of the request; None in a hook of a notification, which has none."""
-    caller: RequestOrigin
+    """JSON-RPC id of the request; None in a hook of a notification."""
+    _origin: RequestOrigin
     meta: dict[str, Any] | None
-    """The request's `_meta`, as it came."""
-    asking: Any = None
-    """The params of a tool, prompt or resource while it runs: then it may ask the client."""
-    rounds: RoundsView | None = None
-    """The questions of this request, once there are any."""
-    worker: ThreadBridge | None = None
-    """The thread that a handler runs in, where it does."""
-    last_progress: float | None = None
-    """What was reported last: progress only goes up."""
-    reports: RateLimiter | None = None
-    """How many reports may still be sent, once there has been one."""
+    """`_meta` of the request, as received."""
+    _input_params: Any = None
+    """Params of a tool, prompt or resource while its handler runs and may send input requests."""
+    _rounds: RoundsView | None = None
+    """State of the multi round-trip request, once there is an input request."""
+    _thread_bridge: ThreadBridge | None = None
+    """Bridge to the thread of a sync handler."""
+    _last_progress: float | None = None
+    """Last progress value sent; progress must increase."""
+    _progress_limiter: RateLimiter | None = None
+    """Rate limiter of progress notifications, made by the first one."""
     task: TaskHandle | None = None
-    """The task that the handler runs as; None where the request is answered with its result."""
-    task_box: ToolTasks[Context] | None = None
-    """Who keeps its tasks, where the server is mounted in another one."""
+    """Task that the handler runs as; None if the request is answered with its result."""
+    _tool_tasks: ToolTasks[Context] | None = None
+    """Task manager of the outermost server, where the server of the request is mounted."""
 
     # --- the request ---
 
     @property
     def profile(self) -> Profile:
-        """The facts of the revision this request is answered at."""
-        return self.caller.profile
+        """Facts of the revision at which the request is answered."""
+        return self._origin.profile
 
     @property
     def revision(self) -> str:
-        """The revision this request is answered at."""
-        return self.caller.profile.revision
+        """Protocol revision at which the request is answered, such as `"2025-11-25"`."""
+        return self._origin.profile.revision
 
     @property
     def session(self) -> Session | None:
-        """The client's session; None at revisions whose requests stand for themselves."""
-        return self.caller.session
+        """Session of the client; None at revisions without sessions."""
+        return self._origin.session
 
     @property
     def client_info(self) -> Any:
-        """What the client says it is: a wire type, or plain JSON; None if it does not say.
+        """Name and version that the client states: a wire type or plain JSON; None without one.
 
-        For display and logs only: nothing vouches for it.
+        For display and logs only: it is not authenticated.
         """
-        return self.caller.client_info
+        return self._origin.client_info
 
     @property
     def client_capabilities(self) -> Any:
-        """What the client declared: a wire type, or plain JSON."""
-        return self.caller.capabilities
+        """Capabilities that the client declared: a wire type or plain JSON."""
+        return self._origin.capabilities
+
+    @property
+    def principal(self) -> str | None:
+        """Authenticated principal of an HTTP request; None where there is none.
+
+        It comes from `Server.asgi(principal=...)` or from an authenticating ASGI middleware.
+        """
+        return self._origin.principal
 
     @property
     def headers(self) -> Mapping[str, str] | None:
-        """The HTTP headers, names in lower case; None where there is no HTTP."""
-        return cast("Mapping[str, str] | None", self.caller.headers)
+        """HTTP headers of the request, names in lower case; None on other transports."""
+        return cast("Mapping[str, str] | None", self._origin.headers)
 
     @property
     def client(self) -> SessionClient:
-        """The client, asked and told as a part of this request.
+        """Requests and notifications to the client, sent as part of this request.
 
-        Raises:
-            UsageError: from its calls, where the revision has no such message: prefer `elicit`,
-                `sample` and `list_roots`, which work at all of them.
+        Its calls raise UsageError where the revision has no such message. Prefer `elicit`, `sample`
+        and `list_roots`, which work at every revision.
         """
-        return client_at(self.profile, self.caller.channel, self.server.runtime.kernel, self)
+        return client_at(self.profile, self._origin.channel, runtime_of(self).kernel, self)
 
     @property
     def lifespan(self) -> Any:
-        """What the server's lifespan gave; None without one."""
-        return self.server.runtime.lifespan_value
+        """Value of the lifespan of the server; None without a lifespan."""
+        return runtime_of(self).lifespan_value
 
     # --- extensions ---
 
     def declares(self, extension: Extension) -> dict[str, Any] | None:
-        """The settings with which the client declared an extension; None if it did not.
+        """Return the settings with which the client declared an extension.
 
-        They may be empty. Where the revision does not carry the extension, nobody can.
+        Returns:
+            The settings, which may be empty. None if the client did not declare the extension, or
+            if the revision does not carry it.
         """
-        return declared(extension, self.caller.capabilities, self.profile, CLIENT)
+        return declared(extension, self._origin.capabilities, self.profile, CLIENT)
 
     def require(self, extension: Extension) -> dict[str, Any]:
-        """The same where the request makes no sense without it.
+        """Return the settings of an extension that the request depends on.
 
         Raises:
-            MissingCapability: the client has not declared it.
+            MissingCapability: the client has not declared the extension.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
@@ -134,56 +178,73 @@ class Context(Struct, eq=False):
         return settings
 
     def allow(self, result: T) -> T:
-        """Let a result pass, unless it is one of an extension that the client has not declared.
+        """Return a result, after a check that the client supports its type.
+
+        A result type of an extension needs a client that declared the extension.
 
         Raises:
-            MissingCapability: it is.
+            MissingCapability: the client has not declared the extension of the result type.
         """
-        arms = self.server.runtime.kernel.extensions.arms
+        arms = runtime_of(self).kernel.extensions.arms
         if arms and type(result) in arms:
             self.require(arms[type(result)])
         return result
 
-    # --- telling the client ---
+    # --- notifications to the client ---
 
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell how far this request has come, if the client wants to know.
+        """Send notifications/progress, if the client requested progress.
 
-        What does not exceed the last report is left out, as is everything after the answer, and
-        what is more than `Server(max_progress_per_s=)`, unless it reaches `total`.
+        A report is dropped if `progress` does not exceed the last one, after the response, and
+        beyond the rate limit `Server(max_progress_per_s=)`. A report that reaches `total` ignores
+        the rate limit.
+
+        Args:
+            progress: Progress so far; it must increase with every report.
+            total: Value of `progress` at the end, if it is known.
+            message: Description of the current step; sent at revisions that have it.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress
         """
-        await self.server.runtime.services(self).report_progress(progress, total, message)
+        await runtime_of(self).services(self).report_progress(progress, total, message)
 
     async def log(
         self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
     ) -> None:
-        """Send a log message to the client, if it wants to hear of this level.
+        """Send notifications/message, a log message, if the client enabled its level.
 
-        `data` is a text or any JSON. Raises UsageError for a level that there is none of.
+        Args:
+            level: Severity, from `"debug"` to `"emergency"`.
+            data: A text, or any serializable value.
+            logger: Name of the logger.
+
+        Raises:
+            UsageError: an unknown level.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
         """
-        await self.server.runtime.services(self).log(level, data, logger)
+        await runtime_of(self).services(self).log(level, data, logger)
 
     async def close_stream(self, retry_ms: int | None = None) -> None:
-        """Hang up while this request is being answered: the client comes back for the answer.
+        """Close the SSE stream of this request; the client reconnects for the response.
 
-        It is asked to wait for `retry_ms`. Where nobody would come back nothing happens: before
-        2025-11-25 and from 2026-07-28 on, on other transports than HTTP, and where the client has
-        been promised an answer in one piece.
+        Does nothing where clients do not reconnect: before 2025-11-25, from 2026-07-28 on, on
+        transports other than HTTP, and where the response is a single JSON object.
+
+        Args:
+            retry_ms: Milliseconds that the client should wait before it reconnects; None leaves it
+                to the client.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
         """
-        hang_up = getattr(self.caller.channel, "close_stream", None)
-        if hang_up is not None:
-            hang_up(retry_ms)
+        close = getattr(self._origin.channel, "close_stream", None)
+        if close is not None:
+            close(retry_ms)
 
-    # --- asking the client: one body for every revision ---
+    # --- input requests to the client, the same code at every revision ---
 
     async def elicit(
         self,
@@ -194,34 +255,46 @@ class Context(Struct, eq=False):
         timeout_s: float | None = None,
         task: bool = False,
     ) -> Answer[T]:
-        """Ask the user to fill in a form: a dataclass, a Struct or a TypedDict of plain fields.
+        """Ask the user to fill in a form (`elicitation/create`).
 
-        Where the client cannot be asked while a request is open, the request ends with the question
-        and this handler runs again, from its beginning, with the answer. `key` names the question
-        over these rounds; without it, what is asked and how often before names it. An answer under
-        a key is the answer to every question of that key.
+        Until 2025-11-25 the client receives a request and the handler waits for its response. From
+        2026-07-28 on this is a multi round-trip request: the request ends with `input_required`,
+        and the handler runs again from its beginning when the client sends the answer.
 
-        A field is a str, int, float, bool, datetime or date, a Literal or an Enum of texts, or a
-        list of one of these two; `Annotated[..., msgspec.Meta(...)]` adds titles, descriptions,
-        bounds and, in `extra_json_schema`, the formats `email` and `uri`.
+        A form is a dataclass, a Struct or a TypedDict of plain fields. A field is a str, int,
+        float, bool, datetime or date, a Literal or an Enum of texts, or a list of one of these two.
+        `Annotated[..., msgspec.Meta(...)]` adds titles, descriptions, bounds and, in
+        `extra_json_schema`, the formats `email` and `uri`.
 
-        Where the client is asked at once, its answer may take `timeout_s`, which is 600 if it is
-        not given; `math.inf` waits for ever. An answer that does not fit the form is InvalidResult
-        there. Where it comes with the next request, it is asked for again.
+        Args:
+            message: Text that the user sees.
+            form: Type of the form.
+            key: Key of the answer over all rounds. Every input request with this key has the same
+                answer. Without a key, the content of the request and how often it was made before
+                identify it.
+            timeout_s: Seconds to wait for the response to a request; the default is 600, and
+                `math.inf` waits without a limit. Not used in multi round-trip requests.
+            task: True if a client that declared it may answer with a task. The task is polled until
+                it is done, and cancelled if the handler no longer waits.
 
-        With `task` a client that has declared so may take the question as a task of its own: it is
-        looked at until it is over, and cancelled if nobody waits any more.
+        Returns:
+            `Accepted` with the form in `content`, `Declined` or `Cancelled`. In a multi round-trip
+            request, an answer that does not fit the form is requested again.
 
         Raises:
-            MissingCapability: the client has not declared that it can ask its user.
-            UsageError: not in a tool, prompt or resource; a form that JSON cannot carry flat.
-            ProjectionError: the revision's forms have no such field; the message ends in the path.
-            RequestTimeout, SessionLost, McpError, InvalidResult: from the client, where it is asked
-                at once.
+            MissingCapability: the client has not declared elicitation.
+            UsageError: the handler is not that of a tool, prompt or resource; or the form has a
+                field that is not serializable as a flat JSON object.
+            ProjectionError: forms of the revision have no such field; the message ends with its
+                path.
+            RequestTimeout: no response in time.
+            SessionLost: the client disconnected.
+            McpError: the client answered with an error.
+            InvalidResult: the response does not fit the form.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation
         """
-        services = self.server.runtime.services(self)
+        services = runtime_of(self).services(self)
         return await services.elicit(message, form, key=key, timeout_s=timeout_s, task=task)
 
     async def elicit_url(
@@ -233,27 +306,37 @@ class Context(Struct, eq=False):
         key: str | None = None,
         timeout_s: float | None = None,
     ) -> Answer[None]:
-        """Ask the user to go to a URL, for what must not pass through the client; see `elicit`.
+        """Ask the user to open a URL, for data that must not pass through the client.
 
-        Accepted means that the user has agreed to go there, not that anything has been done. A URL
-        that is made anew in every round needs a `key`, or `once`. `elicitation_id` is the name for
-        `elicitation_complete`, where the revision has it; without it one is made up.
+        `Accepted` means that the user agreed to open the URL, not that anything has been done
+        there. See `elicit` for multi round-trip requests and for errors.
+
+        Args:
+            message: Text that the user sees.
+            url: URL to open. If it differs in every round, pass a `key` or make it with `once`.
+            elicitation_id: Id for `elicitation_complete`, at revisions that have it; the default is
+                a random one.
+            key: See `elicit`.
+            timeout_s: See `elicit`.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests
         """
-        services = self.server.runtime.services(self)
+        services = runtime_of(self).services(self)
         return await services.elicit_url(message, url, elicitation_id, key=key, timeout_s=timeout_s)
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
-        """Tell the client that its user is done at a URL, where the revision has a word for it.
+        """Send notifications/elicitation/complete, at revisions that have it.
 
-        See `server.notify.elicitation_complete` for after the request.
+        Use `server.notify.elicitation_complete` after the request has ended.
+
+        Args:
+            elicitation_id: Id that was passed to `elicit_url`.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
         """
-        await self.server.runtime.services(self).elicitation_complete(elicitation_id)
+        await runtime_of(self).services(self).elicitation_complete(elicitation_id)
 
     async def sample(
         self,
@@ -272,42 +355,68 @@ class Context(Struct, eq=False):
         timeout_s: float | None = None,
         task: bool = False,
     ) -> latest.CreateMessageResult:
-        """Ask the client's model to go on with a conversation; see `elicit` for how and errors.
+        """Request a completion from the model of the client (`sampling/createMessage`).
 
-        `messages` is a text, or a list of texts and SamplingMessages; a text is the user's turn.
-        The client must have declared `sampling.tools` for `tools` and `tool_choice`, and from
-        2025-11-25 `sampling.context` for an `include_context` other than `none`.
+        See `elicit` for multi round-trip requests and for errors.
+
+        Args:
+            messages: A text, or a list of texts and SamplingMessages; a text is a message of the
+                user.
+            max_tokens: Most tokens to generate.
+            system_prompt: System prompt.
+            model_preferences: Hints for the choice of the model.
+            temperature: Sampling temperature.
+            stop_sequences: Texts that end the generation.
+            metadata: Metadata for the model provider.
+            tools: Tools that the model may use; needs the client capability `sampling.tools`.
+            tool_choice: Rules for the use of tools; needs the client capability `sampling.tools`.
+            include_context: Context to include. From 2025-11-25 on, a value other than `"none"`
+                needs the client capability `sampling.context`.
+            key: See `elicit`.
+            timeout_s: See `elicit`.
+            task: See `elicit`.
+
+        Returns:
+            The message of the model.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
         """
-        return await self.server.runtime.services(self).sample(
-            messages,
-            max_tokens=max_tokens,
-            key=key,
-            timeout_s=timeout_s,
-            task=task,
-            system_prompt=system_prompt,
-            model_preferences=model_preferences,
-            temperature=temperature,
-            stop_sequences=stop_sequences,
-            metadata=metadata,
-            tools=tools,
-            tool_choice=tool_choice,
-            include_context=include_context,
+        return (
+            await runtime_of(self)
+            .services(self)
+            .sample(
+                messages,
+                max_tokens=max_tokens,
+                key=key,
+                timeout_s=timeout_s,
+                task=task,
+                system_prompt=system_prompt,
+                model_preferences=model_preferences,
+                temperature=temperature,
+                stop_sequences=stop_sequences,
+                metadata=metadata,
+                tools=tools,
+                tool_choice=tool_choice,
+                include_context=include_context,
+            )
         )
 
     async def list_roots(
         self, *, key: str | None = None, timeout_s: float | None = None
     ) -> Sequence[latest.Root]:
-        """Ask which folders the client works in; see `elicit` for how and errors.
+        """Return the folders that the client works in (`roots/list`).
 
-        Kept for the session until the client says that they have changed, if it has declared that
-        it does; for this request where there is no session. The client may take 60 s, or
-        `timeout_s`.
+        The list is cached for the session until the client sends `list_changed`, if the client
+        declared that it does. Without a session it is cached for this request. See `elicit` for
+        multi round-trip requests and for errors.
+
+        Args:
+            key: See `elicit`.
+            timeout_s: Seconds to wait for the client; the default is 60.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/roots
         """
-        return await self.server.runtime.services(self).list_roots(key=key, timeout_s=timeout_s)
+        return await runtime_of(self).services(self).list_roots(key=key, timeout_s=timeout_s)
 
     @overload
     async def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
@@ -337,15 +446,23 @@ class Context(Struct, eq=False):
     ) -> tuple[T1, T2, T3, T4, T5]: ...
 
     @overload
-    async def ask_all(self, *questions: Awaitable[T]) -> tuple[T, ...]: ...
+    async def ask_all(self, *requests: Awaitable[T]) -> tuple[T, ...]: ...
 
-    async def ask_all(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
-        """Ask everything at once, in one round: `await ctx.ask_all(ctx.elicit(...), ...)`.
+    async def ask_all(self, *requests: Awaitable[Any]) -> tuple[Any, ...]:
+        """Send several input requests at once, in one round, and wait for all answers.
 
-        The answers come in the order of the questions. Where one fails, the others are cancelled,
-        at the client too, and its error is raised.
+            name, roots = await ctx.ask_all(ctx.elicit("Name?", Name), ctx.list_roots())
+
+        If one fails, the others are cancelled, also at the client, and its error is raised.
+
+        Args:
+            requests: Calls of this context that are not awaited yet. Type checkers know the results
+                of up to five: `a`, `b`, `c`, `d` and `e`.
+
+        Returns:
+            The answers, in the order of the arguments.
         """
-        return await gather_all(*questions)
+        return await gather_all(*requests)
 
     @overload
     async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T: ...
@@ -354,45 +471,91 @@ class Context(Struct, eq=False):
     async def once(self, key: str, make: Callable[[], T]) -> T: ...
 
     async def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """Do something once, though the handler runs again for every round of questions.
+        """Return the value of `make()`, called once for all rounds of the request.
 
-        The value stays on this server while the rounds last. If an answer gets lost on its way, it
-        may be made again: at least once, not at most.
+        A handler runs again from its beginning in every round of a multi round-trip request; use
+        this for side effects. The value stays in the memory of this process for the duration of the
+        rounds. If a response is lost on its way, `make` may run again: at least once, not at most
+        once.
+
+        Args:
+            key: Key of the value, unique within the handler.
+            make: Function without arguments, async or sync.
         """
-        return await self.server.runtime.services(self).rounds().once(key, make)
+        return await runtime_of(self).services(self).rounds().once(key, make)
 
     @property
     def round(self) -> int:
-        """How often the handler has been run for this request, this time included: 1 at first."""
-        rounds = self.server.runtime.services(self).previous_rounds()
+        """Number of the current run of the handler in this request; the first is 1."""
+        rounds = runtime_of(self).services(self).previous_rounds()
         return rounds.number if rounds else 1
 
     @property
     def input_responses(self) -> Mapping[str, Any] | None:
-        """The answers to an InputRequiredResult that this handler returned, by key.
+        """Answers to an InputRequiredResult that this handler returned, by key.
 
-        None in the first round; a key without an answer is missing. Values are ElicitResult,
-        CreateMessageResult and ListRootsResult of the newest types, as the client sent them.
+        None in the first round. A request without an answer has no entry. Values are ElicitResult,
+        CreateMessageResult and ListRootsResult of the newest revision, as the client sent them.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        rounds = self.server.runtime.services(self).previous_rounds()
+        rounds = runtime_of(self).services(self).previous_rounds()
         return rounds.responses if rounds else None
 
     @property
     def request_state(self) -> str | None:
-        """The state of the InputRequiredResult that this handler returned last."""
-        rounds = self.server.runtime.services(self).previous_rounds()
+        """`request_state` of the InputRequiredResult that this handler returned last."""
+        rounds = runtime_of(self).services(self).previous_rounds()
         return rounds.user_state if rounds else None
 
     @property
     def blocking(self) -> BlockingContext:
-        """The same for a handler that is not async, in its thread: each call waits for its answer.
+        """The same calls for a sync handler in a worker thread; each call blocks the thread.
 
-        Raises:
-            UsageError: from its calls, on the loop: await them there.
+        Its calls raise UsageError on the event loop; await the calls of this context there.
         """
-        # Imported here: a server whose handlers are all async has no use for it.
+        # Imported here: servers whose handlers are all async do not need it.
         from mcp_gen.server.context.blocking import BlockingContext
 
         return BlockingContext(self)
+
+
+# --- Access for the other rooms of the server ---
+
+# Users get properties; these fields belong to the package. The accessors are C functions: they
+# cost no Python frame on the path of every request, and type checkers accept them where they
+# refuse `ctx._origin`. A context is always tracked by the garbage collector, because it refers to
+# its server, so writing past `Struct.__setattr__` is safe.
+
+_fields: Any = Context.__dict__
+
+origin_of: Callable[[Context], RequestOrigin] = attrgetter("_origin")
+"""Return the origin of a request: revision, capabilities, session, principal, channel."""
+runtime_of: Callable[[Context], ServerRuntime[Context]] = attrgetter("server.runtime")
+"""Return the internal parts of the server that answers a request."""
+input_params_of: Callable[[Context], Any] = attrgetter("_input_params")
+"""Return the params while the handler may send input requests, else None."""
+set_input_params: Callable[[Context, Any], None] = _fields["_input_params"].__set__
+"""Allow input requests for these params, or with None forbid them."""
+rounds_of: Callable[[Context], RoundsView | None] = attrgetter("_rounds")
+"""Return the state of a multi round-trip request, None before its first input request."""
+set_rounds: Callable[[Context, RoundsView], None] = _fields["_rounds"].__set__
+"""Set the state of a multi round-trip request."""
+thread_bridge_of: Callable[[Context], ThreadBridge | None] = attrgetter("_thread_bridge")
+"""Return the bridge to the thread of a sync handler, None for an async one."""
+set_thread_bridge: Callable[[Context, ThreadBridge], None] = _fields["_thread_bridge"].__set__
+"""Set the bridge to the thread of a sync handler."""
+last_progress_of: Callable[[Context], float | None] = attrgetter("_last_progress")
+"""Return the last progress value that was sent."""
+set_last_progress: Callable[[Context, float], None] = _fields["_last_progress"].__set__
+"""Set the last progress value that was sent."""
+progress_limiter_of: Callable[[Context], RateLimiter | None] = attrgetter("_progress_limiter")
+"""Return the rate limiter of progress notifications, None before the first one."""
+set_progress_limiter: Callable[[Context, RateLimiter], None] = _fields["_progress_limiter"].__set__
+"""Set the rate limiter of progress notifications."""
+tool_tasks_of: Callable[[Context], ToolTasks[Context] | None] = attrgetter("_tool_tasks")
+"""Return the task manager of the outermost server, None where the server is not mounted."""
+set_tool_tasks: Callable[[Context, ToolTasks[Context] | None], None] = _fields[
+    "_tool_tasks"
+].__set__
+"""Set the task manager of the outermost server."""

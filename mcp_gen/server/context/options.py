@@ -1,4 +1,4 @@
-"""Tools, arguments and resources as the methods of a server and of its view take them."""
+"""Options of tools, arguments and resources, for signatures of `Server` and `ServerView`."""
 
 from __future__ import annotations
 
@@ -24,70 +24,80 @@ C_contra = TypeVar("C_contra", contravariant=True)
 
 
 class AnyTool(ABC):
-    """Base of every tool, for signatures below the room of tools."""
+    """Base class of every tool, for signatures of rooms below the tools."""
 
     name: str
 
 
 class AnyArgument(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of `Argument`, for signatures below the room of transforms."""
+    """Base class of `Argument`, for signatures of rooms below the transforms."""
 
 
 Source: TypeAlias = "Callable[..., Any] | str | bytes"
-"""A function, or the content itself."""
+"""Function that returns the content, or the content itself."""
 
 
 class DescriptionOptions(TypedDict, total=False):
-    """What resources and templates say of themselves."""
+    """Options of the list entry of a resource or template."""
 
     name: str
-    """Identifies it to programs; the default is the function's name."""
+    """Name for programs; the default is the name of the function."""
     title: str
-    """What people see instead of the name."""
+    """Name for people."""
     description: str
-    """What it holds, to help a model decide; the default is the docstring's first paragraph."""
+    """Description for the model; the default is the first paragraph of the docstring."""
     mime_type: str
-    """Media type, such as `text/markdown`; the default follows from the type of what is read."""
+    """Media type, such as `text/markdown`; the default follows from the type of the content."""
     annotations: latest.Annotations
-    """Whom it is for, and how much it matters."""
+    """Audience, priority and time of the last change."""
     icons: list[latest.Icon]
     meta: dict[str, Any]
-    """The `_meta` of its entry in the list."""
+    """`_meta` of the list entry."""
     ttl_ms: int
-    """For how long what was read is fresh; the default is the server's."""
+    """Milliseconds for which the content is fresh; the default is the server's."""
     cache_scope: Literal["public", "private"]
-    """Who may share what was read; the default is the server's."""
+    """Scope in which the content may be cached; the default is the server's."""
 
 
 class DescribedResource(DescriptionOptions, total=False):
-    """What a resource says of itself."""
+    """Options of the list entry of a resource."""
 
     size: int
-    """Length in bytes, before any base64; known by itself where the content is fixed."""
+    """Size in bytes, before base64; computed for fixed content."""
 
 
 class SourceOf(Protocol[C_contra]):
-    """Resources that come and go by themselves, all under one template with one variable."""
+    """Dynamic source of resources, all of one URI template with one variable."""
 
     uri_template: str
     described: DescriptionOptions
 
     async def page(self, ctx: C_contra, after: str, limit: int | None) -> Sequence[ListedResource]:
-        """The resources whose keys come after `after`, in the order of their keys: the first
-        `limit`, or all."""
+        """Return resources in the order of their keys.
+
+        Args:
+            ctx: Context of the request.
+            after: Key of the last resource of the page before; empty for the first page.
+            limit: Most resources to return; None for all.
+        """
         ...
 
     async def find(self, ctx: C_contra, path: str) -> latest.Resource | None:
-        """What there is under a value of the template's variable."""
+        """Return the resource for a value of the variable; None if there is none."""
         ...
 
     async def read(self, path: str, ctx: C_contra) -> Any:
-        """What a resource's function would return."""
+        """Return the content of a resource, as the function of a resource does."""
         ...
 
 
 class ListedResource(msgspec.Struct, frozen=True):
-    """A resource of a source, and its place in the source's order."""
+    """Resource of a dynamic source.
+
+    Args:
+        key: Place of the resource in the order of the source.
+        resource: List entry of the resource.
+    """
 
     key: str
     resource: latest.Resource

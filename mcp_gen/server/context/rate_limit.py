@@ -1,4 +1,4 @@
-"""How many messages of a kind may go to one client in a second."""
+"""Rate limiter (token bucket) of notifications to one client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ __all__ = ["RateLimiter"]
 
 
 class RateLimiter:
-    """How much may still be sent: what one second allows, at the beginning."""
+    """Token bucket: allows a burst of one second, then a steady rate.
+
+    Args:
+        per_s: Most messages per second; the burst is at least one.
+    """
 
     __slots__ = ("_at_s", "_left", "_most", "_per_s", "dropped")
 
@@ -19,7 +23,7 @@ class RateLimiter:
         self.dropped = 0
 
     def try_acquire(self) -> bool:
-        """Whether one more may be sent; counts those that may not."""
+        """Return True if one more message may be sent; count a dropped one otherwise."""
         now_s = time.monotonic()
         self._left = min(self._most, self._left + (now_s - self._at_s) * self._per_s)
         self._at_s = now_s

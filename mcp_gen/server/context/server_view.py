@@ -1,6 +1,6 @@
-"""Protocols of `ctx.server`: the public face of a server, as handlers use it.
+"""Protocols of `ctx.server`: the public methods of a server that handlers use.
 
-Generic in the context, so that `Context` can name it and is not named by it.
+Generic in the context type, so that `Context` can name them without a circle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Source,
         SourceOf,
     )
-    from mcp_gen.server.context.services import ServerRuntime
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common, latest
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -42,19 +41,29 @@ P = TypeVar("P")
 
 
 class ListenersView(Protocol):
-    """The clients that listen to a topic of an extension; for `ToClient` of its package."""
+    """Clients that listen to a topic of an extension; for `ToClient` of its package."""
 
     async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send them a notification."""
+        """Send a notification to the listeners and wait until it is sent.
+
+        Args:
+            method: Notification of the extension.
+            params: Params of the notification.
+        """
         ...
 
     def publish(self, method: Method[P, None], params: P) -> None:
-        """Send them a notification with the next turn of their event loops; on any thread."""
+        """Send a notification to the listeners from any thread, without waiting.
+
+        Args:
+            method: Notification of the extension.
+            params: Params of the notification.
+        """
         ...
 
 
 class Notifications(Protocol):
-    """Notifications about lists and resources: `server.notify`. Any thread may call them."""
+    """Notifications to clients: `server.notify`. Any thread may call the sync methods."""
 
     def tool_list_changed(self) -> None:
         """Send notifications/tools/list_changed. Adding and removing tools does so itself."""
@@ -69,15 +78,18 @@ class Notifications(Protocol):
         ...
 
     def resource_updated(self, uri: str) -> None:
-        """Send notifications/resources/updated to the subscribers of this very URI."""
+        """Send notifications/resources/updated to the subscribers of this URI."""
         ...
 
     def end_listening(self) -> None:
-        """Answer every open subscriptions/listen request; new ones may come."""
+        """End every open subscriptions/listen request with its result; new ones may come."""
         ...
 
     def extension_listeners(self, **of: Any) -> ListenersView:
         """Return the clients that listen to a topic of an extension.
+
+        Args:
+            of: Exactly one field of the filter of subscriptions/listen, with its value.
 
         Raises:
             ValueError: not exactly one field.
@@ -90,10 +102,10 @@ class Notifications(Protocol):
 
 
 class ToolsView(Protocol):
-    """The tools of a server: `len`, `in`, iteration, `[name]`."""
+    """Tools of a server: `len`, `in`, iteration and `[name]`."""
 
     run_in_threads: bool
-    """True if sync tools run in threads where they do not say it themselves."""
+    """True if sync tools without the option `run_in_thread` run in threads."""
 
     def __len__(self) -> int: ...
 
@@ -120,7 +132,7 @@ class ToolsView(Protocol):
 
 
 class SessionView(Protocol[C_co]):
-    """What a server offers in one session alone: `ctx.server.for_session(ctx.session)`."""
+    """Features of one session alone: `ctx.server.for_session(ctx.session)`."""
 
     @overload
     def tool(self, function: F, /) -> F:
@@ -221,7 +233,7 @@ class SessionView(Protocol[C_co]):
     def add_resource(
         self, uri: str, source: Source, /, **described: Unpack[DescribedResource]
     ) -> None:
-        """Register a resource: a function, a text or bytes."""
+        """Register a function, a text or bytes as a resource; see `Server.add_resource`."""
         ...
 
     def add_resource_template(
@@ -293,16 +305,11 @@ class SessionView(Protocol[C_co]):
 
 
 class ServerView(SessionView[C], Protocol[C]):
-    """The server of a request: `ctx.server`."""
+    """Server of a request: `ctx.server`."""
 
     name: str
     info: latest.Implementation
     instructions: str | None
-
-    @property
-    def runtime(self) -> ServerRuntime[C]:
-        """Parts of the server for its own rooms; internal."""
-        ...
 
     @property
     def tools(self) -> ToolsView:
@@ -332,13 +339,13 @@ class ServerView(SessionView[C], Protocol[C]):
         ...
 
     def for_session(self, session: Session | None) -> SessionView[C]:
-        """Return what is offered in one session alone; takes `ctx.session`."""
+        """Return the features of one session alone; takes `ctx.session`."""
         ...
 
     def filter_tools(
         self, keep: Callable[[C, latest.Tool], bool]
     ) -> Callable[[C, latest.Tool], bool]:
-        """Add a filter: `keep(ctx, tool)` is true for tools that the client may use."""
+        """Add a filter: `keep(ctx, tool)` returns True for tools of this request."""
         ...
 
     def filter_resources(
@@ -358,9 +365,9 @@ class ServerView(SessionView[C], Protocol[C]):
         ...
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
-        """Return the declared capabilities, with a `profile` those of extensions too."""
+        """Return the declared capabilities; with a `profile`, those of extensions too."""
         ...
 
     def features(self) -> frozenset[str]:
-        """Return the declared features, those of mounts included."""
+        """Return the names of the declared features, those of mounts included."""
         ...

@@ -1,4 +1,4 @@
-"""Protocols of what a Context is served by: client requests, progress, logs, rounds and tasks."""
+"""Protocols of the services of a Context: input requests, progress, logs, rounds and tasks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 class RoundsView(Protocol):
-    """Input requests and responses of one request, as its Context shows them."""
+    """State of a multi round-trip request, as Context shows it."""
 
     number: int
     """Number of the current run of the handler; the first is 1."""
     closed: bool
-    """True once the handler has run for the last time, or is to end for another round."""
+    """True once the handler has ended for good, or must end for the next round."""
     responses: Mapping[str, Any] | None
     user_state: str | None
     values: dict[str, Any]
@@ -105,29 +105,29 @@ class RequestServices(Protocol):
         ...
 
     def rounds(self) -> RoundsView:
-        """Return the rounds of the request, which begin with this call if there are none yet.
+        """Return the state of the multi round-trip request; start it if there is none yet.
 
         Raises:
-            UsageError: it is no tool, prompt or resource, or its handler has returned.
+            UsageError: the handler is not that of a tool, prompt or resource, or it has returned.
         """
         ...
 
     def previous_rounds(self) -> RoundsView | None:
-        """Return the rounds of the request; None in its first round while nothing was requested."""
+        """Return the state of the multi round-trip request; None before its first input request."""
         ...
 
 
 class TaskHandle(Protocol):
-    """The task that a tool runs as: `ctx.task`."""
+    """Task that a tool runs as: `ctx.task`."""
 
     @property
     def id(self) -> str:
-        """Task id. Any client that knows it and made the task may request it."""
+        """Task id. Only the client that made the task can use it."""
         ...
 
     @property
     def status_message(self) -> str | None:
-        """The status message that was reported last."""
+        """Status message that was reported last."""
         ...
 
     is_answer: bool
@@ -136,9 +136,11 @@ class TaskHandle(Protocol):
     """True if progress reports change the status of the task."""
 
     async def report(self, message: str, *, quietly: bool = False) -> None:
-        """Report in a few words how far the work has come, as the status message of the task.
+        """Set the status message of the task: a few words on its progress.
 
-        With `quietly` no status notification is sent.
+        Args:
+            message: The status message.
+            quietly: True to send no status notification.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task
         """
@@ -149,7 +151,7 @@ class ToolTasks(Protocol[C_contra]):
     """Answers calls of tools that may run as tasks."""
 
     def call(self, ctx: C_contra, params: Any, tools: Any, /) -> Awaitable[Any]:
-        """Answer a call of a tool of the registry `tools`, which stands above this room."""
+        """Answer tools/call for a tool of the registry `tools`, which belongs to a higher room."""
         ...
 
 
@@ -163,7 +165,7 @@ class RequestStates(Protocol):
         ...
 
     def seal(self, state: Any, bound_to: bytes) -> str:
-        """Return the state as text that only opens together with `bound_to`."""
+        """Return the state as text that opens only together with `bound_to`."""
         ...
 
     def open(self, text: str, bound_to: bytes) -> Any:
@@ -176,19 +178,19 @@ class RequestStates(Protocol):
 
 
 class OnceValues(Protocol):
-    """Bounded store of the values that `Context.once` has made."""
+    """Bounded store of the values of `Context.once`."""
 
     def put(self, name: str | None, values: dict[str, Any]) -> str:
-        """Store values for a while and return their name."""
+        """Store values for a limited time and return their name."""
         ...
 
     def get(self, name: str | None) -> dict[str, Any]:
-        """Return the values of a name; empty once they are gone."""
+        """Return the values of a name; empty once they have expired."""
         ...
 
 
 class ServerRuntime(Protocol[C]):
-    """The parts of a server that its own rooms use while they answer a request; internal."""
+    """Internal parts of a server that its rooms use while they answer a request."""
 
     kernel: Kernel[C]
     request_states: RequestStates

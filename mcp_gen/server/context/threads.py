@@ -1,4 +1,4 @@
-"""Worker threads for blocking code, and the calls it makes back to the event loop."""
+"""Worker threads for sync handlers, and their calls back to the event loop."""
 
 from __future__ import annotations
 
@@ -19,70 +19,78 @@ __all__ = ["ThreadBridge", "in_thread"]
 T = TypeVar("T")
 
 _LATE_S = 0.05
-"""How much longer each call takes to fail, once the handler is to end and will not."""
+"""Seconds that each further call of a handler that ignores its cancellation is delayed."""
 
 
 class ThreadBridge:
-    """A handler in its thread, and the loop that it asks."""
+    """Runs a sync handler in its thread and passes its calls to the event loop.
+
+    Args:
+        loop: Event loop that answers the request.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._thread = threading.get_ident()
-        self._over = False
-        self._late = 0
+        self._released = False
+        self._late_calls = 0
         self._waiting: set[Future[Any]] = set()
         self._ended = False
         self._end: asyncio.Event | None = None
 
     def run(self, function: Callable[[], T]) -> T:
-        """Run the handler; this is what its thread does."""
+        """Run the handler; called in the worker thread."""
         try:
             return function()
         except StopIteration as error:
-            # A future cannot carry it: whoever waits for that one would wait forever.
+            # A future cannot carry a StopIteration: its waiter would wait forever.
             raise RuntimeError(f"StopIteration: {error}") from error
         finally:
             self._ended = True
             if self._end is not None:
-                # The loop may be gone by now.
+                # The loop may be closed by now.
                 with contextlib.suppress(RuntimeError):
                     self.loop.call_soon_threadsafe(self._end.set)
 
     def wait(self, call: Coroutine[Any, Any, T]) -> T:
-        """Let the loop do something, and wait for it; from any thread but the loop's.
+        """Run a coroutine on the event loop and block until it is done.
+
+        Call it in any thread but that of the loop.
 
         Raises:
-            CancelledError: the handler is to end: it has been cancelled, or its question goes out.
+            UsageError: called in the thread of the loop.
+            CancelledError: the handler must end: it was cancelled, or its input request ends the
+                request.
         """
         if threading.get_ident() == self._thread:
             call.close()
             raise UsageError("ctx.blocking is for threads: here, await the same call of ctx")
-        if self._is_over():
+        if self._is_released():
             call.close()
-            self._late += 1
-            time.sleep(min(self._late * _LATE_S, 1.0))
+            self._late_calls += 1
+            time.sleep(min(self._late_calls * _LATE_S, 1.0))
             raise asyncio.CancelledError
-        answer = asyncio.run_coroutine_threadsafe(call, self.loop)
-        self._waiting.add(answer)
-        if self._is_over():
-            # Since just now: `release` may not have seen this one.
-            answer.cancel()
+        future = asyncio.run_coroutine_threadsafe(call, self.loop)
+        self._waiting.add(future)
+        if self._is_released():
+            # `release` ran in between and may have missed this call.
+            future.cancel()
         try:
-            return answer.result()
+            return future.result()
         except Unblocked:
-            # Its own class is an Exception, which handlers catch; this one they know to let pass.
+            # `Unblocked` is an Exception, which handlers catch; asyncio.CancelledError is not.
             raise asyncio.CancelledError from None
         finally:
-            self._waiting.discard(answer)
+            self._waiting.discard(future)
 
-    def _is_over(self) -> bool:
-        return self._over
+    def _is_released(self) -> bool:
+        return self._released
 
     def release(self) -> None:
-        """Unblock the thread: what it waits for is cancelled, and so is what it will wait for."""
-        self._over = True
-        for answer in list(self._waiting):
-            answer.cancel()
+        """Cancel the calls that the thread waits for, and all later ones."""
+        self._released = True
+        for future in list(self._waiting):
+            future.cancel()
 
     async def end(self) -> None:
         """Wait until the handler has ended."""
@@ -92,18 +100,20 @@ class ThreadBridge:
 
 
 async def in_thread(run: Callable[[], T]) -> T:
-    """Run a function in a thread of the loop's executor. If the waiting ends, the thread goes on.
+    """Run a function in a thread of the executor of the loop.
+
+    If the caller is cancelled, the thread runs on.
 
     Raises:
-        Exception: what the function raises.
+        Exception: the error of the function.
     """
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(None, _caught, context, run)
+    return await asyncio.get_running_loop().run_in_executor(None, _run_in_context, context, run)
 
 
-def _caught(context: contextvars.Context, run: Callable[[], T]) -> T:
+def _run_in_context(context: contextvars.Context, run: Callable[[], T]) -> T:
     try:
         return context.run(run)
     except StopIteration as error:
-        # A future cannot carry it: whoever waits for that one would wait forever.
+        # A future cannot carry a StopIteration: its waiter would wait forever.
         raise RuntimeError(f"StopIteration: {error}") from error

@@ -1,4 +1,4 @@
-"""One object that answers every method.
+"""Handlers of every method, declared capabilities, extensions and middleware.
 
 Imported by: mounting, serving, server.py.
 """

@@ -1,4 +1,4 @@
-"""Methods of one's own beside those of the protocol."""
+"""Requests and notifications that a program adds beside the protocol."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.server.context.context import Context
@@ -18,68 +17,60 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method, Route
     from mcp_wire.profile import Profile
 
-__all__ = ["OffersMethods"]
+__all__ = ["CustomMethods", "NotificationHandler", "RequestHandler"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
-Answers: TypeAlias = Callable[[Context, P], Awaitable[R]]
-Hears: TypeAlias = Callable[[Context, P], Awaitable[None]]
+RequestHandler: TypeAlias = Callable[[Context, P], Awaitable[R]]
+"""Async handler of a request."""
+NotificationHandler: TypeAlias = Callable[[Context, P], Awaitable[None]]
+"""Async handler of a notification."""
 
 
-class OffersMethods:
-    """The part of a server that answers to methods of its program's own."""
+class CustomMethods:
+    """Registry of requests and notifications beside the protocol.
 
-    kernel: Kernel[Context]
+    Args:
+        kernel: Kernel that routes them.
+    """
 
-    def method(
-        self,
-        name: str,
-        *,
-        params: type[P],
-        result: type[R],
-        revisions: Sequence[str] = mcp_wire.REVISIONS,
-    ) -> Callable[[Answers[P, R]], Answers[P, R]]:
-        """Answer a request that the protocol does not have: `async def search(ctx, params)`.
+    def __init__(self, kernel: Kernel[Context]) -> None:
+        self._kernel = kernel
 
-        `params` is a type that msgspec can decode from a JSON object: a dataclass, a Struct, a
-        TypedDict. `result` is one that becomes a JSON object. The request is answered at
-        `revisions`, after the handshake where there is one; `before_any` and the like run around
-        it. To tell clients of it, use `Server(experimental=...)`.
-
-        Raises:
-            UsageError: a name of the protocol's or one that is taken, a type that JSON cannot
-                carry, a handler that is not async.
-        """
-        row = self._row(name, params, custom_methods.request_row, self.kernel.custom_methods)
+    def request(
+        self, name: str, params: type[P], result: type[R], revisions: Sequence[str]
+    ) -> Callable[[RequestHandler[P, R]], RequestHandler[P, R]]:
+        """Return the decorator of a request handler; see `Server.method`."""
+        row = self._row(name, params, custom_methods.request_row, self._kernel.custom_methods)
         rows = dict.fromkeys(select(revisions), row)
 
-        def add(handler: Answers[P, R]) -> Answers[P, R]:
+        def add(handler: RequestHandler[P, R]) -> RequestHandler[P, R]:
             _check_async(name, handler)
 
             def at(profile: Profile) -> Route[Context] | None:
                 row = rows.get(profile.revision)
-                return custom_methods.route(row, handler, self.kernel.hooks) if row else None
+                return custom_methods.route(row, handler, self._kernel.hooks) if row else None
 
-            self.kernel.custom_methods[name] = at
-            self.kernel.changed()
+            self._kernel.custom_methods[name] = at
+            self._kernel.changed()
             return handler
 
         return add
 
     def notification(
-        self, name: str, *, params: type[P], revisions: Sequence[str] = mcp_wire.REVISIONS
-    ) -> Callable[[Hears[P]], Hears[P]]:
-        """Hear a notification that the protocol does not have; see `method`."""
+        self, name: str, params: type[P], revisions: Sequence[str]
+    ) -> Callable[[NotificationHandler[P]], NotificationHandler[P]]:
+        """Return the decorator of a notification handler; see `Server.notification`."""
         row = self._row(
-            name, params, custom_methods.notification_row, self.kernel.custom_notifications
+            name, params, custom_methods.notification_row, self._kernel.custom_notifications
         )
         rows = dict.fromkeys(select(revisions), row)
 
-        def add(handler: Hears[P]) -> Hears[P]:
+        def add(handler: NotificationHandler[P]) -> NotificationHandler[P]:
             _check_async(name, handler)
-            self.kernel.custom_notifications[name] = lambda profile: rows.get(profile.revision)
-            return NoticePoint[P](self.kernel.hooks, name).add(handler)
+            self._kernel.custom_notifications[name] = lambda profile: rows.get(profile.revision)
+            return NoticePoint[P](self._kernel.hooks, name).add(handler)
 
         return add
 

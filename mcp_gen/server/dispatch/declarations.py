@@ -20,7 +20,18 @@ __all__ = ["Declarations"]
 
 
 class Declarations:
-    """Identity, instructions and capabilities that a server declares."""
+    """Identity, instructions and capabilities that a server declares.
+
+    Args:
+        kernel: Kernel whose routes depend on the features.
+        notify: Knows the servers in which this one is mounted.
+        info: Name and version of the server.
+        instructions: Text for the model.
+        experimental: Experimental capabilities, declared as given.
+        hints: Cache hints of server/discover.
+        features: Features to declare at once.
+        mounted: Returns the features of each mount.
+    """
 
     def __init__(
         self,
@@ -43,35 +54,50 @@ class Declarations:
         self._features = set(features)
         self._mounted = mounted
         self.has_tasks = False
-        """True once the server keeps tasks."""
+        """True once the server has a task manager."""
 
     def features(self) -> frozenset[str]:
-        """Return the declared features, those of mounts included."""
+        """Return the names of the declared features, those of mounts included."""
         return frozenset(self._features).union(*self._mounted())
 
     def offered(self) -> frozenset[str]:
-        """Return the declared features as the kernel routes by them."""
+        """Return the declared features as the kernel names them for routing."""
         on = self.features()
         return on | {"resources.subscribe"} if "resources" in on else on
 
     def add(self, feature: str) -> None:
-        """Declare a feature from its first item on."""
+        """Declare a feature; called with its first item."""
         if feature not in self._features:
             self._features.add(feature)
-            self.changed()
+            self.capabilities_changed()
 
     def keep(self, features: Iterable[str]) -> None:
-        """Declare features for good: those of a mount that goes stay declared."""
+        """Declare features for good: they stay declared when their mount is removed."""
         self._features.update(features)
 
-    def changed(self) -> None:
-        """Route anew what is answered, and tell the servers in which this one is mounted."""
+    def on_change(self, feature: str, notify: Callable[[], None] | None) -> Callable[[], None]:
+        """Return the change callback of a registry.
+
+        Args:
+            feature: Feature that is declared from the first item on.
+            notify: Sends `list_changed`; None for a feature without that notification.
+        """
+
+        def changed() -> None:
+            self.add(feature)
+            if notify:
+                notify()
+
+        return changed
+
+    def capabilities_changed(self) -> None:
+        """Rebuild the routes, and inform the servers in which this one is mounted."""
         self._kernel.changed()
         for mount in list(self._notify.outer_servers):
             mount.declared()
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
-        """Return the capabilities; with a `profile` those of extensions at its revision too."""
+        """Return the capabilities; with a `profile`, those of extensions at its revision too."""
         on = self.features()
         extensions, experimental = dict[str, Any](), dict(self.experimental or {})
         if profile is not None and self._kernel.extensions:
@@ -90,9 +116,10 @@ class Declarations:
         )
 
     def capabilities_at(self, profile: Profile, *, known: bool = True) -> Any:
-        """Return the capabilities in the types of a revision.
+        """Return the capabilities in the wire types of a revision.
 
         Args:
+            profile: The revision.
             known: True if the client can be told apart from others, which tasks/list needs.
         """
         declared = project(self.capabilities(profile), profile.revision).value

@@ -1,4 +1,4 @@
-"""Extensions of the protocol that a server offers: their requests answered, and declared."""
+"""Protocol extensions of a server: declared, and their requests routed to handlers."""
 
 from __future__ import annotations
 
@@ -13,55 +13,47 @@ from mcp_wire.extension import Extension, hook_point
 from mcp_wire.method import Method, Route
 
 if TYPE_CHECKING:
+    from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["OffersExtensions"]
+__all__ = ["ExtensionRegistry", "OfferedHandlers"]
 
-_Make: TypeAlias = "Callable[[Profile], Route[Context] | None]"
+_RouteFactory: TypeAlias = "Callable[[Profile], Route[Context] | None]"
 
 
-class _Handlers(Protocol):
-    """The `Handlers` of an extension's package."""
+class OfferedHandlers(Protocol):
+    """`Handlers` class of the generated package of an extension."""
 
     def offers(self, name: str) -> bool:
-        """Whether the request of this Python name is answered."""
+        """Return True if the request of this Python name is implemented."""
         ...
 
 
-class OffersExtensions:
-    """The part of a server that takes extensions."""
+class ExtensionRegistry:
+    """Registry of the protocol extensions of a server.
 
-    kernel: Kernel[Context]
-    notify: Notifier
+    Args:
+        kernel: Kernel that routes the methods of extensions.
+        notify: Knows the clients that listen to topics of extensions.
+    """
 
-    def add_extension(
-        self, extension: Extension, handlers: _Handlers | None = None, *, settings: Any = None
+    def __init__(self, kernel: Kernel[Context], notify: Notifier) -> None:
+        self._kernel = kernel
+        self._notify = notify
+
+    @property
+    def declared(self) -> Extensions:
+        """Extensions that are declared."""
+        return self._kernel.extensions
+
+    def add(
+        self, extension: Extension, handlers: OfferedHandlers | None = None, settings: Any = None
     ) -> None:
-        """Offer an extension: declare it, with its `settings`, and answer its requests.
-
-            from mcp_wire.extensions import tasks
-
-            class Tasks(tasks.Handlers[Context]):
-                async def get_task(self, ctx, params): ...
-
-            server.add_extension(tasks.EXTENSION, Tasks())
-
-        Clients see it at the revisions that it is for: under `extensions` of the capabilities, or
-        under `experimental` where these have no such place. A request of its own from a client that
-        has not declared it, too, is refused (see `Context.require`). Of requests that `handlers`
-        do not offer, and at other revisions, nothing is known.
-
-        Raises:
-            UsageError: it is there already, a method of it is, these are not its settings, or
-                the handlers are not its own.
-
-        Source:
-        https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation
-        """
-        kernel = self.kernel
+        """Add an extension; see `Server.add_extension`."""
+        kernel = self._kernel
         kernel.extensions.check(extension)
         if handlers is not None:
             _check_handlers(extension, handlers)
@@ -73,13 +65,13 @@ class OffersExtensions:
         for name, method in extension.methods.items():
             if method.kind == "notification":
                 if method.from_client:
-                    kernel.custom_notifications[name] = _notice(extension, method)
+                    kernel.custom_notifications[name] = _notification_route(extension, method)
             elif handlers is not None and handlers.offers(extension.names[name]):
                 handler = getattr(handlers, extension.names[name])
                 kernel.custom_methods[name] = self._request(extension, method, handler)
         agree = getattr(handlers, "agree", None)
         if agree is not None:
-            self.notify.listeners.extension_topics.setdefault(extension, _granting(agree))
+            self._notify.listeners.extension_topics.setdefault(extension, _grant_with(agree))
         kernel.changed()
 
     def _request(
@@ -87,11 +79,11 @@ class OffersExtensions:
         extension: Extension,
         method: Method[Any, Any],
         handler: Callable[[Context, Any], Awaitable[Any]],
-    ) -> _Make:
-        point = hook_point(self.kernel.hooks, method.name)
+    ) -> _RouteFactory:
+        point = hook_point(self._kernel.hooks, method.name)
 
         async def call(ctx: Context, params: Any) -> Any:
-            # Before hooks: to such a client there is nothing here to be observed.
+            # Before the hooks: such a request is refused and must not be observed.
             ctx.require(extension)
             return await (point.around(ctx, params, handler) if point else handler(ctx, params))
 
@@ -99,26 +91,26 @@ class OffersExtensions:
 
 
 def _check_handlers(extension: Extension, handlers: Any) -> None:
-    asked = [extension.names[one.name] for one in extension.methods.values() if one.results]
-    if isinstance(handlers, type) or not all(hasattr(handlers, n) for n in ("offers", *asked)):
+    requests = [extension.names[one.name] for one in extension.methods.values() if one.results]
+    if isinstance(handlers, type) or not all(hasattr(handlers, n) for n in ("offers", *requests)):
         raise UsageError(
             f"{extension.identifier}: expected an instance of a subclass of its package's "
             f"`Handlers`, got {handlers!r}"
         )
 
 
-def _granting(
+def _grant_with(
     agree: Callable[[Context, Any], Awaitable[Any]],
 ) -> Callable[[Context, Any], Awaitable[GrantedFilter]]:
-    async def granted(ctx: Context, wanted: Any) -> GrantedFilter:
-        agreed = await agree(ctx, wanted)
+    async def granted(ctx: Context, requested: Any) -> GrantedFilter:
+        agreed = await agree(ctx, requested)
         fields = fields_of(agreed, type(agreed))
         return GrantedFilter(fields, tuple(extension_topics_of(fields)))
 
     return granted
 
 
-def _notice(
+def _notification_route(
     extension: Extension, method: Method[Any, Any]
 ) -> Callable[[Profile], Method[Any, None] | None]:
     return lambda profile: method if carries(extension, profile) else None

@@ -1,4 +1,4 @@
-"""What a server answers to each request: the parts of its features, and how it begins."""
+"""Handlers of every method of the protocol: the feature handlers, initialize, discover and ping."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import mcp_wire
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import find_revision
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.log_messages import LogHandlers
 from mcp_gen.server.notifications.notifier import SubscriptionHandlers
 from mcp_gen.server.prompts.handlers import CompletionHandlers, PromptHandlers
@@ -31,7 +32,7 @@ __all__ = ["HandlerParts", "Handlers"]
 
 
 class HandlerParts(NamedTuple):
-    """The parts of a server that its handlers answer from."""
+    """Parts of a server that its handlers answer from."""
 
     kernel: Kernel[Context]
     declarations: Declarations
@@ -51,7 +52,12 @@ class Handlers(
     SubscriptionHandlers,
     TaskHandlers,
 ):
-    """Everything a client may ask for."""
+    """Handlers of every method of the protocol.
+
+    Args:
+        parts: Parts of the server.
+        tasks: Task manager; None without tasks.
+    """
 
     def __init__(self, parts: HandlerParts, tasks: TaskManager | None = None) -> None:
         self.parts = parts
@@ -62,25 +68,25 @@ class Handlers(
         self.resources = parts.resources
         self.prompts = parts.prompts
         self.completions = parts.completions
-        self.take_tasks(tasks)
+        self.enable_tasks(tasks)
 
-    def take_tasks(self, tasks: TaskManager | None) -> None:
-        """Answer calls of tools as tasks from now on."""
+    def enable_tasks(self, tasks: TaskManager | None) -> None:
+        """Answer tools/call and the methods of tasks through a task manager from now on."""
         self.task_manager = self.tool_tasks = tasks
 
     async def initialize(
         self, ctx: Context, params: common.InitializeRequestParams
     ) -> common.InitializeResult:
-        """initialize"""
+        """Answer initialize: agree on a revision and declare the capabilities."""
         offered = self.kernel.handshakes
         profile = mcp_wire.profile(find_revision(params.protocol_version, offered) or offered[-1])
-        ctx.caller.capabilities = params.capabilities
-        ctx.caller.client_info = params.client_info
-        ctx.caller.agreed = profile
+        origin_of(ctx).capabilities = params.capabilities
+        origin_of(ctx).client_info = params.client_info
+        origin_of(ctx).agreed = profile
         result: common.InitializeResult = mcp_wire.types(profile.revision).InitializeResult(
             protocol_version=profile.revision,
             capabilities=self.declarations.capabilities_at(
-                profile, known=ctx.session is not None or ctx.caller.principal is not None
+                profile, known=ctx.session is not None or origin_of(ctx).principal is not None
             ),
             server_info=project(self.declarations.info, profile.revision).value,
             instructions=self.declarations.instructions,
@@ -88,11 +94,11 @@ class Handlers(
         return result
 
     async def ping(self, ctx: Context, params: common.RequestParams) -> common.EmptyResult:
-        """ping"""
+        """Answer ping."""
         return latest.EmptyResult()
 
     async def discover(self, ctx: Context, params: common.RequestParams) -> common.DiscoverResult:
-        """server/discover"""
+        """Answer server/discover: supported revisions and capabilities."""
         return latest.DiscoverResult(
             supported_versions=list(self.kernel.per_request),
             capabilities=self.declarations.capabilities(ctx.profile),

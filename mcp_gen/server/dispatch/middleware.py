@@ -1,4 +1,4 @@
-"""Middleware of a server: around what comes from clients, and around what goes to them."""
+"""Registers middleware around messages from clients and to clients."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ M = TypeVar("M", bound=Middleware)
 
 
 class MiddlewareChain:
-    """Middleware of a server: around what comes from clients, and around what goes to them.
+    """Middleware of a server, for messages from clients and for messages to clients.
 
-    A middleware is `async def mw(ctx, method, params, call_next)`. It runs around every message of
-    a known method, hooks and all, and gives the result that `await call_next(params)` gave, or
-    another one; it may also pass on other params, answer without calling, or raise McpError. What
-    was added first is outermost. Of a notification there is no result.
+    A middleware is `async def mw(ctx, method, params, call_next)`; see `Server.middleware`.
+
+    Args:
+        kernel: Kernel that runs the middleware.
+        changed: Called after a middleware for messages from clients has been added.
     """
 
     def __init__(self, kernel: Kernel[Any], changed: Callable[[], None]) -> None:
@@ -30,12 +31,12 @@ class MiddlewareChain:
         self._changed = changed
 
     def add(self, middleware: M) -> M:
-        """Add a middleware around what comes from clients; see `Server.middleware`."""
+        """Add a middleware around messages from clients; see `Server.middleware`."""
         self._kernel.middleware.append(checked(middleware))
         self._changed()
         return middleware
 
     def add_sending(self, middleware: M) -> M:
-        """Add a middleware around what goes to clients; see `Server.sending_middleware`."""
+        """Add a middleware around messages to clients; see `Server.sending_middleware`."""
         self._kernel.outbound_middleware.append(checked(middleware))
         return middleware

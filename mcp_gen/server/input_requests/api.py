@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import InvalidResult
 from mcp_gen.server.context.answers import Accepted, Answer, Cancelled, Declined
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.forms import elicitation_form
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
@@ -160,5 +161,5 @@ def _read_roots(result: latest.ListRootsResult) -> tuple[latest.Root, ...]:
 
 def _sends_roots_changed(ctx: Context) -> bool:
     """Return True if the client sends roots/list_changed, so that its roots can be cached."""
-    roots: Any = getattr(ctx.caller.capabilities, "roots", None)
+    roots: Any = getattr(origin_of(ctx).capabilities, "roots", None)
     return ctx.profile.roots_changed is not None and bool(getattr(roots, "list_changed", False))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from mcp_gen.core.errors import InvalidRequest, MissingCapability
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.rounds import InputKind
 from mcp_gen.server.input_requests.validation import check_input_request
 from mcp_wire.latest import ElicitRequestURLParams
@@ -43,7 +44,7 @@ def require_url_elicitation(ctx: Context) -> None:
 
 def declared(ctx: Context, *path: str) -> bool:
     """Return True if the client declared a capability, such as `"sampling", "tools"`."""
-    found: Any = ctx.caller.capabilities
+    found: Any = origin_of(ctx).capabilities
     for name in path:
         # Capabilities of a handshake are a wire type; members of later revisions are plain JSON.
         if isinstance(found, dict):

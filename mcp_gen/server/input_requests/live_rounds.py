@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import InvalidResult, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of, runtime_of, set_input_params
 from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
 from mcp_gen.server.input_requests.validation import check_url_elicitation
@@ -75,7 +76,7 @@ class ServerRequestRounds(Rounds):
         ctx, params = self.ctx, request.params
         newest = mcp_wire.profile(mcp_wire.LATEST)
         sender = RequestSender(
-            ctx.caller.channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
+            origin_of(ctx).channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
         )
         if isinstance(params, ElicitRequestURLParams):
             elicitation = UrlElicitation(params.message, params.url, request.elicitation_id)
@@ -90,7 +91,7 @@ class ServerRequestRounds(Rounds):
         if request.as_task:
             sent = self._as_task(request, fields, timeout_s)
         else:
-            client = SessionClient(ctx.profile, sender, ctx.server.runtime.kernel.extensions)
+            client = SessionClient(ctx.profile, sender, runtime_of(ctx).kernel.extensions)
             call = getattr(client, request.kind)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._unanswered.add(sent)
@@ -145,13 +146,13 @@ class ServerRequestRounds(Rounds):
             self.responses = await self._ask_all(input_requests_in(result))
             self.user_state = result.request_state
             self.restart()
-            self.ctx.asking = self.params
+            set_input_params(self.ctx, self.params)
             try:
                 result = await handler(self.ctx, self.params)
             except UrlElicitationRequired as error:
                 failure = error
             finally:
-                self.ctx.asking = None
+                set_input_params(self.ctx, None)
         if self._unanswered:
             await self._cancel_unanswered()
         if isinstance(failure, UrlElicitationRequired):

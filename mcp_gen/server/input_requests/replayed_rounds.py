@@ -23,6 +23,7 @@ from mcp_gen.core.errors import (
     MissingCapability,
     UrlElicitationRequired,
 )
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.request_state import RequestState
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
@@ -81,7 +82,7 @@ class InputRequiredRounds(Rounds):
             self._answers = received
             self.responses = responses
             return
-        runtime = self.ctx.server.runtime
+        runtime = runtime_of(self.ctx)
         state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
         self.user_state = state.state
@@ -125,7 +126,7 @@ class InputRequiredRounds(Rounds):
         self._open[key] = request
         asker = asyncio.current_task()
         if self._task is None:
-            self._task = self.ctx.caller.channel.task(self.ctx.request_id) or asker
+            self._task = origin_of(self.ctx).channel.task(self.ctx.request_id) or asker
             self._timer = loop.call_soon(self._stop_in, _TURNS - 1)
         if asker is not None and asker is not self._task:
             self._askers.add(asker)
@@ -185,7 +186,7 @@ class InputRequiredRounds(Rounds):
         assert task is not None
         if self._timer:
             self._timer.cancel()
-        if not self.ctx.caller.channel.answers(self.ctx.request_id):
+        if not origin_of(self.ctx).channel.answers(self.ctx.request_id):
             # Cancelled from outside. `task.cancelling()` cannot tell: on Python 3.11 a failed task
             # group leaves one cancellation too many.
             self._release()
@@ -239,7 +240,7 @@ class InputRequiredRounds(Rounds):
 
     def _seal_state(self, keys: list[str], **fields: Any) -> str:
         self.next_round()
-        runtime = self.ctx.server.runtime
+        runtime = runtime_of(self.ctx)
         if self.values:
             self._once_store_id = runtime.once_store.put(self._once_store_id, self.values)
         state = RequestState(
@@ -261,7 +262,7 @@ def _binding(ctx: Context, params: Any) -> bytes:
         # Absent, null and empty arguments are the same: clients may send either.
         request.pop("arguments", None)
     kind = type(params).__name__.removeprefix("Raw")
-    parts = [ctx.server.name, kind, request, ctx.caller.principal]
+    parts = [ctx.server.name, kind, request, origin_of(ctx).principal]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).digest()
 
 

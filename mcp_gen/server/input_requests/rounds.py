@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import McpError, ProtocolError, UsageError
+from mcp_gen.server.context.context import runtime_of
 from mcp_wire import Wire, encode, latest
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Rounds(ABC):
         Raises:
             McpError: The limit of the server, `max_rounds`, is reached.
         """
-        if self.number >= self.ctx.server.runtime.max_rounds:
+        if self.number >= runtime_of(self.ctx).max_rounds:
             raise McpError(
                 ProtocolError.code,
                 f"no end after {self.number} rounds of questions; a question that reads "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_gen.core.errors import UrlElicitationRequired, UsageError
+from mcp_gen.server.context.context import input_params_of, rounds_of, set_input_params, set_rounds
 from mcp_wire.latest import InputRequiredResult
 
 if TYPE_CHECKING:
@@ -24,14 +25,15 @@ def current_rounds(ctx: Context) -> Rounds:
         UsageError: The handler is no tool, prompt or resource, or it has returned.
     """
     # Only this module and tasks set them, always to a Rounds.
-    rounds = cast("Rounds | None", ctx.rounds)
-    if ctx.asking is None and not (rounds and rounds.closed):
+    rounds = cast("Rounds | None", rounds_of(ctx))
+    if input_params_of(ctx) is None and not (rounds and rounds.closed):
         raise UsageError(
             "the client can be asked in tools, prompts and resources only, "
             "and only until they return: await what you ask"
         )
     if rounds is None:
-        rounds = ctx.rounds = _rounds(ctx, ctx.asking)
+        rounds = _rounds(ctx, input_params_of(ctx))
+        set_rounds(ctx, rounds)
     return rounds
 
 
@@ -49,9 +51,10 @@ def _rounds(ctx: Context, params: Any) -> Rounds:
 
 def previous_rounds(ctx: Context) -> Rounds | None:
     """Return the rounds of a request; None in its first round before any input request."""
-    if ctx.rounds is None and getattr(ctx.asking, "input_responses", None) is not None:
+    rounds = cast("Rounds | None", rounds_of(ctx))
+    if rounds is None and getattr(input_params_of(ctx), "input_responses", None) is not None:
         return current_rounds(ctx)
-    return cast("Rounds | None", ctx.rounds)
+    return rounds
 
 
 async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
@@ -62,7 +65,7 @@ async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     Raises:
         InvalidParams: The `requestState` of the request is not valid.
     """
-    ctx.asking = params
+    set_input_params(ctx, params)
     if getattr(params, "request_state", None) is not None:
         # Reject an invalid state before the handler has side effects.
         current_rounds(ctx)
@@ -70,17 +73,18 @@ async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     failure: BaseException | None = None
     try:
         returned = await handler(ctx, params)
-        if ctx.rounds is None and type(returned) is not InputRequiredResult:
+        if rounds_of(ctx) is None and type(returned) is not InputRequiredResult:
             return returned
         result = returned
     except (GeneratorExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if ctx.rounds is None and not isinstance(error, UrlElicitationRequired):
+        if rounds_of(ctx) is None and not isinstance(error, UrlElicitationRequired):
             raise
         failure = error
     finally:
-        ctx.asking = None
-    rounds = ctx.rounds = cast("Rounds | None", ctx.rounds) or _rounds(ctx, params)
+        set_input_params(ctx, None)
+    rounds = cast("Rounds | None", rounds_of(ctx)) or _rounds(ctx, params)
+    set_rounds(ctx, rounds)
     response: R = await rounds.end(handler, result, failure)
     return response

@@ -14,6 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, RequestTimeout
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.capabilities import declared
 from mcp_gen.server.input_requests.rounds import InputKind
 from mcp_gen.session.messages.sender import RequestSender
@@ -71,7 +72,7 @@ async def ask_as_task(
         RequestTimeout: No result in time; the task is cancelled.
         McpError: The client answered with an error.
     """
-    extensions = ctx.server.runtime.kernel.extensions
+    extensions = runtime_of(ctx).kernel.extensions
     client = SessionClient(ctx.profile, _TaskAwareSender(ctx), extensions)
     is_limited = not math.isinf(timeout_s)
     types: Any = mcp_wire.types(ctx.revision)
@@ -114,7 +115,7 @@ class _TaskAwareSender(RequestSender):
 
     def __init__(self, ctx: Context) -> None:
         hooks = ctx.server.hooks.outbound
-        super().__init__(ctx.caller.channel, ctx.profile, hooks, ctx, peer="client")
+        super().__init__(origin_of(ctx).channel, ctx.profile, hooks, ctx, peer="client")
         self._create_task_type: Any = mcp_wire.types(ctx.revision).CreateTaskResult
 
     def _read(self, method: Method[Any, R], raw: Raw) -> R:

@@ -14,6 +14,7 @@ from msgspec import Raw
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.listing.cursors import cursor_to, place_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
 from mcp_gen.session.kernel.results import EncodedResult
@@ -64,7 +65,7 @@ class Listing(Generic[T]):
         self.items: Registry[T] = Registry(kind, self._on_change)
         self.filters: list[Filter] = []
         self._page_size: int | None = None
-        self._hints = hints
+        self.hints = hints
         self._result = result
         self.field = field
         self._method = _snake(result.removesuffix("Result"))
@@ -109,7 +110,7 @@ class Listing(Generic[T]):
 
         An item of the session takes precedence over the server's item of the same name.
         """
-        session = ctx.caller.session
+        session = origin_of(ctx).session
         entry: Entry[T] | None = None
         if session is not None and "local" in session.__dict__:
             session_items = self._session_items(session)
@@ -177,7 +178,7 @@ class Listing(Generic[T]):
         if (
             not (as_bytes and is_cacheable)
             or self.filters
-            or self._session_items(ctx.caller.session)
+            or self._session_items(origin_of(ctx).session)
         ):
             return self._page(ctx, entries, after)
         key = (ctx.revision, first)
@@ -214,7 +215,7 @@ class Listing(Generic[T]):
             last = page[size - 1]
             fields["next_cursor"] = cursor_to(self.field, last.number, last.name)
         if ctx.profile.cache_hints:
-            fields |= self._hints.of(self._method).fields()
+            fields |= self.hints.of(self._method).fields()
             if private:
                 fields["cache_scope"] = "private"
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)
@@ -225,13 +226,13 @@ class Listing(Generic[T]):
 
     def differs(self, ctx: Context) -> bool:
         """Return True if the client of the request may see other items than other clients."""
-        return bool(self.filters or self._session_items(ctx.caller.session))
+        return bool(self.filters or self._session_items(origin_of(ctx).session))
 
     def _visible_entries(
         self, ctx: Context, entries: Iterable[Entry[T]], after: int
     ) -> Iterator[Entry[T]]:
         """Return the allowed entries after a number, including those of the session."""
-        session_items = self._session_items(ctx.caller.session)
+        session_items = self._session_items(origin_of(ctx).session)
         if session_items:
             own = session_items.after(after)
             others = (entry for entry in entries if entry.name not in session_items)
@@ -253,7 +254,7 @@ class Listing(Generic[T]):
 
 def as_encoded(ctx: Context, page: Any) -> EncodedResult:
     """Encode a page for the revision of the request."""
-    binding = ctx.server.runtime.kernel.binding(ctx.revision)
+    binding = runtime_of(ctx).kernel.binding(ctx.revision)
     return EncodedResult(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 

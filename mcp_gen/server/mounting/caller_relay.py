@@ -16,6 +16,7 @@ from mcp_gen.core.errors import (
     ProtocolError,
 )
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import input_params_of, origin_of
 from mcp_gen.server.input_requests.capabilities import declared, require_capability
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
@@ -64,7 +65,7 @@ class CallerRelay:
     @property
     def client(self) -> Hashable:
         """Identity of the client: its session, or its principal, or the channel of the request."""
-        origin = self.ctx.caller
+        origin = origin_of(self.ctx)
         if origin.session is None and origin.principal is not None:
             return origin.principal
         return id(origin.session or origin.channel)
@@ -72,18 +73,18 @@ class CallerRelay:
     @property
     def is_ready(self) -> bool:
         """True if the request allows input requests to the client."""
-        return self.held is not None or self.ctx.asking is not None
+        return self.held is not None or input_params_of(self.ctx) is not None
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         """Return the input request capabilities of the client at a revision, as plain JSON."""
         session = self.ctx.session
         if session is None:
-            return _declared_requests(self.ctx.caller.capabilities, revision)
+            return _declared_requests(origin_of(self.ctx).capabilities, revision)
         # Cached: the client of a session declares its capabilities once.
         known = _capability_cache.setdefault(session, {})
         found = known.get(revision)
         if found is None:
-            found = known[revision] = _declared_requests(self.ctx.caller.capabilities, revision)
+            found = known[revision] = _declared_requests(origin_of(self.ctx).capabilities, revision)
         return found
 
     def log_level(self) -> str | None:

@@ -42,7 +42,7 @@ class MountHandlers(Handlers):
     """Handlers of a server with mounts: items of its own first, then those of its mounts."""
 
     def __init__(self, parts: HandlerParts, server: Mounting) -> None:
-        super().__init__(parts, server.tasks)
+        super().__init__(parts, server.runtime.tasks.manager)
         self.server = server
 
     # --- lists ---
@@ -201,4 +201,4 @@ class MountHandlers(Handlers):
 
     def is_watched(self, what: What) -> bool:
         """Return True if hooks or middleware see the result, which is then of the newest types."""
-        return bool(self.server.kernel.middleware or getattr(self.server.kernel.hooks, what))
+        return bool(self.kernel.middleware or getattr(self.kernel.hooks, what))

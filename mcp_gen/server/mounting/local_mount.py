@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.core.errors import MethodNotFound
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of, set_tool_tasks, tool_tasks_of
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
@@ -55,8 +56,8 @@ class LocalMount(Mount):
         }
         self._item_numbers = {kind: ItemNumbers() for kind in KINDS}
         server.notify.outer_servers.add(self)
-        if server.tasks is not None:
-            outer.take_tasks()
+        if server.runtime.tasks.manager is not None:
+            outer.runtime.tasks.enable()
 
     @property
     def title(self) -> str:
@@ -79,8 +80,8 @@ class LocalMount(Mount):
 
     def context(self, ctx: Context) -> Context:
         """Return the context of the same request in the mounted server."""
-        inner = self.server.kernel.context(ctx.request_id, ctx.caller, ctx.meta)
-        inner.task_box = ctx.task_box or self.outer.tasks
+        inner = self.server.runtime.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
+        set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.runtime.tasks.manager)
         return inner
 
     # --- notifications of the mounted server ---
@@ -101,10 +102,10 @@ class LocalMount(Mount):
 
     def declared(self) -> None:
         """Update the capabilities of the outer server after the mounted one declares more."""
-        if self.server.tasks is not None:
+        if self.server.runtime.tasks.manager is not None:
             # Clients request the tasks of a mounted server from the outer one.
-            self.outer.take_tasks()
-        self.outer.declares_more()
+            self.outer.runtime.tasks.enable()
+        self.outer.runtime.declarations.capabilities_changed()
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """Send `notifications/elicitation/complete` to the clients of the outer server."""
@@ -245,13 +246,12 @@ class LocalMount(Mount):
     def serves(self, inner: Context, what: What) -> bool:
         """Return True if the mounted server has a handler of this method."""
         method = row(what, inner.revision)
-        return (
-            method is not None and method.name in self.server.kernel.binding(inner.revision).routes
-        )
+        kernel = self.server.runtime.kernel
+        return method is not None and method.name in kernel.binding(inner.revision).routes
 
     async def _dispatch(self, inner: Context, what: What, params: Any) -> Any:
         method: Any = row(what, inner.revision)
-        route = self.server.kernel.binding(inner.revision).routes[method.name]
+        route = self.server.runtime.kernel.binding(inner.revision).routes[method.name]
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
             # Hooks and middleware get params that are decoded completely.
             params = method.decode_params(encode(params))
@@ -268,14 +268,14 @@ class LocalMount(Mount):
             self._enter_lock = (loop, asyncio.Lock())
         async with self._enter_lock[1]:
             if self._entered_on is not loop:
-                await self.server.need()
+                await self.server.runtime.runner.acquire()
                 self._entered_on = loop
 
     async def leave(self) -> None:
         """Leave the lifespan of the mounted server."""
         if self._entered_on is asyncio.get_running_loop():
             self._entered_on = None
-            await self.server.need_no_longer()
+            await self.server.runtime.runner.release()
 
     def unmounted(self) -> None:
         """Detach the mounted server; its lifespan is left after the calls in progress."""
@@ -297,4 +297,5 @@ def is_inside(inner: object, server: Mounting) -> bool:
 
 def _is_watched(server: MountableServer, what: What) -> bool:
     """Return True if hooks or middleware of a server see this method."""
-    return bool(server.kernel.middleware or getattr(server.hooks, what))
+    kernel = server.runtime.kernel
+    return bool(kernel.middleware or getattr(kernel.hooks, what))

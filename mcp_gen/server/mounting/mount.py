@@ -19,10 +19,10 @@ from mcp_gen.server.tools.tool import is_tool_name
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.listing.cache_hints import Hints
+    from mcp_gen.server.dispatch.declarations import Declarations
+    from mcp_gen.server.dispatch.on_demand import TasksOnDemand
     from mcp_gen.server.mounting.kinds import What
     from mcp_gen.server.notifications.notifier import Notifier
-    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import Wire
     from mcp_wire.hooks import ServerHooks
@@ -32,26 +32,49 @@ __all__ = ["Mount", "MountableServer", "Mounted", "Mounting", "template_matches"
 _log = logging.getLogger("mcp_gen.server")
 
 
+class LifespanHolder(Protocol):
+    """Acquires the lifespan and the mounts of a server; `ServerRunner` implements it."""
+
+    async def acquire(self) -> None:
+        """Acquire the lifespan and the mounts; pair with `release`.
+
+        Raises:
+            LifespanError: the lifespan could not be entered.
+        """
+        ...
+
+    async def release(self) -> None:
+        """Release the lifespan and the mounts."""
+        ...
+
+
+class MountingParts(Protocol):
+    """Internal parts of a server that mounts use."""
+
+    kernel: Kernel[Context]
+    declarations: Declarations
+    tasks: TasksOnDemand
+
+    @property
+    def runner(self) -> LifespanHolder:
+        """Holder of the lifespan."""
+        ...
+
+
 class Mounting(Registries, Protocol):
     """Server that others are mounted in, as a mount uses it."""
 
     name: str
     notify: Notifier
-    hints: Hints
-    kernel: Kernel[Context]
-    tasks: TaskManager | None
 
     @property
     def mounts(self) -> Sequence[Mount]:
         """Mounts of the server, in the order they were mounted."""
         ...
 
-    def take_tasks(self) -> None:
-        """Create the task manager of the server, if it has none."""
-        ...
-
-    def declares_more(self) -> None:
-        """Update the declared capabilities of the server, after they have changed."""
+    @property
+    def runtime(self) -> MountingParts:
+        """Internal parts of the server."""
         ...
 
 
@@ -65,18 +88,6 @@ class MountableServer(Mounting, Protocol):
 
     def features(self) -> frozenset[str]:
         """Return the features that the server declares, including those of its mounts."""
-        ...
-
-    async def need(self) -> None:
-        """Acquire the lifespan and the mounts of the server; pair with `need_no_longer`.
-
-        Raises:
-            LifespanError: The lifespan could not be entered.
-        """
-        ...
-
-    async def need_no_longer(self) -> None:
-        """Release the lifespan and the mounts of the server."""
         ...
 
 

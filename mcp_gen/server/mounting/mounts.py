@@ -11,12 +11,11 @@ from mcp_gen.server.notifications.topics import LISTS
 from mcp_gen.server.tools.tool import is_tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.dispatch.handlers import HandlerParts
     from mcp_gen.server.mounting.mount import Mount, MountableServer, Mounting
     from mcp_gen.server.tools.tool import ServerTool
-    from mcp_wire.handlers import ServerHandlers
 
 __all__ = ["Mounts"]
 
@@ -26,19 +25,17 @@ class Mounts(Sequence["Mount"]):
 
     Args:
         outer: The server that others are mounted in.
-        make_handlers: Creates the handlers that route to mounts, for the first mount.
-        keep_declared: Called with the features of a mount that is removed.
+        parts: Parts of the outer server, for handlers that route to mounts too.
     """
 
     def __init__(
         self,
         outer: Mounting,
-        make_handlers: Callable[[], ServerHandlers[Context]],
-        keep_declared: Callable[[frozenset[str]], None],
+        parts: HandlerParts,
     ) -> None:
         self._outer = outer
-        self._make_handlers: Callable[[], ServerHandlers[Context]] | None = make_handlers
-        self._keep_declared = keep_declared
+        self._parts: HandlerParts | None = parts
+        self._declarations = parts.declarations
         self._mounts: tuple[Mount, ...] = ()
 
     def __len__(self) -> int:
@@ -125,7 +122,7 @@ class Mounts(Sequence["Mount"]):
         """
         for mount in self._mounts:
             if mount.target is mounted or (isinstance(mounted, str) and mount.prefix == mounted):
-                self._keep_declared(mount.features())
+                self._declarations.keep(mount.features())
                 self._change(mount, tuple(one for one in self._mounts if one is not mount))
                 mount.unmounted()
                 return
@@ -163,10 +160,12 @@ class Mounts(Sequence["Mount"]):
     def _change(self, mount: Mount, mounts: tuple[Mount, ...]) -> None:
         outer, features = self._outer, mount.features()
         self._mounts = mounts
-        if self._make_handlers is not None:
-            outer.kernel.handlers = self._make_handlers()
-            self._make_handlers = None
-        outer.declares_more()
+        if self._parts is not None:
+            from mcp_gen.server.mounting.handlers import MountHandlers
+
+            self._parts.kernel.handlers = MountHandlers(self._parts, outer)
+            self._parts = None
+        self._declarations.capabilities_changed()
         for kind in KINDS:
             kind.of(outer).forget()
         for topic in LISTS:

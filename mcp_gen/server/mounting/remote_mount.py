@@ -24,6 +24,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.relay import relay_of
+from mcp_gen.server.context.context import input_params_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.mounting.caller_relay import CallerRelay, can_be_asked
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
@@ -250,7 +251,7 @@ class RemoteMount(Mount):
                 raise
             if raw is not None:
                 return self._result(ctx, what, raw)
-            ttl_s = ctx.server.runtime.request_states.ttl_s
+            ttl_s = runtime_of(ctx).request_states.ttl_s
             return latest.InputRequiredResult(
                 input_requests=call.input_requests(), request_state=self._suspended.put(call, ttl_s)
             )
@@ -334,7 +335,7 @@ class RemoteMount(Mount):
         remote_profile = self.relay.profile
         url_code = remote_profile.errors.url_elicitation_required
         if url_code and error.code == url_code != ctx.profile.errors.url_elicitation_required:
-            if ctx.asking is None:
+            if input_params_of(ctx) is None:
                 return error  # the client cannot get input requests now
             return UrlElicitationRequired.from_error(error) or error
         is_not_found = (

@@ -103,7 +103,7 @@ class RemoteNotifications:
         """Mark all lists as outdated and end the waits for a retry, after a reconnect."""
         recreated, self._recreated = self._recreated, asyncio.Event()
         recreated.set()
-        self._mount.outer.declares_more()
+        self._mount.outer.runtime.declarations.capabilities_changed()
         self._mark_all_outdated()
 
     def _mark_all_outdated(self) -> None:

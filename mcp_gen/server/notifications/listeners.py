@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from msgspec import Raw
 
 from mcp_gen.core.extensions.extensions import filter_of
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.topics import (
     LISTS,
     ChangeTopic,
@@ -77,7 +78,7 @@ class _Listener:
     def is_wanted(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Return True if notifications may be sent for it on this event loop."""
         # A cancelled request stays open until its task has ended, but nothing may be sent for it.
-        return self._loop is loop and self.ctx.caller.channel.answers(self.ctx.request_id)
+        return self._loop is loop and origin_of(self.ctx).channel.answers(self.ctx.request_id)
 
     def params(self, shared: bytes) -> Raw:
         """Return notification params: the `_meta` of this listener, and the shared part."""
@@ -128,7 +129,7 @@ class Listeners:
         granted = self._granted(ctx, params.notifications, also)
         topics = [topic for one in also for topic in one.topics]
         listener = _Listener(ctx, (*_topics(granted), *topics))
-        profile, channel = ctx.profile, ctx.caller.channel
+        profile, channel = ctx.profile, origin_of(ctx).channel
         if profile.subscription_acknowledged:
             acknowledgement = profile.subscription_acknowledged.params(
                 notifications=granted, meta=listener.meta
@@ -168,7 +169,7 @@ class Listeners:
         if method is None or task is None:
             return
         # The result is sent when this task ends, after all hooks.
-        deferred: Any = _DeferredChannel(task, ctx.caller.channel)
+        deferred: Any = _DeferredChannel(task, origin_of(ctx).channel)
         params = method.params(request_id=ctx.request_id)
         await sender_for(ctx.profile, deferred, self._kernel, ctx).notify(method, params)
 
@@ -256,7 +257,7 @@ class Listeners:
             listener.waiting = [*(listener.waiting or ()), (method, params)]
             listener.wake()
         else:
-            send(listener.ctx.caller.channel, method, params)
+            send(origin_of(listener.ctx).channel, method, params)
 
     def end(self, channel: Channel | None = None) -> None:
         """End the requests of one connection, or all, with their results; from any thread."""

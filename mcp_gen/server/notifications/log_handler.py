@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.notifications.send import is_wrapped, send_notification
 from mcp_gen.session.peer.log_levels import is_enabled
@@ -110,7 +111,7 @@ class ClientLogHandler(logging.Handler):
             request.send("warning", f"{dropped} log messages left out: more than {most}", __name__)
 
     def _rate_limiter(self, request: _LoggingRequest) -> RateLimiter:
-        channel = request.ctx.caller.channel
+        channel = origin_of(request.ctx).channel
         found = self._rate_limiters.get(channel)
         if found is None:
             found = self._rate_limiters[channel] = RateLimiter(self._max_per_s)
@@ -131,8 +132,8 @@ class _LoggingRequest:
     def is_enabled(self, level: str) -> bool:
         """Return True if the client wants log messages of this level."""
         ctx = self.ctx
-        declared = ctx.server.runtime.kernel.offers("logging")
-        return declared and is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
+        declared = runtime_of(ctx).kernel.offers("logging")
+        return declared and is_enabled(ctx.profile, origin_of(ctx).log_level(ctx.meta), level)
 
     def send(self, level: str, data: str, logger: str) -> None:
         """Send a log message, from any thread."""
@@ -150,8 +151,8 @@ class _LoggingRequest:
             task = self._loop.create_task(send_notification(ctx, method, params))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
-        elif ctx.caller.channel.answers(ctx.request_id):
-            ctx.caller.channel.notify(method, params)
+        elif origin_of(ctx).channel.answers(ctx.request_id):
+            origin_of(ctx).channel.notify(method, params)
 
     async def finish(self) -> None:
         """Wait until pending messages are sent, before the result is."""

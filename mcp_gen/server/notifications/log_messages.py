@@ -7,6 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.notifications.log_handler import ClientLogHandler, watched
 from mcp_gen.server.notifications.send import is_wrapped, send_notification
 from mcp_gen.session.peer.log_levels import as_json, is_enabled
@@ -55,7 +56,7 @@ class ClientLogs:
 
     def _is_enabled(self, ctx: Context) -> bool:
         """Return True for requests of this server, False for those of a mounted one."""
-        return ctx.server.runtime.kernel is self._kernel
+        return runtime_of(ctx).kernel is self._kernel
 
     def closed(self, handler: ClientLogHandler) -> None:
         """Remove a handler that was closed."""
@@ -72,8 +73,8 @@ class ClientLogs:
 async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
     """Send a log message; see `Context.log`."""
     method = ctx.profile.log
-    enabled = is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
-    if not enabled or not ctx.server.runtime.kernel.offers("logging") or method is None:
+    enabled = is_enabled(ctx.profile, origin_of(ctx).log_level(ctx.meta), level)
+    if not enabled or not runtime_of(ctx).kernel.offers("logging") or method is None:
         return
     # Yield to the event loop: a handler that only logs would block it.
     await asyncio.sleep(0)

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from mcp_gen.core.errors import MethodNotFound
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.listeners import Listeners
 from mcp_gen.server.notifications.topics import (
     PROMPTS,
@@ -313,7 +314,7 @@ class SubscriptionHandlers(ServerHandlers[Any]):
         Raises:
             MethodNotFound: the transport carries responses only (JSON without streams).
         """
-        if isinstance(ctx.caller.channel, NullChannel):
+        if isinstance(origin_of(ctx).channel, NullChannel):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
         # Not awaited here: saves one frame per open request.
         return self.notify.listen(ctx, params)

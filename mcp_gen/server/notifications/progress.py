@@ -6,6 +6,14 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.context.context import (
+    last_progress_of,
+    origin_of,
+    progress_limiter_of,
+    runtime_of,
+    set_last_progress,
+    set_progress_limiter,
+)
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.notifications.send import send_notification
 
@@ -33,15 +41,15 @@ async def report_progress(
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
     if token.__class__ not in (str, int) or profile.progress is None:
         return
-    last = ctx.last_progress
+    last = last_progress_of(ctx)
     # NaN would pass the comparison with `last`, and JSON has neither NaN nor infinity.
     if not math.isfinite(progress) or (last is not None and progress <= last):
         return
-    if not ctx.caller.channel.answers(ctx.request_id):
+    if not origin_of(ctx).channel.answers(ctx.request_id):
         return
     if not _try_acquire(ctx) and (total is None or progress < total):
         return
-    ctx.last_progress = progress
+    set_last_progress(ctx, progress)
     fields: dict[str, Any] = {"progress_token": token, "progress": progress}
     if total is not None and math.isfinite(total):
         fields["total"] = total
@@ -59,9 +67,11 @@ async def _report_to_task(ctx: Context, task: TaskHandle, message: str, *, whole
 
 
 def _try_acquire(ctx: Context) -> bool:
-    per_s = ctx.server.runtime.kernel.limits.max_progress_per_s
+    per_s = runtime_of(ctx).kernel.limits.max_progress_per_s
     if per_s is None:
         return True
-    if ctx.reports is None:
-        ctx.reports = RateLimiter(per_s)
-    return ctx.reports.try_acquire()
+    limiter = progress_limiter_of(ctx)
+    if limiter is None:
+        limiter = RateLimiter(per_s)
+        set_progress_limiter(ctx, limiter)
+    return limiter.try_acquire()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import UNSET
 
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.session.peer.session import sender_for
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ async def send_notification(ctx: Context, method: Method[P, None], params: P) ->
         method: The notification.
         params: Its params.
     """
-    channel = ctx.caller.channel
+    channel = origin_of(ctx).channel
     if is_wrapped(ctx, method):
         open_channel: Any = _OpenRequestChannel(channel, ctx.request_id)
-        await sender_for(ctx.profile, open_channel, ctx.server.runtime.kernel, ctx).notify(
+        await sender_for(ctx.profile, open_channel, runtime_of(ctx).kernel, ctx).notify(
             method, params
         )
     elif channel.answers(ctx.request_id):
@@ -42,7 +43,7 @@ async def send_notification(ctx: Context, method: Method[P, None], params: P) ->
 
 def is_wrapped(ctx: Context, method: Method[Any, None]) -> bool:
     """Return True if hooks or middleware wrap this notification."""
-    kernel = ctx.server.runtime.kernel
+    kernel = runtime_of(ctx).kernel
     return bool(kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name))
 
 

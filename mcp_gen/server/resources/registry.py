@@ -14,6 +14,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from mcp_gen.core.errors import InvalidParams, McpError, ResourceNotFound, UsageError
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.resources.contents import read_result
@@ -112,7 +113,7 @@ class ResourceRegistry:
             return None  # filtered out: a matching template must not expose it
         if not is_uri(uri):
             return None  # results repeat the URI, which must be valid
-        session = ctx.caller.session
+        session = origin_of(ctx).session
         shared = session is None or "local" not in session.__dict__
         all_templates = shared and not self.templates.filters
         return _match_templates(

@@ -1,4 +1,4 @@
-"""Running over transports.
+"""Serves a server over stdio, HTTP, sockets and in-memory transports.
 
-Imported by: server.py.
+Imported by: server.py, cli.
 """

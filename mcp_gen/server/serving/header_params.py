@@ -1,4 +1,4 @@
-"""Which headers a call of a tool must have: those that repeat what the tool's schema marks."""
+"""HTTP headers that mirror tool arguments (`x-mcp-header`), looked up per tool."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ _CALLS = frozenset(
 )
 
 Marked: TypeAlias = Mapping[bytes, tuple[str, ...]]
-"""The path of each marked argument, by the end of its header's name in lower case."""
+"""Path of each mirrored argument, by the end of the name of its header, in lower case."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 class HeaderParamLookup:
-    """The marked arguments of each tool that is listed, worked out when it is first called."""
+    """Looks up the mirrored arguments of a tool; computed at its first call.
+
+    Args:
+        server: Server that has the tools.
+    """
 
     def __init__(self, server: Servable) -> None:
         self._server = server
@@ -36,7 +40,11 @@ class HeaderParamLookup:
         self._known: dict[str, tuple[Any, Marked]] = {}
 
     def __call__(self, ctx: Context, method: Method[Any, Any], params: Any) -> Marked | None:
-        """Those of the tool that a request calls; None where it calls none."""
+        """Return the mirrored arguments of the tool that a request calls.
+
+        Returns:
+            None for other methods, and for tools that the client may not use.
+        """
         if type(params) not in _CALLS:
             return None
         name = params.name
@@ -46,7 +54,7 @@ class HeaderParamLookup:
         known = self._known.get(name)
         if known is None or known[0] is not entry.item:
             known = self._known[name] = (entry.item, self._marked(entry.item.tool))
-        # Who may not use a tool does not learn from its headers that there is one.
+        # A client that may not use a tool must not learn from header errors that it exists.
         return known[1] if known[1] and self._tools.find(ctx, name) else None
 
     def _of_mounted(self, ctx: Context, name: str) -> Marked | None:

@@ -1,4 +1,4 @@
-"""A server over HTTP: its ASGI app, put together, and a process that serves it."""
+"""Builds the ASGI app of a server, and runs it in a uvicorn process."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = ["HttpOptions", "asgi_app", "run_http", "url_at"]
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
 GRACE_S = 10
-"""How long requests may still take in a process that was told to stop."""
+"""Seconds that requests may still take in a process that was told to stop."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 class HttpOptions(Struct, frozen=True, kw_only=True):
-    """How a server is served over HTTP; see `Server.asgi`."""
+    """Options of a server over HTTP; see `Server.asgi`."""
 
     stateless: bool = False
     json_only: bool = False
@@ -67,21 +67,25 @@ def asgi_app(
     serve: Serve | None = None,
     servers: SessionServers | None = None,
 ) -> AsgiApp:
-    """The app of a server. With `servers` each session has one of its own.
+    """Return the ASGI app of a server.
 
-    `serve` is what serves those who open a stream at `legacy_sse_path`, if it is not the server
-    itself.
+    Args:
+        server: Server to serve.
+        path: Path of the endpoint.
+        options: Options of `Server.asgi`.
+        serve: Serves the clients of the HTTP+SSE transport; the default is `server.serve`.
+        servers: Makes a server for each session; None serves all sessions with `server`.
     """
     for one in (path, options.legacy_sse_path):
         if one is not None and not one.startswith("/"):
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
     limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
     limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
-    pair: LegacySseEndpoint | None = None
+    legacy_sse: LegacySseEndpoint | None = None
     if options.legacy_sse_path is not None:
         if not server.kernel.handshakes:
             raise UsageError("legacy_sse_path: no revision that is offered has a handshake")
-        pair = LegacySseEndpoint(
+        legacy_sse = LegacySseEndpoint(
             options.legacy_sse_path,
             serve or server.serve,
             max_streams=limits.max_sessions,
@@ -108,35 +112,39 @@ def asgi_app(
         keep_alive_s=options.keep_alive_s,
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
-        beside=pair,
-        start=server.keep,
-        stop=_end_of(server),
+        beside=legacy_sse,
+        start=server.hold,
+        stop=_shutdown_of(server),
     )
 
 
-def _end_of(server: Servable) -> Callable[[], Awaitable[None]]:
-    async def end() -> None:
+def _shutdown_of(server: Servable) -> Callable[[], Awaitable[None]]:
+    async def shutdown() -> None:
         await server.end_tasks()
-        await server.let_go()
+        await server.release_hold()
 
-    return end
+    return shutdown
 
 
 def url_at(host: str, port: int, path: str) -> str:
-    """Where an app is that this machine serves."""
+    """Return the URL of an app that is served on this machine."""
     return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
 
 
-def _tell(url: str) -> None:
+def _log_url(url: str) -> None:
     _log.info("listening at %s", url)
 
 
 def run_http(
-    app: AsgiApp, host: str, port: int, *, listening: Callable[[str], None] = _tell
+    app: AsgiApp, host: str, port: int, *, listening: Callable[[str], None] = _log_url
 ) -> None:
-    """Serve an app until the process is told to stop; what is being answered gets a moment.
+    """Serve an app until the process is told to stop; requests in progress get a moment to finish.
 
-    `listening` is told the app's URL, as soon as somebody may connect; port 0 takes a free one.
+    Args:
+        app: App to serve.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        listening: Called with the URL of the app as soon as clients can connect.
     """
     import uvicorn
 
@@ -144,14 +152,14 @@ def run_http(
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             if self.should_exit:
-                return  # what the server needs did not start
-            # What is there now stays: the collector need not look at it again.
+                return  # the lifespan did not start
+            # Objects of the start-up live as long as the process: keep them out of collections.
             gc.freeze()
             taken = self.servers[0].sockets[0].getsockname()[1]
             listening(url_at(host, taken, app.path))
 
         async def shutdown(self, sockets: Any = None) -> None:
-            # It waits for every answer to end: those that would not must be ended first.
+            # uvicorn waits for all responses to end: end the open streams first.
             await app.drain()
             await super().shutdown(sockets)
 
@@ -169,7 +177,7 @@ def run_http(
 
 @contextmanager
 def _ended_by_sigterm() -> Generator[None]:
-    """SIGTERM ends what is inside, and not the process: uvicorn raises it anew at its end."""
+    """End the block on SIGTERM, not the process: uvicorn raises the signal again at its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -181,4 +189,4 @@ def _ended_by_sigterm() -> Generator[None]:
 
 
 def _ignore(number: int, frame: Any) -> None:
-    """It has been heard: what was to end has ended."""
+    """Ignore the signal that uvicorn raises again after its shutdown."""

@@ -1,4 +1,4 @@
-"""What a server sets up before it serves anybody, and takes down when it has served everybody."""
+"""Runs the lifespan of a server while at least one user needs it."""
 
 from __future__ import annotations
 
@@ -18,83 +18,91 @@ __all__ = ["Lifespan", "MakeLifespan"]
 
 S = TypeVar("S", bound="HasLifespan")
 MakeLifespan: TypeAlias = Callable[[S], AbstractAsyncContextManager[Any]]
-"""`lifespan(server)`: an async context manager; what it gives is `ctx.lifespan`."""
+"""`lifespan(server)` returns an async context manager, whose value is `ctx.lifespan`."""
 
 _log = logging.getLogger("mcp_gen.server")
 
 
 class Lifespan(Generic[S]):
-    """Runs a server's lifespan while somebody needs it.
+    """Runs the lifespan of a server, counted by its users.
 
-    In a task of its own, because what it enters must be left in the task that entered it, and
-    whoever needs it first need not be the last.
+    It runs in a task of its own, because a context manager must be exited in the task that entered
+    it, and the first user need not be the last.
+
+    Args:
+        server: Server that the lifespan belongs to.
+        make: Function that returns the async context manager.
     """
 
     def __init__(self, server: S, make: MakeLifespan[S]) -> None:
         self._server = server
         self._make = make
-        self._needed = 0
-        self._kept = False
+        self._users = 0
+        self._is_held = False
         self._running: _Running[S] | None = None
 
     async def acquire(self) -> None:
-        """Need it: enter it if nobody else does. To be followed by `release`, unless this raises.
+        """Enter the lifespan for the first user; pair with `release`, unless this raises.
 
         Raises:
-            LifespanError: it could not be entered.
+            LifespanError: the lifespan could not be entered.
         """
-        if self._running and self._running.is_out_of_reach():
-            self._running, self._needed, self._kept = None, 0, False
-        self._needed += 1
+        if self._running and self._running.is_loop_closed():
+            self._running, self._users, self._is_held = None, 0, False
+        self._users += 1
         try:
-            await self._entered()
+            await self._wait_entered()
         except BaseException:
             await self.release()
             raise
 
-    async def _entered(self) -> None:
-        while self._running and self._running.ends:
-            # What is being left is left before it is entered again.
-            await self._running.over()
+    async def _wait_entered(self) -> None:
+        while self._running and self._running.is_ending:
+            # Let the last run end before the next one starts.
+            await self._running.wait_ended()
         if self._running is None or self._running.task.done():
             self._running = _Running(self._server, self._make)
-        # Shielded: several may wait for the one start, and one of them may give up.
+        # Shielded: one of several waiting users may be cancelled.
         await asyncio.shield(self._running.ready)
 
     async def release(self) -> None:
-        """Need it no longer: it is left when nobody does.
+        """Exit the lifespan after its last user.
 
         Raises:
-            LifespanError: it failed, at its end or before it.
+            LifespanError: the lifespan failed, at its end or before it.
         """
-        self._needed -= 1
+        self._users -= 1
         running = self._running
-        if self._needed or running is None:
+        if self._users or running is None:
             return
         running.end()
-        await running.over()
+        await running.wait_ended()
         if self._running is running:
             self._running = None
-        running.raise_what_failed()
+        running.raise_failure()
 
     async def hold(self) -> None:
-        """Need it until `let_go`, however often this is called. Raises what `acquire` raises."""
-        if self._kept and self._running and not self._running.is_out_of_reach():
+        """Acquire the lifespan until `release_hold`; further calls do nothing new.
+
+        Raises:
+            LifespanError: the lifespan could not be entered.
+        """
+        if self._is_held and self._running and not self._running.is_loop_closed():
             return
         await self.acquire()
-        if self._kept:
+        if self._is_held:
             await self.release()
-        self._kept = True
+        self._is_held = True
 
     async def release_hold(self) -> None:
-        """The end of `keep`."""
-        if self._kept:
-            self._kept = False
+        """Release what `hold` acquired; does nothing without it."""
+        if self._is_held:
+            self._is_held = False
             await self.release()
 
 
 class _Running(Generic[S]):
-    """One time that a lifespan is entered and left."""
+    """One run of a lifespan, from its start to its end."""
 
     def __init__(self, server: S, make: MakeLifespan[S]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -104,26 +112,26 @@ class _Running(Generic[S]):
         self.task = self._loop.create_task(self._run(make))
 
     @property
-    def ends(self) -> bool:
-        """Whether it is being left."""
+    def is_ending(self) -> bool:
+        """True while the lifespan is being exited."""
         return self._stop.is_set() and not self.task.done()
 
-    def is_out_of_reach(self) -> bool:
-        """Whether its event loop is gone, which happens where nobody tells of the end."""
+    def is_loop_closed(self) -> bool:
+        """Return True if the event loop of the lifespan is closed, as after an unannounced end."""
         return self._loop.is_closed()
 
     def end(self) -> None:
-        """Leave it, or give up entering it."""
+        """Exit the lifespan, or cancel its start."""
         self._stop.set()
         if not self.ready.done():
             self.task.cancel()
 
-    async def over(self) -> None:
-        """Wait until it is left."""
+    async def wait_ended(self) -> None:
+        """Wait until the lifespan has ended."""
         await asyncio.wait([self.task])
 
-    def raise_what_failed(self) -> None:
-        """Raise what kept it from ending well."""
+    def raise_failure(self) -> None:
+        """Raise the error that the lifespan ended with."""
         if self.task.done() and not self.task.cancelled():
             self.task.result()
 

@@ -1,4 +1,4 @@
-"""A server for each connection: what one client does to it, no other sees."""
+"""Serves each connection with a server of its own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.serving.sockets import ServesSockets
+from mcp_gen.server.serving.sockets import SocketServer
 
 if TYPE_CHECKING:
+    import asyncio
+    import os
+    from contextlib import AbstractAsyncContextManager
+
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.serving.servable import Servable
@@ -19,21 +23,31 @@ if TYPE_CHECKING:
 
 __all__ = ["PerConnection"]
 
-S = TypeVar("S", bound="Servable")
+S = TypeVar("S")
 
 
-class PerConnection(ServesSockets, Generic[S]):
-    """Serves each connection with a server of its own; see `Server.per_connection`."""
+class PerConnection(Generic[S]):
+    """Serves each connection with a server of its own; see `Server.per_connection`.
 
-    def __init__(self, factory: Callable[[], S], kind: type[S]) -> None:
+    Args:
+        factory: Makes the server of a new connection.
+        kind: Class that the factory must return.
+        runner_of: Returns the runner of a server.
+    """
+
+    def __init__(
+        self, factory: Callable[[], S], kind: type[S], runner_of: Callable[[S], Servable]
+    ) -> None:
         self._factory = factory
         self._kind = kind
+        self._runner_of = runner_of
+        self._sockets = SocketServer(self.connect)
 
     def make(self) -> S:
-        """A server for one more connection.
+        """Return the server of a new connection.
 
         Raises:
-            UsageError: the factory gave something else.
+            UsageError: the factory returned another object.
         """
         made: Any = self._factory()
         if not isinstance(made, self._kind):
@@ -43,6 +57,14 @@ class PerConnection(ServesSockets, Generic[S]):
         server: S = made
         return server
 
+    def make_runner(self) -> Servable:
+        """Return the runner of the server of a new connection.
+
+        Raises:
+            UsageError: the factory returned another object.
+        """
+        return self._runner_of(self.make())
+
     def run(
         self,
         transport: Literal["stdio", "http"] = "stdio",
@@ -51,17 +73,26 @@ class PerConnection(ServesSockets, Generic[S]):
         port: int = 8000,
         **options: Any,
     ) -> None:
-        """Serve until the client hangs up, or the process is told to stop; see `Server.run`."""
+        """Serve in this process until the client disconnects; see `Server.run`.
+
+        Args:
+            transport: `"stdio"` or `"http"`.
+            host: Address to listen on, for HTTP.
+            port: Port to listen on, for HTTP.
+            options: Options of `asgi`, for HTTP.
+        """
         if transport == "http":
             from mcp_gen.server.serving.http import run_http
 
             run_http(self.asgi(**options), host, port)
         else:
-            self.make().run(transport)
+            from mcp_gen.server.serving.stdio import run_stdio
+
+            run_stdio(self.make_runner())
 
     async def serve(self, transport: Duplex) -> None:
-        """Serve one client over a transport, until it hangs up; see `Server.serve`."""
-        server = self.make()
+        """Serve one client over a transport until it disconnects; see `Server.serve`."""
+        server = self.make_runner()
         try:
             await server.serve(transport)
         finally:
@@ -69,23 +100,39 @@ class PerConnection(ServesSockets, Generic[S]):
 
     @asynccontextmanager
     async def connect(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
-        """Serve one client over a transport while this lasts; see `Server.connect`."""
-        server = self.make()
+        """Serve one client while the context manager is open; see `Server.connect`."""
+        server = self.make_runner()
         try:
             async with server.connect(transport) as session:
                 yield session
         finally:
             await server.end_tasks()
 
+    def serve_unix(
+        self, path: str | os.PathLike[str]
+    ) -> AbstractAsyncContextManager[asyncio.Server]:
+        """Serve the clients that connect to a Unix socket; see `Server.serve_unix`."""
+        return self._sockets.serve_unix(path)
+
+    def serve_tcp(
+        self, host: str = "127.0.0.1", port: int = 0
+    ) -> AbstractAsyncContextManager[asyncio.Server]:
+        """Serve the clients that connect to a TCP port; see `Server.serve_tcp`."""
+        return self._sockets.serve_tcp(host, port)
+
     def asgi(self, path: str = "/mcp", **options: Any) -> AsgiApp:
-        """An ASGI app with a server for each session; `options` are those of `Server.asgi`.
+        """Return an ASGI app with one server per session.
 
         Requests of revisions without sessions share one server.
+
+        Args:
+            path: Path of the endpoint.
+            options: Options of `Server.asgi`.
         """
         from mcp_gen.server.serving.http import HttpOptions, asgi_app
 
         return asgi_app(
-            self.make(),
+            self.make_runner(),
             path,
             HttpOptions(**options),
             serve=self.serve,
@@ -93,26 +140,26 @@ class PerConnection(ServesSockets, Generic[S]):
         )
 
 
-class _SessionServers(Generic[S]):
-    """The servers of the sessions that are open."""
+class _SessionServers:
+    """Servers of the open HTTP sessions."""
 
-    def __init__(self, servers: PerConnection[S]) -> None:
+    def __init__(self, servers: PerConnection[Any]) -> None:
         self._servers = servers
-        self._open: dict[int, S] = {}
+        self._open: dict[int, Servable] = {}
 
     async def open(self) -> Kernel[Context]:
-        """A server for one more session.
+        """Return the kernel of a server for a new session.
 
         Raises:
-            LifespanError: its lifespan did not start.
+            LifespanError: the lifespan of the server did not start.
         """
-        server = self._servers.make()
-        await server.keep()
+        server = self._servers.make_runner()
+        await server.hold()
         self._open[id(server.kernel)] = server
         return server.kernel
 
     async def aclose(self, kernel: Kernel[Any]) -> None:
-        """The session of that server has ended, or has not begun."""
+        """Close the server of a session that has ended or could not start."""
         server = self._open.pop(id(kernel), None)
         if server is not None:
             await server.aclose()

@@ -1,79 +1,82 @@
-"""A server at work, over whatever transport, from its first client to its last."""
+"""Serves a server over every transport, from its first client to its last."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.serving.sockets import ServesSockets
+from mcp_gen.server.serving.sockets import SocketServer
 from mcp_gen.session.duplex.server import ServerConnection
 
 if TYPE_CHECKING:
-    from mcp_gen.core.stores.events import EventStore
-    from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.protocols import Duplex
-    from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mounts import Mounts
     from mcp_gen.server.serving.lifespan import Lifespan
-    from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.peer.session import Session
-    from mcp_gen.transports.http_server.app import AsgiApp, Scope
+    from mcp_gen.transports.http_server.app import AsgiApp
 
-__all__ = ["Serves"]
+__all__ = ["ServerRunner"]
 
 
-class Serves(ServesSockets):
-    """The part of a server that serves."""
+class ServerRunner:
+    """Runs one server: owns its open connections, its ASGI apps and its use of the lifespan.
 
-    kernel: Kernel[Context]
-    max_message_bytes: int | None
-    lifespan: Lifespan[Any] | None
-    tools: ToolRegistry
-    mounts: Mounts
-    _needs: int
-    """How many need what the server sets up."""
-    _is_kept: bool
-    tasks: TaskManager | None
-    apps: Apps | None
-    _served: dict[ServerConnection[Context], asyncio.Event]
-    """The connections that are being served, and what is set when each has ended."""
-    _apps: list[AsgiApp]
-    """What serves it over HTTP."""
+    Args:
+        kernel: Answers the requests.
+        tools: Tools of the server, for the headers that mirror their arguments.
+        mounts: Mounts that are entered with the server.
+        lifespan: Lifespan of the user, if there is one.
+        max_message_bytes: Longest message that is accepted; None for the default of the transport.
+        check: Called before the first client; raises UsageError for a server that is incomplete.
+        end_tasks: Cancels the tasks that run.
+    """
 
-    def sessions(self) -> list[Session]:
-        """The sessions that are open."""
-        return list(self.kernel.sessions)
+    def __init__(
+        self,
+        kernel: Kernel[Context],
+        *,
+        tools: ToolRegistry,
+        mounts: Mounts,
+        lifespan: Lifespan[Any] | None,
+        max_message_bytes: int | None,
+        check: Callable[[], None],
+        end_tasks: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.kernel = kernel
+        self.tools = tools
+        self.mounts = mounts
+        self.max_message_bytes = max_message_bytes
+        self.sockets = SocketServer(self.connect, max_message_bytes, self.served)
+        """Unix and TCP sockets."""
+        self._lifespan = lifespan
+        self._check = check
+        self._end_tasks = end_tasks
+        self._users = 0
+        """Number of users that need the lifespan and the mounts."""
+        self._is_held = False
+        """True between `hold` and `release_hold`, which count as one user."""
+        self._connections: dict[ServerConnection[Context], asyncio.Event] = {}
+        """Open connections, each with an event that is set when it has ended."""
+        self._apps: list[AsgiApp] = []
+        """ASGI apps that serve this server."""
 
-    def end_sessions(self) -> bool:
-        """End whatever is open; what is in flight gets a moment. False if nothing was."""
-        open_now = {*self._served, *self.kernel.sessions}
-        for session in open_now:
-            session.end()
-        return bool(open_now)
+    # --- transports ---
 
     def run(
         self,
-        transport: Literal["stdio", "http"] = "stdio",
-        *,
-        host: str = "127.0.0.1",
-        port: int = 8000,
-        **options: Any,
+        transport: Literal["stdio", "http"],
+        host: str,
+        port: int,
+        make_app: Callable[[], AsgiApp],
     ) -> None:
-        """Serve until the client hangs up, or the process is told to stop.
-
-        SIGTERM ends it in good order: what is in flight gets a moment, and the exit code is 0.
-        For HTTP, `options` are those of `asgi`: `path` and so on. Port 0 takes one that is free;
-        which one, the logger `mcp_gen.server` says at INFO.
-
-        Raises:
-            LifespanError: the server's lifespan did not start, or failed at its end.
-        """
+        """Serve this process; see `Server.run`. `make_app` makes the ASGI app for HTTP."""
+        # Imported here, as in `asgi`: a server loads only the transports it is served over.
         if transport == "stdio":
             from mcp_gen.server.serving.stdio import run_stdio
 
@@ -81,234 +84,153 @@ class Serves(ServesSockets):
         elif transport == "http":
             from mcp_gen.server.serving.http import run_http
 
-            run_http(self.asgi(**options), host, port)
+            run_http(make_app(), host, port)
         else:
             raise UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")
 
     async def serve(self, transport: Duplex) -> None:
-        """Serve one client over a transport, until it hangs up.
-
-        Raises:
-            LifespanError: the server's lifespan did not start, or failed at its end.
-            TransportError: the transport cannot be started.
-        """
-        async with self._session(transport) as session:
-            await session.finish()
+        """Serve one client over a transport; see `Server.serve`."""
+        async with self._connection(transport) as connection:
+            await connection.finish()
 
     @asynccontextmanager
     async def connect(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
-        """Serve one client over a transport while this lasts, and do something else meanwhile.
-
-        What it gives is the client's session, which knows nothing of the client before the
-        handshake: `server.hooks.session_opened` tells of that. `await session.wait_ended()` waits
-        for the client to hang up. Raises what `serve` raises.
-        """
-        async with self._session(transport) as session:
-            finishing = asyncio.get_running_loop().create_task(session.finish())
+        """Serve one client while the context manager is open; see `Server.connect`."""
+        async with self._connection(transport) as connection:
+            finishing = asyncio.get_running_loop().create_task(connection.finish())
             try:
-                yield session
+                yield connection
             finally:
-                session.end()
+                connection.end()
                 await finishing
 
     @asynccontextmanager
-    async def _session(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
-        """A session that has begun, to be finished inside; the lifespan is entered around it."""
+    async def _connection(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
+        """Start a connection that the caller finishes; the lifespan is entered around it."""
         try:
-            await self.need()
+            await self.acquire()
         except BaseException:
-            # A client that cannot be served is not kept waiting.
+            # A client that cannot be served must not wait for a response.
             await transport.aclose()
             raise
-        session = ServerConnection(self.kernel, transport)
-        ended = self._served[session] = asyncio.Event()
+        connection = ServerConnection(self.kernel, transport)
+        ended = self._connections[connection] = asyncio.Event()
         try:
-            await session.start()
-            yield session
+            await connection.start()
+            yield connection
         finally:
-            del self._served[session]
+            del self._connections[connection]
             ended.set()
-            await self.need_no_longer()
+            await self.release()
 
-    def check(self) -> None:
-        """See whether all is there that what is offered refers to.
+    def asgi(self, path: str, **options: Any) -> AsgiApp:
+        """Return an ASGI app; see `Server.asgi`. `options` are the fields of `HttpOptions`."""
+        from mcp_gen.server.serving.http import HttpOptions, asgi_app
+
+        app = asgi_app(self, path, HttpOptions(**options))
+        self._apps.append(app)
+        return app
+
+    # --- lifespan and mounts ---
+
+    async def acquire(self) -> None:
+        """Acquire the lifespan and the mounts; pair with `release`, unless this raises.
 
         Raises:
-            UsageError: something is not.
+            LifespanError: the lifespan could not be entered.
+            UsageError: a tool names a UI resource that is not registered.
         """
-        if self.apps is not None:
-            self.apps.check()
-
-    async def need(self) -> None:
-        """Need what the server sets up; to be followed by `need_no_longer`, unless this raises.
-
-        Raises:
-            LifespanError: it could not be entered.
-        """
-        self.check()
-        if self.lifespan is not None:
-            await self.lifespan.acquire()
-        self._needs += 1
+        self._check()
+        if self._lifespan is not None:
+            await self._lifespan.acquire()
+        self._users += 1
         try:
             await self._enter_mounts()
         except BaseException:
-            await self.need_no_longer()
+            await self.release()
             raise
 
-    async def need_no_longer(self) -> None:
-        """The end of `need`: what nobody needs is left."""
-        self._needs -= 1
+    async def release(self) -> None:
+        """Release what `acquire` acquired; the last user leaves the mounts and the lifespan."""
+        self._users -= 1
         try:
-            if not self._needs:
-                for mount in reversed(self.mounts):
-                    await mount.leave()
+            await self._leave_unused_mounts()
         finally:
-            if self.lifespan is not None:
-                await self.lifespan.release()
+            if self._lifespan is not None:
+                await self._lifespan.release()
+
+    async def hold(self) -> None:
+        """Acquire the lifespan and the mounts until `release_hold`; further calls do nothing new.
+
+        Raises:
+            LifespanError: the lifespan could not be entered.
+            UsageError: a tool names a UI resource that is not registered.
+        """
+        self._check()
+        if self._lifespan is not None:
+            await self._lifespan.hold()
+        if not self._is_held:
+            self._is_held = True
+            self._users += 1
+        await self._enter_mounts()
+
+    async def release_hold(self) -> None:
+        """Release what `hold` acquired; does nothing without it."""
+        try:
+            if self._is_held:
+                self._is_held = False
+                self._users -= 1
+                await self._leave_unused_mounts()
+        finally:
+            if self._lifespan is not None:
+                await self._lifespan.release_hold()
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[None]:
+        """Hold the lifespan and the mounts while the context manager is open."""
+        await self.acquire()
+        try:
+            yield
+        finally:
+            await self.release()
 
     async def _enter_mounts(self) -> None:
         for mount in self.mounts:
             await mount.enter()
 
-    async def keep(self) -> None:
-        """Need what the server sets up until `let_go`, however often this is called.
+    async def _leave_unused_mounts(self) -> None:
+        if not self._users:
+            for mount in reversed(self.mounts):
+                await mount.leave()
 
-        Raises:
-            LifespanError: it could not be entered.
-        """
-        self.check()
-        if self.lifespan is not None:
-            await self.lifespan.hold()
-        if not self._is_kept:
-            self._is_kept = True
-            self._needs += 1
-        await self._enter_mounts()
+    # --- sessions, tasks and the end ---
 
-    async def let_go(self) -> None:
-        """The end of `keep`."""
-        try:
-            if self._is_kept:
-                self._is_kept = False
-                self._needs -= 1
-                if not self._needs:
-                    for mount in reversed(self.mounts):
-                        await mount.leave()
-        finally:
-            if self.lifespan is not None:
-                await self.lifespan.release_hold()
+    def sessions(self) -> list[Session]:
+        """Return the open sessions."""
+        return list(self.kernel.sessions)
 
-    @asynccontextmanager
-    async def _listening(self) -> AsyncGenerator[None]:
-        await self.need()
-        try:
-            yield
-        finally:
-            await self.need_no_longer()
-
-    def asgi(
-        self,
-        path: str = "/mcp",
-        *,
-        stateless: bool = False,
-        json_only: bool = False,
-        legacy_sse_path: str | None = None,
-        event_store: EventStore | None = None,
-        session_store: SessionStore | None = None,
-        session_idle_s: float = 1800.0,
-        session_lifetime_s: float = 86_400.0,
-        max_sessions: int = 10_000,
-        max_body_bytes: int | None = None,
-        allowed_hosts: Collection[str] | None = None,
-        allowed_origins: Collection[str] | None = None,
-        cors: bool = False,
-        sse_after_s: float = 10.0,
-        keep_alive_s: float = 15.0,
-        body_timeout_s: float = 60.0,
-        principal: Callable[[Scope], str | None] | None = None,
-    ) -> AsgiApp:
-        """An ASGI app that serves every revision at `path`. Mount it anywhere; it starts itself.
-
-        Its end is told by the lifespan events of ASGI; where a mounted app gets none, call
-        `aclose`.
-
-        A request is answered with JSON, unless something is sent before its answer, or it takes
-        longer than `sse_after_s`: then with a stream of events, which `keep_alive_s` of silence
-        makes send a sign of life. With `json_only` it is JSON always: notifications of a request
-        are left out, and clients can only be asked on the stream that they open themselves.
-
-        Revisions with a handshake have sessions. One ends after `session_idle_s` without a word
-        from its client or anything open, and after `session_lifetime_s` in any case; if there are
-        `max_sessions`, one that has been silent for a minute makes room, or else the next is told
-        to come back later (503). `event_store` keeps what clients that lost their connection come
-        back for; by default some megabytes of memory do. `session_store` keeps sessions for another
-        process that is to go on with them; by default they end with this one. With `stateless`
-        these revisions are served without sessions, so that any process can answer any request:
-        clients can then be asked nothing, and told nothing but what belongs to a request.
-
-        A message may have at most `max_body_bytes` (413), and must have come `body_timeout_s` after
-        its headers, or soon after that (408).
-
-        At `legacy_sse_path`, if it is given, clients of 2024-11-05 open their stream of events.
-
-        What comes over loopback must name a loopback host, and an origin on one, or one of
-        `allowed_hosts` and `allowed_origins` (both without wildcards; behind a proxy on the same
-        machine, list the proxy's name). What comes otherwise must name an allowed host if any are
-        listed, and no origin but an allowed one. With `cors` browsers are told that pages
-        of these origins may ask.
-
-        `principal` says who the client of an HTTP request is, from its scope; by default
-        `scope["mcp_gen.principal"]` does, which an authenticating ASGI middleware can set. A
-        session belongs to the one who began it.
-
-        Raises:
-            UsageError: a limit that is not above 0, a wildcard, a path without a slash.
-
-        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
-        """
-        from mcp_gen.server.serving.http import HttpOptions, asgi_app
-
-        options = HttpOptions(
-            stateless=stateless,
-            json_only=json_only,
-            legacy_sse_path=legacy_sse_path,
-            event_store=event_store,
-            session_store=session_store,
-            session_idle_s=session_idle_s,
-            session_lifetime_s=session_lifetime_s,
-            max_sessions=max_sessions,
-            max_body_bytes=max_body_bytes,
-            allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins,
-            cors=cors,
-            sse_after_s=sse_after_s,
-            keep_alive_s=keep_alive_s,
-            body_timeout_s=body_timeout_s,
-            principal=principal,
-        )
-        app = asgi_app(self, path, options)
-        self._apps.append(app)
-        return app
+    def end_sessions(self) -> bool:
+        """End the open sessions and connections; see `Server.end_sessions`."""
+        open_now = {*self._connections, *self.kernel.sessions}
+        for session in open_now:
+            session.end()
+        return bool(open_now)
 
     async def end_tasks(self) -> None:
-        """End the tasks that run: a server that is served no more is not to go on with them.
+        """Cancel the tasks that run.
 
-        `run`, the end of an ASGI app and `aclose` see to it; `serve` and `connect` do not, because
-        a client may come back on another connection.
+        `run`, the shutdown of an ASGI app and `aclose` call it. `serve` and `connect` do not: a
+        client may ask for its tasks over another connection.
         """
-        if self.tasks is not None:
-            await self.tasks.aclose()
+        await self._end_tasks()
 
     async def aclose(self) -> None:
-        """End every session and task, and leave the lifespan: what is in flight gets a moment.
-
-        Only needed where the server is served by something that does not tell of its end, such as
-        an ASGI app that is mounted where no lifespan events come.
-        """
-        served = list(self._served.values())
+        """End every session and task, and leave the lifespan; see `Server.aclose`."""
+        ending = list(self._connections.values())
         for app in self._apps:
             await app.aclose()
         self.end_sessions()
-        for ended in served:
+        for ended in ending:
             await ended.wait()
         await self.end_tasks()
-        await self.let_go()
+        await self.release_hold()

@@ -1,8 +1,8 @@
-"""Protocol of what processes, sockets and the ASGI app need of the server that they serve."""
+"""Protocols of a server, for the transports and for its lifespan."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -19,58 +19,54 @@ __all__ = ["HasLifespan", "Servable"]
 
 
 class HasLifespan(Protocol):
-    """A server, as its lifespan sees it."""
+    """Server operations that its lifespan uses."""
 
     name: str
 
     @property
     def runtime(self) -> ServerRuntime[Context]:
-        """The parts that hold the value of the lifespan."""
+        """Internal parts, which hold the value of the lifespan."""
         ...
 
     def end_sessions(self) -> bool:
-        """End the open sessions; False if there are none."""
+        """End the open sessions; return False if there are none."""
         ...
 
 
 class Servable(Protocol):
-    """A server, as what serves it over a transport sees it."""
+    """Server operations that transports use; `ServerRunner` implements them."""
 
     kernel: Kernel[Context]
     max_message_bytes: int | None
     mounts: Mounts
     tools: ToolRegistry
 
-    def run(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
-        """Serve until the client disconnects or the process is told to stop."""
-        ...
-
     async def serve(self, transport: Duplex) -> None:
         """Serve one client until it disconnects."""
         ...
 
     def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerConnection[Context]]:
-        """Serve one client while the context manager lasts."""
+        """Serve one client while the context manager is open."""
         ...
 
     def end_sessions(self) -> bool:
-        """End the open sessions; False if there are none."""
+        """End the open sessions; return False if there are none."""
         ...
 
     async def end_tasks(self) -> None:
-        """End the tasks that run."""
+        """Cancel the tasks that run."""
         ...
 
-    async def keep(self) -> None:
-        """Acquire the lifespan and the mounts until `let_go`.
+    async def hold(self) -> None:
+        """Acquire the lifespan and the mounts until `release_hold`.
 
         Raises:
             LifespanError: the lifespan could not be entered.
         """
         ...
 
-    async def let_go(self) -> None:
-        """Release what `keep` acquired."""
+    async def release_hold(self) -> None:
+        """Release what `hold` acquired."""
         ...
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Serving at a Unix socket or a TCP port: one client for each connection, messages as lines."""
+"""Listens on Unix and TCP sockets: one connection per client, messages as lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import logging
 import os
 import socket
 import stat
-from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
@@ -23,34 +22,37 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.session.duplex.server import ServerConnection
 
-__all__ = ["ServesSockets"]
+__all__ = ["SocketServer"]
 
 Accept: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
+Connect: TypeAlias = "Callable[[Duplex], AbstractAsyncContextManager[ServerConnection[Context]]]"
 
 _log = logging.getLogger("mcp_gen.server")
 
 
-class ServesSockets(ABC):
-    """The part of a server that listens at sockets."""
+class SocketServer:
+    """Listens on Unix and TCP sockets for one server.
 
-    max_message_bytes: int | None = None
+    Args:
+        connect: Serves one client over a transport while the context manager is open.
+        max_message_bytes: Longest message that is accepted; None for the default of the transport.
+        served: Holds the lifespan and the mounts of the server while a socket is open.
+    """
 
-    @abstractmethod
-    def connect(self, transport: Duplex) -> AbstractAsyncContextManager[ServerConnection[Context]]:
-        """Serve one client over a transport while this lasts."""
+    def __init__(
+        self,
+        connect: Connect,
+        max_message_bytes: int | None = None,
+        served: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
+        self.connect = connect
+        self.max_message_bytes = max_message_bytes
+        self._served = served
 
     @asynccontextmanager
     async def serve_unix(self, path: str | os.PathLike[str]) -> AsyncGenerator[asyncio.Server]:
-        """Serve whoever connects to a Unix socket, while this lasts: messages are lines.
-
-        Only this user may connect. A socket that somebody left behind at `path` is replaced. At the
-        end nobody else is let in, what is in flight gets a moment, and the socket is removed.
-
-        Raises:
-            UsageError: somebody listens there, or something else is there.
-            LifespanError: the server's lifespan did not start.
-        """
-        # Only now: most servers have no sockets, and importing it takes milliseconds.
+        """Serve the clients that connect to a Unix socket; see `Server.serve_unix`."""
+        # Imported here: most servers have no Unix sockets, and the import takes milliseconds.
         from pathlib import Path
 
         with _bound(Path(path)) as bound:
@@ -58,19 +60,8 @@ class ServesSockets(ABC):
                 yield listener
 
     @asynccontextmanager
-    async def serve_tcp(
-        self, host: str = "127.0.0.1", port: int = 0
-    ) -> AsyncGenerator[asyncio.Server]:
-        """Serve whoever connects to a TCP port, while this lasts: messages are lines.
-
-        Port 0 takes one that is free: `listener.sockets[0].getsockname()` tells which. There is
-        neither encryption nor a password: everybody on this machine can connect, and beyond
-        loopback everybody else.
-
-        Raises:
-            OSError: the port is taken, or not this machine's to have.
-            LifespanError: the server's lifespan did not start.
-        """
+    async def serve_tcp(self, host: str, port: int) -> AsyncGenerator[asyncio.Server]:
+        """Serve the clients that connect to a TCP port; see `Server.serve_tcp`."""
         async with self._accepting(partial(asyncio.start_server, host=host, port=port)) as listener:
             yield listener
 
@@ -79,7 +70,7 @@ class ServesSockets(ABC):
         self, listen: Callable[[Accept], Awaitable[asyncio.Server]]
     ) -> AsyncGenerator[asyncio.Server]:
         connections = _Connections(self)
-        async with self._listening():
+        async with self._served():
             listener = await listen(connections.accept)
             try:
                 yield listener
@@ -88,28 +79,24 @@ class ServesSockets(ABC):
                 await connections.end()
                 await listener.wait_closed()
 
-    def _listening(self) -> AbstractAsyncContextManager[None]:
-        """What lasts as long as somebody may connect."""
-        return contextlib.nullcontext()
-
 
 class _Connections:
-    """Those who have connected, each with a task of its own."""
+    """Open connections of one socket, each served in a task of its own."""
 
-    def __init__(self, server: ServesSockets) -> None:
+    def __init__(self, server: SocketServer) -> None:
         self._server = server
         self._tasks: set[asyncio.Task[None]] = set()
         self._sessions: set[ServerConnection[Context]] = set()
         self._ending = False
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one who has connected."""
-        task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
+        """Serve a new connection."""
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
-        """End every connection; what is in flight gets a moment."""
+        """End every connection; requests in progress get a moment to finish."""
         self._ending = True
         for session in self._sessions:
             session.end()
@@ -121,7 +108,7 @@ class _Connections:
             for task in tasks:
                 task.cancel()
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
         from mcp_gen.transports.streams import StreamTransport
 
@@ -135,16 +122,16 @@ class _Connections:
                 await session.wait_ended()
                 self._sessions.discard(session)
         except Exception:
-            # One connection that fails is no reason to refuse the others.
+            # A connection that fails must not end the others.
             _log.exception("a connection failed")
 
 
 @contextmanager
 def _bound(path: Path) -> Generator[socket.socket]:
-    """A Unix socket at a path, which is removed afterwards."""
-    _clear(path)
+    """Bind a Unix socket to a path, and remove it afterwards."""
+    _remove_stale(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
-        # The mask is set for all of the process, but only while nothing else has a turn.
+        # The mask holds for the whole process, but no other task runs in between.
         before = os.umask(0o177)
         try:
             bound.bind(str(path))
@@ -156,7 +143,7 @@ def _bound(path: Path) -> Generator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
-def _clear(path: Path) -> None:
+def _remove_stale(path: Path) -> None:
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):
@@ -169,5 +156,5 @@ def _clear(path: Path) -> None:
             path.unlink()
             return
         except OSError:
-            pass  # somebody is there, and busy
+            pass  # another process listens, and is busy
     raise UsageError(f"{path}: somebody listens there already; choose another path")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_gen.server.context.context import Context
+from mcp_gen.server.context.context import Context, origin_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ __all__ = ["context_in", "work_in"]
 
 def context_in(ctx: Context, task: RunningTask, channel: Any) -> Context:
     """Return a context for the handler of a task, with a channel of its own."""
-    origin = ctx.caller.for_another_request()
+    origin = origin_of(ctx).for_another_request()
     origin.channel = channel
-    origin.headers = ctx.caller.headers
+    origin.headers = origin_of(ctx).headers
     return Context(ctx.server, ctx.request_id, origin, ctx.meta, task=task)
 
 
@@ -31,6 +31,6 @@ def work_in(task_ctx: Context, params: Any, tools: ToolRegistry) -> Coroutine[An
         return await run_with_rounds(ctx, params, tools.call)
 
     # The log handler must find this context, not that of the request.
-    wrapper = task_ctx.server.runtime.kernel.outer_wrapper
+    wrapper = runtime_of(task_ctx).kernel.outer_wrapper
     coroutine: Any = call(task_ctx, params) if wrapper is None else wrapper(call)(task_ctx, params)
     return cast("Coroutine[Any, Any, Any]", coroutine)

@@ -14,6 +14,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import NOTHING
+from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.notifications.topics import is_watched, send
@@ -92,9 +93,7 @@ class CoreTaskHandler:
     def _declares_tasks(self, ctx: Context) -> bool:
         session = ctx.session
         declared = (
-            ctx.server.runtime.kernel.declared_capabilities()
-            if session is None
-            else session.declared
+            runtime_of(ctx).kernel.declared_capabilities() if session is None else session.declared
         )
         return declared >= CAPABILITIES
 
@@ -124,7 +123,7 @@ class CoreTaskHandler:
             InvalidParams: The task is unknown, expired, or belongs to another client.
             McpError: The task failed with this error, or it was cancelled.
         """
-        request_channel = ctx.caller.channel
+        request_channel = origin_of(ctx).channel
         await self._manager.find(ctx, id)
         channel = self._channel(id)
         if channel is not None:
@@ -170,7 +169,7 @@ class CoreTaskHandler:
         after = None if cursor is None else _decode_cursor(cursor)
         size = manager.tools.listing.page_size or PAGE_SIZE
         id = None if session is None else session.id
-        found = await manager.store.page(ctx.caller.principal, id, after, size + 1)
+        found = await manager.store.page(origin_of(ctx).principal, id, after, size + 1)
         now = manager.now()
         tasks = [one for one in found[:size] if one.expires_at is None or one.expires_at > now]
         has_more = len(found) > size

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError
-from mcp_gen.server.context.context import Context
+from mcp_gen.server.context.context import Context, origin_of, set_rounds
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.tasks.context import context_in, work_in
 from mcp_gen.server.tasks.core_protocol import result_at
@@ -84,8 +84,9 @@ class ExtensionTaskHandler:
             return await run_with_rounds(ctx, params, tools.call)
         task = self._manager.new(ctx, tool)
         task.tells_progress = True
-        task_ctx = context_in(ctx, task, PreTaskChannel(task, ctx.caller.channel))
-        task_ctx.rounds = task.input = TaskInputRequests(task_ctx, params, task)
+        task_ctx = context_in(ctx, task, PreTaskChannel(task, origin_of(ctx).channel))
+        task.input = TaskInputRequests(task_ctx, params, task)
+        set_rounds(task_ctx, task.input)
         self._manager.start(task, work_in(task_ctx, params, tools))
         try:
             await task.decided(self._manager.options.grace_s)

@@ -19,6 +19,7 @@ from mcp_gen.core.errors import (
     UrlElicitationRequired,
 )
 from mcp_gen.core.projection.project import project
+from mcp_gen.server.context.context import set_input_params
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.live_rounds import ANSWER_TIMEOUT_S
 from mcp_gen.server.input_requests.replayed_rounds import InputRequiredRounds, result_of
@@ -170,13 +171,13 @@ class TaskInputRequests(Rounds):
 
     async def _run_again(self, handler: Handler[Any, Any]) -> tuple[Any, BaseException | None]:
         self.restart()
-        self.ctx.asking = self.params
+        set_input_params(self.ctx, self.params)
         try:
             return await handler(self.ctx, self.params), None
         except UrlElicitationRequired as error:
             return None, error
         finally:
-            self.ctx.asking = None
+            set_input_params(self.ctx, None)
 
     async def _ask_all(self, requests: dict[str, InputRequest]) -> dict[str, Any]:
         for request in requests.values():

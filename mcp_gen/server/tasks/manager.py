@@ -17,6 +17,7 @@ from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.tasks.expiry import Expiry
 from mcp_gen.server.tasks.running import RunningTask
@@ -156,7 +157,7 @@ class TaskManager:
             updated_at=now,
             expires_at=now + self.options.ttl_for(requested_ttl_ms),
             revision=ctx.revision,
-            principal=ctx.caller.principal,
+            principal=origin_of(ctx).principal,
             session=None if session is None else session.id,
         )
         task = RunningTask(self, record, session)
@@ -232,7 +233,7 @@ class TaskManager:
         if found is not None and found.expires_at is not None and found.expires_at <= self.now():
             await self.expire(id)
             found = None
-        if found is None or found.principal != ctx.caller.principal:
+        if found is None or found.principal != origin_of(ctx).principal:
             raise InvalidParams("no such task: it is unknown, or its time is over - at `$.taskId`")
         running = self.running.get(id)
         if running is not None:
@@ -334,8 +335,8 @@ def _ignore(task: RunningTask) -> None:
 
 
 def _owner(ctx: Context) -> str | None:
-    if ctx.caller.principal is not None or ctx.session is None:
-        return ctx.caller.principal
+    if origin_of(ctx).principal is not None or ctx.session is None:
+        return origin_of(ctx).principal
     return ctx.session.id
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from mcp_gen.server.context.context import tool_tasks_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_wire.handlers import ServerHandlers
 
@@ -43,5 +44,5 @@ class ToolHandlers(ServerHandlers["Context"]):
         """Call a tool (`tools/call`)."""
         # Not async: saves one coroutine per call.
         if self.tool_tasks is not None:
-            return (ctx.task_box or self.tool_tasks).call(ctx, params, self.tools)
+            return (tool_tasks_of(ctx) or self.tool_tasks).call(ctx, params, self.tools)
         return run_with_rounds(ctx, params, self.tools.call)

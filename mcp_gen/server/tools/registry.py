@@ -13,6 +13,7 @@ import mcp_wire
 from mcp_gen.core.error_groups import describe, primary_error
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.server.content.results import failed
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.tools.function_tool import FunctionTool
@@ -153,7 +154,7 @@ class ToolRegistry:
             for_hooks = self.for_hooks
             return tool.output.result(
                 made,
-                mcp_wire.LATEST if for_hooks else ctx.caller.profile.revision,
+                mcp_wire.LATEST if for_hooks else origin_of(ctx).profile.revision,
                 for_hooks,
             )
         except McpError:

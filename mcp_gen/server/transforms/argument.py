@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.context.options import AnyArgument
 
-if TYPE_CHECKING:
-    from mcp_gen.server.context.context import Context
+# Imported at run time: `help(Argument)` evaluates the types of the fields.
+from mcp_gen.server.context.context import Context
+from mcp_gen.server.context.options import AnyArgument
 
 __all__ = ["Argument"]
 

@@ -52,4 +52,4 @@ async def test_the_program_of_the_page_works(
         assert await shown.after_a_restart(session, id) == 1000
         await shown.given_up(session)
     assert "completed None" in capsys.readouterr().out
-    await server.end_tasks()
+    await server.aclose()

@@ -82,14 +82,14 @@ class Work:
 @asynccontextmanager
 async def over_memory(work: Work) -> AsyncGenerator[Any]:
     yield work.server
-    await work.server.end_tasks()
+    await work.server.aclose()
 
 
 @asynccontextmanager
 async def over_http(work: Work) -> AsyncGenerator[Any]:
     async with serving(work.server.asgi()) as web:
         yield web.url
-    await work.server.end_tasks()
+    await work.server.aclose()
 
 
 Way = Callable[[Work], AbstractAsyncContextManager[Any]]

@@ -296,7 +296,7 @@ async def test_a_host_is_known_wherever_it_declares_apps(revision: str, place: s
 async def test_a_server_without_apps_declares_none() -> None:
     server = Server("plain")
     server.add_tool(nothing)
-    assert EXTENSION not in server.kernel.extensions
+    assert EXTENSION not in server.runtime.kernel.extensions
     assert server.apps is None
 
 

@@ -18,7 +18,6 @@ NOT_FOR_HANDLERS = {
     "asgi",
     "connect",
     "end_sessions",
-    "end_tasks",
     "per_connection",
     "run",
     "serve",
@@ -37,16 +36,6 @@ NOT_FOR_HANDLERS = {
     "sending_middleware",
     "ui_resource",
     "unmount",
-    # of the server's own rooms
-    "check",
-    "declares_more",
-    "keep",
-    "let_go",
-    "need",
-    "need_no_longer",
-    "take_tasks",
-    "use_apps",
-    "use_handlers",
 }
 
 
@@ -97,5 +86,5 @@ def test_a_notification_of_the_view_has_the_signature_of_the_servers(name: str) 
 
 def test_what_is_no_method_is_there_too() -> None:
     server = Server("one")
-    for name in ("info", "instructions", "name", "hooks", "notify", "runtime", "tools"):
+    for name in ("info", "instructions", "name", "hooks", "notify", "tools"):
         assert hasattr(server, name)

@@ -11,13 +11,13 @@ import contextlib
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
 
 from mcp_gen import Accepted, Context, Server
+from mcp_gen.server.context.context import origin_of, rounds_of
 from mcp_gen.server.input_requests import replayed_rounds
 from mcp_gen.server.input_requests.run import run_with_rounds
 from tests.support.peers.answering import Asked, accept, answering, in_results
@@ -268,7 +268,7 @@ async def asks_again_and_again_until_there_is_an_answer(ctx: Context) -> str:
         try:
             return await ask(ctx, "a")
         except asyncio.CancelledError:
-            if ctx.rounds and len(asked_for) > 20:
+            if rounds_of(ctx) and len(asked_for) > 20:
                 raise
             asked_for.append("a")
 
@@ -447,11 +447,18 @@ class Ended:
         return "questions"
 
 
+def ended_context() -> Context:
+    """Return a context whose multi round-trip request has open input requests."""
+    nothing: Any = None
+    ended: Any = Ended()
+    return Context(nothing, 1, nothing, None, _rounds=ended)
+
+
 def test_an_interrupt_is_not_taken_for_the_end_of_a_round() -> None:
     async def interrupted(ctx: Any, params: Any) -> str:
         raise KeyboardInterrupt
 
-    run = run_with_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, interrupted)
+    run = run_with_rounds(ended_context(), None, interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.send(None)
 
@@ -461,7 +468,7 @@ def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
         await asyncio.sleep(0)
         return "never"
 
-    run = run_with_rounds(cast("Context", SimpleNamespace(rounds=Ended())), None, waits)
+    run = run_with_rounds(ended_context(), None, waits)
     run.send(None)
     run.close()
     assert inspect.getcoroutinestate(run) == inspect.CORO_CLOSED
@@ -519,7 +526,7 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
     async def tool(ctx: Context) -> str:
         begun.set()
         # Cancel as the client would, in the same turn as the input request.
-        channel: Any = ctx.caller.channel
+        channel: Any = origin_of(ctx).channel
         cancelled: Any = ctx.profile.cancelled
         params = cancelled.params(request_id=ctx.request_id)
         asyncio.get_running_loop().call_soon(channel._cancel, params)

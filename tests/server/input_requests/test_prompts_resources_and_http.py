@@ -70,8 +70,10 @@ class AskingServer:
 
     def __init__(self) -> None:
         server = Server("asking")
+        handlers = server.runtime.kernel.handlers
+        assert isinstance(handlers, Handlers)
         self.kernel: Kernel[Context] = Kernel(
-            handlers=AskingHandlers(server),
+            handlers=AskingHandlers(handlers.parts),
             hooks=server.hooks,
             revisions=mcp_wire.REVISIONS,
             context=partial(Context, server),

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from mcp_gen import Accepted, Context, InvalidParams, Server, UsageError
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.request_state import OnceStore, RequestState, RequestStateSealer
 from tests.support.frames import Speaker
 from tests.support.http import asgi
@@ -237,7 +238,7 @@ async def test_a_state_belongs_to_the_one_who_asked(revision: str) -> None:
 
     @server.hooks.before_call_tool
     async def be(ctx: Context, params: Any) -> None:
-        ctx.caller.principal = who[-1]
+        origin_of(ctx).principal = who[-1]
 
     async with answering(server, revision, lambda asked: accept(name="Ada")) as client:
         more = await answered(client, {"name": "one"})

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server
+from mcp_gen.server.context.context import thread_bridge_of
 from mcp_gen.server.context.threads import ThreadBridge
 from mcp_gen.server.input_requests import replayed_rounds
 from tests.support.peers.answering import Asked, accept, answering, asks, in_results, live
@@ -246,8 +247,9 @@ async def test_the_loops_own_thread_cannot_wait_for_it(revision: str) -> None:
         async def on_the_loop() -> str:
             return ctx.blocking.elicit("a", Name).action
 
-        assert ctx.worker
-        return asyncio.run_coroutine_threadsafe(on_the_loop(), ctx.worker.loop).result(WAIT_S)
+        bridge = thread_bridge_of(ctx)
+        assert bridge
+        return asyncio.run_coroutine_threadsafe(on_the_loop(), bridge.loop).result(WAIT_S)
 
     async with answering(server, revision, give) as client:
         answer = await client.call("confused")

@@ -371,7 +371,7 @@ def test_a_loop_that_has_been_closed_does_not_matter(revision: str) -> None:
     server.notify.tool_list_changed()
     loop.close()
     server.notify.tool_list_changed()
-    assert server.kernel.loops == set()
+    assert server.runtime.kernel.loops == set()
     assert asyncio.run(once()) == [TOOLS]
 
 

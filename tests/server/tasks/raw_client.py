@@ -121,7 +121,7 @@ async def conversing(
         async with asyncio.timeout(WAIT_S):
             yield Conversation(client)
     if last:
-        await server.end_tasks()
+        await server.aclose()
 
 
 def directed(

@@ -68,7 +68,7 @@ async def surfers(server: Server, *users: str) -> AsyncIterator[list[Surfer]]:
         for client in clients:
             await client.aclose()
         await server.aclose()
-    extensions = server.kernel.extensions
+    extensions = server.runtime.kernel.extensions
     for client in clients:
         assert server_violations(DIRECTED, client.frames(), extensions=extensions) == []
 

@@ -163,7 +163,7 @@ async def test_one_client_has_no_more_than_its_share() -> None:
         await client.text(ids[0])
         await client.text(ids[1])
         await client.make("work")
-    await server.end_tasks()
+    await server.aclose()
 
 
 async def test_a_full_store_is_an_error() -> None:

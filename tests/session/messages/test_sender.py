@@ -243,7 +243,7 @@ async def test_a_tool_asks_its_client_while_it_runs(revision: str) -> None:
 
         @each.server.tool
         async def alive(ctx: Context) -> str:
-            await ctx.caller.session.client.ping()
+            await ctx.session.client.ping()
             return "yes"
 
         result = await each.session.call_tool("alive")
@@ -341,7 +341,7 @@ async def test_progress_is_what_the_server_reports_of_this_call(revision: str, l
             token = ctx.meta[profile.progress_token_key]
             for n in range(to):
                 more = {"message": f"{n}"} if words else {}
-                client = ctx.caller.session.client
+                client = ctx.session.client
                 await client.notify_progress(token, n, to, **more)
             return to
 
@@ -371,7 +371,7 @@ async def test_a_progress_callback_that_fails_is_logged_and_the_call_goes_on(
         async def work(ctx: Context) -> str:
             assert ctx.meta
             token = ctx.meta[ctx.profile.progress_token_key]
-            await ctx.caller.session.client.notify_progress(token, 1)
+            await ctx.session.client.notify_progress(token, 1)
             return "done"
 
         def broken(*report: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, Server
+from mcp_gen.server.context.context import origin_of
 from mcp_wire import encode
 from tests.support.checks.watch import Watch, guarded
 from tests.support.frames import Speaker, every_revision, with_handshake
@@ -38,7 +39,7 @@ def lying(change: Callable[[dict[str, Any]], Any]) -> Server:
         return msgspec.Raw(encode(said))
 
     server.add_middleware(lie)
-    server.kernel.changed()
+    server.runtime.kernel.changed()
     return server
 
 
@@ -102,7 +103,7 @@ def chattering() -> Server:
 
     @server.tool
     async def along(ctx: Context) -> str:
-        ctx.caller.channel.notify(nonsense)
+        origin_of(ctx).channel.notify(nonsense)
         return "done"
 
     @server.tool

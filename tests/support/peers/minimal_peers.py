@@ -9,6 +9,7 @@ from typing import Any
 import mcp_wire
 from mcp_gen import Context, Server
 from mcp_gen.core.transport.protocols import Duplex
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_wire import latest
@@ -76,7 +77,7 @@ def answering(base: Any, revision: str, hooks: HookSet, said: list[str]) -> Any:
             said.append("handler")
             method = methods[wire]
             if method is mcp_wire.profile(revision).handshake:
-                ctx.caller.session.agree(ctx.caller, mcp_wire.profile(revision))
+                origin_of(ctx).session.agree(origin_of(ctx), mcp_wire.profile(revision))
             return minimal_result(revision, method)
 
         return answer

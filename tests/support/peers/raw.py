@@ -98,7 +98,7 @@ async def talking(
         await client.transport.aclose()
         async with asyncio.timeout(WAIT_S):
             await serving
-    kernel: Any = getattr(server, "kernel", None)
+    kernel: Any = getattr(getattr(server, "runtime", server), "kernel", None)
     extensions = kernel.extensions if kernel else None
     frames = client.transport.frames
     assert server_violations(revision, frames, custom=custom, extensions=extensions) == []

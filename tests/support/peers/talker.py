@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from mcp_gen import Context, Server
+from mcp_gen.server.context.context import origin_of
 from tests.support.peers.raw import WAIT_S
 
 __all__ = ["Talker", "soon"]
@@ -42,7 +43,7 @@ class Talker:
         async def say_slowly(words: list[str], ctx: Context) -> str:
             for word in words:
                 await ctx.client.notify_logging_message("info", word)
-                await ctx.caller.channel.drain()
+                await origin_of(ctx).channel.drain()
                 self.said += 1
             return "said"
 

@@ -100,7 +100,7 @@ def telling() -> Server:
     @server.tool
     async def colour(ctx: Context) -> str:
         await asyncio.sleep(0)
-        return f"{(ctx.headers or {}).get('x-colour')} for {ctx.caller.principal}"
+        return f"{(ctx.headers or {}).get('x-colour')} for {ctx.principal}"
 
     return server
 

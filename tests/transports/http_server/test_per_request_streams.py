@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Context, McpError, Server
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.transports.http_server.reply import ENOUGH_BYTES, FULL_BYTES
 from tests.support.frames import PER_REQUEST, Speaker
 from tests.support.http.asgi import Open, Reply, WebClient, surfing
@@ -203,7 +204,7 @@ async def test_the_client_cannot_be_asked_on_its_own_stream() -> None:
     async def ask(ctx: Context) -> str:
         profile = ctx.profile
         try:
-            await ctx.caller.channel.request(profile.listen, None)
+            await origin_of(ctx).channel.request(profile.listen, None)
         except Exception as error:
             return type(error).__name__
         return "asked"
@@ -228,7 +229,7 @@ async def test_what_is_said_after_the_answer_is_not_sent() -> None:
         await late[0].client.notify_logging_message("info", "late")
         await asyncio.sleep(0)
         assert len(opened.sent) == 2
-        assert not late[0].caller.channel.answers(1)
+        assert not origin_of(late[0]).channel.answers(1)
 
 
 # --- clients that disconnect ---

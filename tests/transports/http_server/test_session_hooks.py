@@ -61,7 +61,7 @@ async def test_what_is_told_of_is_the_session_of_its_requests(revision: str) -> 
     server, speaker = Server("sessions"), Speaker(revision)
     sessions, app = Sessions(server.hooks), server.asgi()
     seen: list[Any] = []
-    server.hooks.before_ping(lambda ctx, params: seen.append(ctx.caller.session))
+    server.hooks.before_ping(lambda ctx, params: seen.append(ctx.session))
     await request(app, speaker.request(1, "ping"), await begin(app, speaker))
     await soon(sessions.opened)
     assert [session for _, session in sessions.heard] == seen
@@ -248,7 +248,7 @@ async def test_a_hook_of_a_notification_sees_who_told_it_and_its_own_headers() -
     await request(app, OLD.cancel(1), {**session, "X-User": "Ada"})
     ctx, _ = await heard.one()
     assert (ctx.client_info.name, (ctx.headers or {})["x-user"]) == ("raw", "Ada")
-    assert sessions.heard == [("opened", ctx.caller.session)]
+    assert sessions.heard == [("opened", ctx.session)]
 
 
 async def test_a_notification_that_names_its_revision_itself_is_of_no_session() -> None:
@@ -257,7 +257,7 @@ async def test_a_notification_that_names_its_revision_itself_is_of_no_session() 
     session = await begin(app, OLD)
     await request(app, NEW.cancel(1), {**session, VERSION: PER_REQUEST})
     ctx, _ = await heard.one()
-    assert (ctx.revision, ctx.caller.session) == (PER_REQUEST, None)
+    assert (ctx.revision, ctx.session) == (PER_REQUEST, None)
 
 
 @pytest.mark.parametrize("speaker", [OLD, NEW])

@@ -341,7 +341,7 @@ async def test_a_session_of_somebody_else_is_not_found(method: str) -> None:
 async def test_the_app_can_be_told_who_the_client_is() -> None:
     seen: list[str | None] = []
     server = Server("who")
-    server.hooks.before_ping(lambda ctx, params: seen.append(ctx.caller.principal))
+    server.hooks.before_ping(lambda ctx, params: seen.append(ctx.principal))
     app = server.asgi(principal=lambda scope: scope["user"])
     begun = await open_request(app, OLD.initialize(0), user="ada").whole()
     session = {SESSION: begun.headers[SESSION.lower()]}

@@ -94,7 +94,7 @@ def telling() -> Server:
 
     @server.tool
     async def known(ctx: Context) -> str:
-        return f"{ctx.headers} {ctx.caller.principal}"
+        return f"{ctx.headers} {ctx.principal}"
 
     return server
 
