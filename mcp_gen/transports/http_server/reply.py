@@ -138,7 +138,10 @@ class HttpReply(Struct, eq=False):
 
     async def attach_stream(self) -> None:
         """Send what is queued until the end is said, or until the client hangs up."""
-        self._watch.add(self)
+        watch = self._watch
+        watch.young.add(self)
+        if watch.sweeper is None:
+            watch.sweep_later()
         if self._flusher is not None:
             await self._flusher
         self._carrying = True
@@ -155,7 +158,9 @@ class HttpReply(Struct, eq=False):
         """From now on a client that hangs up cancels the current task."""
         watch = self._watch
         task = self._task = current_task(watch.loop)
-        watch.add(self)
+        watch.young.add(self)
+        if watch.sweeper is None:
+            watch.sweep_later()
         return task
 
     def keep_open(self) -> None:
@@ -174,7 +179,10 @@ class HttpReply(Struct, eq=False):
     def release(self) -> bool:
         """Watch no longer: the handler has ended. Whether its task is cancelled all the same."""
         watch = self._watch
-        watch.discard(self)
+        if self in watch.young:
+            watch.young.discard(self)
+        else:
+            watch.discard(self)
         if self._watcher is not None:
             self._watcher.cancel()
         task, self._task = self._task, None

@@ -48,8 +48,6 @@ class SlowRequestWatcher:
         "_late",
         "_looker",
         "_old",
-        "_sweeper",
-        "_young",
         "keep_alive_s",
         "lasting",
         "long",
@@ -57,8 +55,10 @@ class SlowRequestWatcher:
         "reading",
         "reading_long",
         "sse_after_s",
+        "sweeper",
         "thread",
         "ticking",
+        "young",
     )
 
     def __init__(
@@ -78,9 +78,10 @@ class SlowRequestWatcher:
         """Replies that are open for as long as their client wants."""
         self.long: set[Watched] = set()
         """Replies that have been open for a while."""
-        self._young: set[Watched] = set()
+        self.young: set[Watched] = set()
+        """Replies that no sweep has found yet; call `sweep_later` where there is no `sweeper`."""
         self._old: set[Watched] = set()
-        self._sweeper: asyncio.TimerHandle | None = None
+        self.sweeper: asyncio.TimerHandle | None = None
         self._looker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
         self._body_timeout_s = body_timeout_s
@@ -97,21 +98,6 @@ class SlowRequestWatcher:
         Until Python 3.12 asking for the running loop is a system call: this is not.
         """
         return self.thread == get_ident() and self.loop.is_running()
-
-    def add(self, reply: Watched) -> None:
-        """A request that may take a while."""
-        self._young.add(reply)
-        if self._sweeper is None:
-            self._sweeper = self.loop.call_later(SWEEP_S, self._sweep)
-
-    def discard(self, reply: Watched) -> None:
-        """The request is over."""
-        young = self._young
-        if reply in young:
-            young.discard(reply)
-        else:
-            self._old.discard(reply)
-            self.long.discard(reply)
 
     # --- messages that are still coming ---
 
@@ -141,10 +127,21 @@ class SlowRequestWatcher:
 
     # --- answers that take their time ---
 
+    def sweep_later(self) -> None:
+        """Begin to look for requests that take a while: whoever is in `young`, and stays there."""
+        self.sweeper = self.loop.call_later(SWEEP_S, self._sweep)
+
+    def discard(self, reply: Watched) -> None:
+        """The request is over; only needed once a sweep has found it."""
+        self._old.discard(reply)
+        self.long.discard(reply)
+
     def _sweep(self) -> None:
         # What was there at the last sweep too has been open for one interval, or almost two.
-        found, self._old, self._young = self._old, self._young, set()
-        self._sweeper = self.loop.call_later(SWEEP_S, self._sweep) if self._old else None
+        found, self._old, self.young = self._old, self.young, set()
+        self.sweeper = None
+        if self._old:
+            self.sweep_later()
         now_s = self.loop.time()
         for reply in found:
             reply.watch(now_s)
