@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 import msgspec
@@ -27,13 +26,12 @@ __all__ = [
     "is_block",
     "is_result",
     "newest",
-    "of_revision",
     "to_json",
+    "with_data_text",
 ]
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 _RESULTS = frozenset({latest.CallToolResult.__name__, latest.InputRequiredResult.__name__})
-_NUMBERS = frozenset({bool, float, int})
 
 
 def failed(message: str) -> common.CallToolResult:
@@ -105,52 +103,7 @@ to_json = msgspec.json.Encoder(enc_hook=_write).encode
 """The JSON of what a tool may return; TypeError for what JSON cannot carry."""
 
 
-class _Results:
-    """Makes results in the types of one revision, so that there is nothing left to project."""
-
-    def __init__(self, revision: str) -> None:
-        home = mcp_wire.types(revision)
-        self._result: Any = home.CallToolResult
-        self._text: Any = home.TextContent
-        self._holds = mcp_wire.profile(revision).structured_content
-
-    def of_texts(self, texts: Iterable[str]) -> common.CallToolResult:
-        """A result with one block per text."""
-        result: common.CallToolResult = self._result(content=[self._text(text=t) for t in texts])
-        return result
-
-    def of_data(
-        self,
-        value: Any,
-        json: bytes,
-        is_object: bool,
-        seen: bool,
-        content: Sequence[Any] | None = None,
-    ) -> common.CallToolResult:
-        """A result with data, as its output schema has it at the revision, and as text.
-
-        `content` is what the tool said itself. The data is `json` as it is, which is not encoded
-        once more; it is plain where the result is `seen` by hooks.
-        """
-        if content is None:
-            blocks = [self._text(text=value if isinstance(value, str) else json.decode())]
-        else:
-            blocks = _with_text(content, json, is_object=is_object)
-        if self._holds == "none":
-            made: common.CallToolResult = self._result(content=blocks)
-            return made
-        if value.__class__ in _NUMBERS:
-            data: Any = value
-        else:
-            data = msgspec.json.decode(json) if seen else Raw(json)
-        if not is_object and self._holds == "object":
-            # The output schema is wrapped by the same rule when it is projected.
-            data = {"result": data}
-        result: common.CallToolResult = self._result(content=blocks, structured_content=data)
-        return result
-
-
-def _with_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
+def with_data_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
     """The blocks, and the data as text: where that is no object, older clients have nothing else.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#structured-content
@@ -158,7 +111,3 @@ def _with_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[
     blocks = [as_block(one) for one in content]
     says_it = is_object and any(getattr(block, "text", None) is not None for block in blocks)
     return blocks if says_it else [*blocks, latest.TextContent(text=json.decode())]
-
-
-of_revision = cache(_Results)
-"""What makes the results of a revision."""
