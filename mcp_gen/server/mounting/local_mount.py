@@ -246,12 +246,12 @@ class LocalMount(Mount):
         """Return True if the mounted server has a handler of this method."""
         method = row(what, inner.revision)
         return (
-            method is not None and method.name in self.server.kernel.binding(inner.revision).routes
+            method is not None and method.name in self.server.kernel.bindings[inner.revision].routes
         )
 
     async def _dispatch(self, inner: Context, what: What, params: Any) -> Any:
         method: Any = row(what, inner.revision)
-        route = self.server.kernel.binding(inner.revision).routes[method.name]
+        route = self.server.kernel.bindings[inner.revision].routes[method.name]
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
             # Hooks and middleware get params that are decoded completely.
             params = method.decode_params(encode(params))

@@ -152,7 +152,7 @@ class HttpExchange(Generic[C]):
             frame = envelope.read(message)
         except ProtocolError as error:
             return _completed(refusal(400, None, error))
-        return self._per_request.answer(self._kernel.binding(named), frame, headers, reply)
+        return self._per_request.answer(self._kernel.bindings[named], frame, headers, reply, named)
 
     async def _answer(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
         id: RequestId | None = None
@@ -167,7 +167,7 @@ class HttpExchange(Generic[C]):
                 id = frame.id
             binding = self._binding_for(headers, frame.params)
             if binding.profile.handshake is None:
-                answering = self._per_request.answer(binding, frame, headers, reply)
+                answering = self._per_request.answer(binding, frame, headers, reply, None)
                 # A request that stays open must not keep its message in memory.
                 del message, frame
                 return await answering
@@ -364,7 +364,7 @@ class HttpExchange(Generic[C]):
         stated = _first_header(headers, self._version_headers)
         named = self._profile_by_header.get(stated)
         if named is not None:
-            return self._kernel.binding(named)
+            return self._kernel.bindings[named]
         binding = self._kernel.binding_for_request(None, params)
         if stated is None or stated in self._handshakes or binding.profile.handshake is None:
             return binding

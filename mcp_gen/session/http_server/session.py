@@ -275,7 +275,7 @@ class HttpSession(DuplexConnection, Session):
             binding = self.kernel.binding_for_request(None, event.params)
             origin = RequestOrigin(binding.profile, post, self)
         else:
-            binding = self.kernel.binding(self.caller.profile.revision)
+            binding = self.kernel.bindings[self.caller.profile.revision]
             origin = self.caller.for_another_request()
             origin.channel = post
         origin.headers = post.headers
@@ -347,7 +347,7 @@ class HttpSession(DuplexConnection, Session):
         if revision is None or handshake is None:
             return False
         profile = mcp_wire.profile(revision)
-        client = self.kernel.binding(revision).routes[handshake.name].decode(stored.client)
+        client = self.kernel.bindings[revision].routes[handshake.name].decode(stored.client)
         origin = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
         origin.principal = stored.principal
         self.began_s -= max(0.0, time.time() - stored.began_at)
