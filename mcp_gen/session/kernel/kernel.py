@@ -60,6 +60,9 @@ __all__ = ["Kernel"]
 
 C = TypeVar("C")
 
+NOTHING_MATCHES = rb"(?!)"
+"""Pattern that matches no text."""
+
 _log = logging.getLogger("mcp_gen.server")
 
 
@@ -126,7 +129,8 @@ class Kernel(Generic[C]):
         # Searched in undecoded params: most requests of a connection with a handshake lack the key.
         # Some encoders write a slash as `\/`.
         pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
-        self._names_revision = re.compile(pattern) if keys else None
+        self.names_revision = re.compile(pattern if keys else NOTHING_MATCHES).search
+        """Searches undecoded params; finds nothing if they name no revision in `_meta`."""
         self._version_keys = keys
         self._older = self.per_request[:-1]
         """Revisions that a request may name, except the newest one."""
@@ -192,7 +196,7 @@ class Kernel(Generic[C]):
                 revision is offered, `_meta` is then not read. Otherwise it must be read: tool
                 arguments may hold the same key.
         """
-        if self._names_revision and self._names_revision.search(params):
+        if self.names_revision(params):
             named = self._revision_in_meta(params, sure=sure)
             if named is not None:
                 return self.bindings[named]

@@ -92,13 +92,6 @@ class SlowRequestWatcher:
         self.ticking: asyncio.TimerHandle | None = None
         self._late: set[Any] = set()
 
-    def attach_loop(self) -> bool:
-        """Whether it is this event loop that runs here.
-
-        Until Python 3.12 asking for the running loop is a system call: this is not.
-        """
-        return self.thread == get_ident() and self.loop.is_running()
-
     # --- messages that are still coming ---
 
     def tick(self) -> None:
