@@ -34,23 +34,22 @@ class LineReader:
 
     def feed(self, data: bytes) -> None:
         """Process the next bytes of the stream."""
-        first, *others = data.split(b"\n")
-        if not others:
-            self._buffer(first)
-            return
-        self._buffer(first)
-        self._flush()
-        last = others.pop()
+        *lines, rest = data.split(b"\n")
+        if lines and (self._parts or self._skipping):
+            # The first line began in an earlier chunk.
+            self._buffer(lines.pop(0))
+            self._flush()
         if len(data) <= self._max:
             # The whole chunk is within the limit, so each line is.
             receive = self._receiver.receive
-            for line in others:
+            for line in lines:
                 if line and not line.isspace():
                     receive(line)
         else:
-            for line in others:
+            for line in lines:
                 self._deliver(line)
-        self._buffer(last)
+        if rest:
+            self._buffer(rest)
 
     def end(self) -> None:
         """Handle the end of the stream: a last line without a newline is delivered too."""

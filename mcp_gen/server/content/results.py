@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 import msgspec
@@ -27,13 +26,12 @@ __all__ = [
     "is_block",
     "is_result",
     "newest",
-    "of_revision",
     "to_json",
+    "with_data_text",
 ]
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 _RESULTS = frozenset({latest.CallToolResult.__name__, latest.InputRequiredResult.__name__})
-_NUMBERS = frozenset({bool, float, int})
 
 
 def failed(message: str) -> common.CallToolResult:
@@ -106,56 +104,7 @@ to_json = msgspec.json.Encoder(enc_hook=_encode_other).encode
 """Encode what a tool returned as JSON; raises TypeError for what JSON cannot carry."""
 
 
-class _Results:
-    """Builds results in the types of one revision, so that they need no projection."""
-
-    def __init__(self, revision: str) -> None:
-        home = mcp_wire.types(revision)
-        self._result: Any = home.CallToolResult
-        self._text: Any = home.TextContent
-        self._structured_content = mcp_wire.profile(revision).structured_content
-
-    def of_texts(self, texts: Iterable[str]) -> common.CallToolResult:
-        """Return a result with one text block per text."""
-        result: common.CallToolResult = self._result(content=[self._text(text=t) for t in texts])
-        return result
-
-    def of_data(
-        self,
-        value: Any,
-        json: bytes,
-        is_object: bool,
-        seen: bool,
-        content: Sequence[Any] | None = None,
-    ) -> common.CallToolResult:
-        """Return a result with structured content in the shape of the revision.
-
-        Args:
-            value: What the tool returned.
-            json: The same as JSON. It is sent as it is, without encoding it again.
-            is_object: True if it is a JSON object.
-            seen: True if hooks or middleware read the result: the data is then decoded.
-            content: The tool's own blocks; None adds the data as text.
-        """
-        if content is None:
-            blocks = [self._text(text=value if isinstance(value, str) else json.decode())]
-        else:
-            blocks = _with_text(content, json, is_object=is_object)
-        if self._structured_content == "none":
-            made: common.CallToolResult = self._result(content=blocks)
-            return made
-        if value.__class__ in _NUMBERS:
-            data: Any = value
-        else:
-            data = msgspec.json.decode(json) if seen else Raw(json)
-        if not is_object and self._structured_content == "object":
-            # Projection wraps the output schema by the same rule.
-            data = {"result": data}
-        result: common.CallToolResult = self._result(content=blocks, structured_content=data)
-        return result
-
-
-def _with_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
+def with_data_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
     """Return the blocks, with the data as text if clients would miss it otherwise.
 
     That is where no block has text, or the data is no object: older clients cannot read it then.
@@ -165,7 +114,3 @@ def _with_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[
     blocks = [as_block(one) for one in content]
     has_text = is_object and any(getattr(block, "text", None) is not None for block in blocks)
     return blocks if has_text else [*blocks, latest.TextContent(text=json.decode())]
-
-
-of_revision = cache(_Results)
-"""Return the cached builder of results at a revision."""

@@ -73,6 +73,8 @@ class Listing(Generic[T]):
         """Returns the newest wire type of an item."""
         self._session_key = object()
         """Key of this list's items in a session: another server has another key."""
+        self.has_session_items = False
+        """True once any session has items of its own."""
         self.finish = finish
         self._changed = changed
         self.pages: dict[tuple[str, int], EncodedResult] = {}
@@ -146,6 +148,7 @@ class Listing(Generic[T]):
             session: The session that holds the items.
             changed: Called after each change of these items.
         """
+        self.has_session_items = True
         copied = copy.copy(self)
         copied.items = session.local.setdefault(self._session_key, Registry(self.kind, changed))
         return copied
@@ -254,7 +257,7 @@ class Listing(Generic[T]):
 
 def as_encoded(ctx: Context, page: Any) -> EncodedResult:
     """Encode a page for the revision of the request."""
-    binding = runtime_of(ctx).kernel.binding(ctx.revision)
+    binding = runtime_of(ctx).kernel.bindings[ctx.revision]
     return EncodedResult(Raw(encode(binding.whole(page) if binding.identity else page)))
 
 

@@ -247,11 +247,11 @@ class LocalMount(Mount):
         """Return True if the mounted server has a handler of this method."""
         method = row(what, inner.revision)
         kernel = self.server.runtime.kernel
-        return method is not None and method.name in kernel.binding(inner.revision).routes
+        return method is not None and method.name in kernel.bindings[inner.revision].routes
 
     async def _dispatch(self, inner: Context, what: What, params: Any) -> Any:
         method: Any = row(what, inner.revision)
-        route = self.server.runtime.kernel.binding(inner.revision).routes[method.name]
+        route = self.server.runtime.kernel.bindings[inner.revision].routes[method.name]
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
             # Hooks and middleware get params that are decoded completely.
             params = method.decode_params(encode(params))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mcp_gen.server.mounting.kinds import TOOLS
 from mcp_gen.server.mounting.local_mount import LocalMount
 from mcp_gen.server.mounting.remote_mount import RemoteMount
-from mcp_gen.server.tools.output import Output, output_of_schema
+from mcp_gen.server.tools.output import Encode, Output, output_of_schema
 from mcp_gen.server.tools.tool import ServerTool
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import Wire, latest
@@ -77,11 +77,11 @@ class _RelayedOutput(Output):
         """Return the output schema as it was listed."""
         return self._output.schema()
 
-    def result(self, value: Any, revision: str, seen: bool) -> Any:
-        """Return a forwarded result as it is, or make one of another value; see `Output.result`."""
-        if isinstance(value, RelayedResult | EncodedResult | Wire):
-            return value
-        return self._output.result(value, revision, seen)
+    def encoder(self, revision: str, seen: bool) -> Encode:
+        """Return the function that makes results of all values but forwarded results."""
+        encode = self._output.encoder(revision, seen)
+        forwarded = (RelayedResult, EncodedResult, Wire)
+        return lambda value: value if isinstance(value, forwarded) else encode(value)
 
 
 def known_tool(mounts: Iterable[Mount], name: str) -> MountedTool | None:

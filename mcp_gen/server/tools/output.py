@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from types import NoneType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
+from msgspec import Raw
 
+import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.content.blocks import Structured
 from mcp_gen.server.content.results import (
@@ -16,8 +19,8 @@ from mcp_gen.server.content.results import (
     is_alternative_result,
     is_block,
     is_result,
-    of_revision,
     to_json,
+    with_data_text,
 )
 from mcp_gen.server.functions import pydantic_types
 from mcp_gen.server.functions.json_schema import json_schema, of_pydantic
@@ -31,12 +34,27 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from mcp_gen.server.functions.schema_validation import CompiledSchema
-    from mcp_wire import common
 
-__all__ = ["Output", "output_of_hint", "output_of_schema"]
+__all__ = ["Encode", "Output", "output_of_hint", "output_of_schema"]
 
+Encode: TypeAlias = Callable[[Any], Any]
+"""Makes the `CallToolResult` of a call from the return value of the tool."""
+
+_NUMBERS = frozenset({bool, float, int})
 _PLAIN = frozenset({bool, dict, float, int, list, str, NoneType})
 """Classes of most return values. They are never wire types."""
+
+
+class Encoders(dict[tuple[str, bool], Encode]):
+    """Encoders of one output, by revision and whether hooks see the results; built at first use."""
+
+    def __init__(self, build: Callable[[str, bool], Encode]) -> None:
+        super().__init__()
+        self._build = build
+
+    def __missing__(self, key: tuple[str, bool]) -> Encode:
+        made = self[key] = self._build(*key)
+        return made
 
 
 class Output:
@@ -46,60 +64,97 @@ class Output:
         """Return the output schema, or None."""
         return None
 
-    def result(self, value: Any, revision: str, seen: bool) -> common.CallToolResult:
-        """Return the result of a call at a revision.
+    @cached_property
+    def encoders(self) -> Encoders:
+        """The encoders that have been built."""
+        return Encoders(self.encoder)
+
+    def encoder(self, revision: str, seen: bool) -> Encode:
+        """Return the function that makes results at a revision from return values of the tool.
+
+        Wire types stay as they are. The function raises UsageError if a value does not match the
+        output schema, and TypeError if it is not JSON-serializable.
 
         Args:
-            value: Return value of the tool. Wire types stay as they are.
-            revision: Protocol revision of the result.
-            seen: Hooks see the result: it must hold plain values. False: it may hold encoded ones.
-
-        Raises:
-            UsageError: The value does not match the output schema.
-            TypeError: The value is not JSON-serializable.
+            revision: Protocol revision of the results.
+            seen: Hooks see the results: they must hold plain values. False: they may hold encoded
+                ones.
         """
-        if value.__class__ not in _PLAIN:
-            if is_result(value):
-                return value
-            if is_block(value):
-                return latest.CallToolResult(content=[value])
-            if isinstance(value, Structured):
-                value = [*value.content, cast("Any", value).data]
-        results = of_revision(revision)
-        if value is None:
-            return results.of_texts(())
-        is_sequence = isinstance(value, (list, tuple))
-        values = cast("Sequence[Any]", value) if is_sequence else [value]
-        if any(map(is_block, values)):
-            return latest.CallToolResult(content=list(map(as_block, values)))
-        return results.of_texts(map(as_text, values))
+        types = mcp_wire.types(revision)
+        result_type, text_type = types.CallToolResult, types.TextContent
+
+        def encode(value: Any) -> Any:
+            if value.__class__ not in _PLAIN:
+                if is_result(value):
+                    return value
+                if is_block(value):
+                    return latest.CallToolResult(content=[value])
+                if isinstance(value, Structured):
+                    value = [*value.content, cast("Any", value).data]
+            if value is None:
+                return result_type(content=[])
+            is_sequence = isinstance(value, (list, tuple))
+            values = cast("Sequence[Any]", value) if is_sequence else [value]
+            if any(map(is_block, values)):
+                return latest.CallToolResult(content=list(map(as_block, values)))
+            return result_type(content=[text_type(text=as_text(one)) for one in values])
+
+        return encode
 
 
 class _DataOutput(Output):
-    """Output of a tool with an output schema."""
+    """Output of a tool with an output schema.
 
-    def __init__(self, what: str) -> None:
+    Args:
+        what: Name of the tool, for error messages.
+        unchecked: Classes of values that match the output schema; others are checked.
+    """
+
+    def __init__(self, what: str, unchecked: frozenset[type] = frozenset()) -> None:
         self._what = what
+        self._unchecked = unchecked
 
     @cached_property
     def _is_object(self) -> bool:
         return (self.schema() or {}).get("type") == "object"
 
-    def result(self, value: Any, revision: str, seen: bool) -> common.CallToolResult:
-        """Return the result of a call at a revision; see `Output.result`."""
-        content: Sequence[Any] | None = None
-        if value.__class__ not in _PLAIN:
-            if is_result(value):
-                if not is_alternative_result(type(value)):
-                    self._check_result(value)
-                return value
-            if isinstance(value, Structured):
-                content, value = value.content, cast("Any", value).data
-        try:
-            json = self._json(value)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise self._schema_mismatch() from error
-        return of_revision(revision).of_data(value, json, self._is_object, seen, content)
+    def encoder(self, revision: str, seen: bool) -> Encode:
+        """Return the function that makes results at a revision; see `Output.encoder`."""
+        types, holds = mcp_wire.types(revision), mcp_wire.profile(revision).structured_content
+        result_type, text_type = types.CallToolResult, types.TextContent
+        unchecked, is_object = self._unchecked, self._is_object
+        # The output schema is wrapped by the same rule when it is projected.
+        is_wrapped = not is_object and holds == "object"
+
+        def encode(value: Any) -> Any:
+            content: Sequence[Any] | None = None
+            if value.__class__ not in _PLAIN:
+                if is_result(value):
+                    if not is_alternative_result(type(value)):
+                        self._check_result(value)
+                    return value
+                if isinstance(value, Structured):
+                    content, value = value.content, cast("Any", value).data
+            try:
+                json = to_json(value) if value.__class__ in unchecked else self._json(value)
+            except (msgspec.ValidationError, ValueError) as error:
+                raise self._schema_mismatch() from error
+            if content is None:
+                blocks = [text_type(text=value if isinstance(value, str) else json.decode())]
+            else:
+                blocks = with_data_text(content, json, is_object=is_object)
+            if holds == "none":
+                return result_type(content=blocks)
+            if value.__class__ in _NUMBERS:
+                data: Any = value
+            else:
+                # Raw: what is encoded already is not encoded once more.
+                data = msgspec.json.decode(json) if seen else Raw(json)
+            if is_wrapped:
+                data = {"result": data}
+            return result_type(content=blocks, structured_content=data)
+
+        return encode
 
     def _json(self, value: Any) -> bytes:
         """Return the value as JSON.
@@ -125,9 +180,10 @@ class _HintOutput(_DataOutput):
     """Output of a type that msgspec encodes."""
 
     def __init__(self, what: str, hint: Any) -> None:
-        super().__init__(what)
+        classes = classes_of(hint)
+        super().__init__(what, classes or frozenset())
         self._hint = hint
-        self._classes = classes_of(hint)
+        self._accepts_all = classes is None
 
     @cached_property
     def _schema(self) -> dict[str, Any]:
@@ -143,8 +199,8 @@ class _HintOutput(_DataOutput):
 
     def _json(self, value: Any) -> bytes:
         json = to_json(value)
-        if self._classes is not None and value.__class__ not in self._classes:
-            # Check the outer class only; type checkers cover the rest.
+        if not self._accepts_all:
+            # Only values of another class come here; type checkers cover the rest.
             self._decoder.decode(json)
         return json
 

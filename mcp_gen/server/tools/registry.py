@@ -139,7 +139,13 @@ class ToolRegistry:
                 that as a protocol error.
             McpError: Raised by the tool.
         """
-        tool = self.listing.find(ctx, params.name)
+        listing = self.listing
+        if listing.filters or listing.has_session_items:
+            tool = listing.find(ctx, params.name)
+        else:
+            # Every client may call every tool.
+            entry = listing.items.entries.get(params.name)
+            tool = entry.item if entry is not None else None
         if tool is None:
             raise InvalidParams(f"unknown tool: {params.name}")
         given: Any = params.arguments
@@ -152,11 +158,9 @@ class ToolRegistry:
             if self.arms:
                 ctx.allow(made)
             for_hooks = self.for_hooks
-            return tool.output.result(
-                made,
-                mcp_wire.LATEST if for_hooks else origin_of(ctx).profile.revision,
-                for_hooks,
-            )
+            revision = mcp_wire.LATEST if for_hooks else origin_of(ctx).profile.revision
+            result: common.CallToolResult = tool.output.encoders[revision, for_hooks](made)
+            return result
         except McpError:
             raise
         except InvalidArguments as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from abc import abstractmethod
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_gen.core.errors import ToolError, UsageError
+from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.server.context.options import AnyTool
 
 if TYPE_CHECKING:
@@ -22,20 +24,26 @@ if TYPE_CHECKING:
     from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = [
+    "HeaderPaths",
     "InvalidArguments",
     "ServerTool",
     "TaskSupport",
     "check_app_uri",
     "check_icons",
+    "header_params_of",
     "is_tool_name",
     "plain_arguments",
     "validate_ui",
 ]
 
 T = TypeVar("T")
+HeaderPaths: TypeAlias = Mapping[bytes, tuple[str, ...]]
+"""The path of each argument that a header repeats, by the end of the header's name in lower case.
+"""
 TaskSupport: TypeAlias = Literal["optional", "required"]
 """Task support of a tool: a call may run as a task, or always does."""
 
+_log = logging.getLogger("mcp_gen.server")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _SOURCES = ("https:", "data:")
 
@@ -114,6 +122,11 @@ class ServerTool(AnyTool):
 
         return msgspec.structs.replace(described, meta=with_tool_ui(described.meta, self.ui))
 
+    @cached_property
+    def header_params(self) -> HeaderPaths:
+        """Arguments that HTTP headers repeat; empty for most tools."""
+        return header_params_of(self.tool)
+
     @abstractmethod
     def _describe(self) -> latest.Tool: ...
 
@@ -163,6 +176,16 @@ class ServerTool(AnyTool):
             if not timeout.expired():
                 raise  # raised by the tool itself
             raise ToolError(f"{self.name}: not done within {self.timeout_s:g} s") from None
+
+
+def header_params_of(tool: latest.Tool) -> HeaderPaths:
+    """Return the arguments that HTTP headers repeat; none if the schema marks them wrongly."""
+    try:
+        found = marked_params(tool.input_schema)
+    except UsageError as error:
+        _log.warning("tool %s: %s; its headers are not looked at", tool.name, error)
+        return {}
+    return {name.lower().encode(): path for name, path in found.items()}
 
 
 def plain_arguments(arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:

@@ -120,7 +120,8 @@ class HttpExchange(Generic[C]):
         self._profile_by_header: dict[bytes | None, str] = {
             one.encode(): one for one in kernel.per_request
         }
-        self._handshakes = {one.encode() for one in kernel.handshakes}
+        self._handshakes = {None, *(one.encode() for one in kernel.handshakes)}
+        """Values of the version header at revisions with a handshake; None without the header."""
         self._session_headers = _header_names(p.session_header for p in profiles)
         has_sessions = bool(self._session_headers) and not stateless
         self.http_methods = ("GET", "POST", "DELETE") if has_sessions else ("POST",)
@@ -147,27 +148,35 @@ class HttpExchange(Generic[C]):
         stated = _first_header(headers, self._version_headers)
         named = self._profile_by_header.get(stated)
         if named is None or message.startswith(_BATCH):
-            return self._answer(message, headers, reply)
+            return self._answer(message, stated, headers, reply)
         try:
             frame = envelope.read(message)
         except ProtocolError as error:
             return _completed(refusal(400, None, error))
-        return self._per_request.answer(self._kernel.binding(named), frame, headers, reply)
+        return self._per_request.answer(self._kernel.bindings[named], frame, headers, reply, named)
 
-    async def _answer(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+    async def _answer(
+        self, message: bytes, stated: bytes | None, headers: Headers, reply: Reply
+    ) -> Answer | None:
         id: RequestId | None = None
         try:
             if self._persistence is not None:
                 await self._resume_session(self._persistence, headers, reply)
             if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
-                return await self._answer_batch(message, headers, reply)
+                return await self._answer_batch(message, stated, headers, reply)
             frame = envelope.read(message)
             # Only the error for a request has an id, not that for a response.
             if frame.method is not UNSET and isinstance(frame.id, int | str):
                 id = frame.id
-            binding = self._binding_for(headers, frame.params)
+            if stated in self._handshakes and not self._kernel.names_revision(frame.params):
+                # The session's own revision holds, as in most requests with a session.
+                name = _first_header(headers, self._session_headers)
+                session = self._sessions.find(name, reply.principal) if name else None
+                if session is not None:
+                    return await session.answer(frame, headers, reply)
+            binding = self._binding_for(stated, frame.params)
             if binding.profile.handshake is None:
-                answering = self._per_request.answer(binding, frame, headers, reply)
+                answering = self._per_request.answer(binding, frame, headers, reply, None)
                 # A request that stays open must not keep its message in memory.
                 del message, frame
                 return await answering
@@ -177,17 +186,19 @@ class HttpExchange(Generic[C]):
         except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
 
-    async def _answer_batch(self, message: bytes, headers: Headers, reply: Reply) -> Answer | None:
+    async def _answer_batch(
+        self, message: bytes, stated: bytes | None, headers: Headers, reply: Reply
+    ) -> Answer | None:
         """Answer a JSON-RPC batch; only sessions have them.
 
         Raises:
             McpError, InvalidRequest: batches are not allowed here.
             UnknownSession: the headers name a session that does not exist.
         """
-        if self._binding_for(headers, envelope.NOTHING).profile.handshake is not None:
+        if self._binding_for(stated, envelope.NOTHING).profile.handshake is not None:
             session = self._session(headers, reply)
             if session is not None:
-                return await session.answer(session.events(message), headers, reply)
+                return await session.answer(message, headers, reply)
         raise InvalidRequest("expected one message, got an array")
 
     async def listen(self, headers: Headers, reply: Reply) -> Answer | None:
@@ -258,11 +269,11 @@ class HttpExchange(Generic[C]):
             session = await self._new_session(reply.principal)
             reply.headers = {str(profile.session_header): session.id}
             try:
-                return await session.answer((session.event(frame),), headers, reply)
+                return await session.answer(frame, headers, reply)
             finally:
                 if session.caller is None:
                     await self._dispose(session)
-        return await session.answer((session.event(frame),), headers, reply)
+        return await session.answer(frame, headers, reply)
 
     async def _resume_session(
         self, persistence: SessionPersistence, headers: Headers, reply: Reply
@@ -326,7 +337,8 @@ class HttpExchange(Generic[C]):
             McpError, InvalidRequest: the headers name no session.
             UnknownSession: the session does not exist or is another client's.
         """
-        if self._binding_for(headers, envelope.NOTHING).profile.handshake is None:
+        stated = _first_header(headers, self._version_headers)
+        if self._binding_for(stated, envelope.NOTHING).profile.handshake is None:
             return None
         if self._persistence is not None:
             await self._resume_session(self._persistence, headers, reply)
@@ -344,7 +356,7 @@ class HttpExchange(Generic[C]):
         id = _first_header(headers, self._session_headers)
         if id is None:
             return None
-        session = self._sessions.find(id.decode("latin-1").strip(), reply.principal)
+        session = self._sessions.find(id, reply.principal)
         if session is None:
             raise UnknownSession("no such session: it has ended, or never was")
         return session
@@ -355,16 +367,19 @@ class HttpExchange(Generic[C]):
 
     # --- the revision ---
 
-    def _binding_for(self, headers: Headers, params: Raw) -> RevisionBinding[C]:
+    def _binding_for(self, stated: bytes | None, params: Raw) -> RevisionBinding[C]:
         """Return the binding for a message: at a revision it names, or at one with a handshake.
+
+        Args:
+            stated: Value of the version header; None without the header.
+            params: Params of the message.
 
         Raises:
             McpError: the headers name a revision that is not offered.
         """
-        stated = _first_header(headers, self._version_headers)
         named = self._profile_by_header.get(stated)
         if named is not None:
-            return self._kernel.binding(named)
+            return self._kernel.bindings[named]
         binding = self._kernel.binding_for_request(None, params)
         if stated is None or stated in self._handshakes or binding.profile.handshake is None:
             return binding

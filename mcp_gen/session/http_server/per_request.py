@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET
 
@@ -14,12 +15,12 @@ from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck
 from mcp_gen.session.kernel.limits import OpenRequests
-from mcp_gen.session.messages.channel import NULL_CHANNEL, NullChannel, ResponseChannel, channel_of
+from mcp_gen.session.messages.channel import NULL_CHANNEL, NullChannel, ResponseChannel
 from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_gen.core.envelope import Envelope, RequestId
     from mcp_gen.core.transport.headers import Headers
@@ -28,17 +29,47 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.notifications import NotificationReceiver
-    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["HeaderParams", "PerRequestExchange"]
 
 C = TypeVar("C")
 
-HeaderParams: TypeAlias = (
-    "Callable[[Any, Method[Any, Any], Any], Mapping[bytes, tuple[str, ...]] | None]"
-)
-"""`(ctx, method, params)` to the paths of arguments that headers repeat, by header suffix."""
+
+class MarkedTool(Protocol):
+    """Tool, as its header check needs it."""
+
+    @cached_property
+    def header_params(self) -> Mapping[bytes, tuple[str, ...]]:
+        """Paths of the arguments that headers repeat, by header suffix."""
+        ...
+
+
+class ToolEntry(Protocol):
+    """Registered tool."""
+
+    @property
+    def item(self) -> MarkedTool:
+        """The tool."""
+        ...
+
+
+class HeaderParams(Protocol):
+    """Tool arguments that headers repeat."""
+
+    @property
+    def tools(self) -> Mapping[str, ToolEntry]:
+        """The server's own tools by name."""
+        ...
+
+    def __call__(self, ctx: Any, params: Any) -> Mapping[bytes, tuple[str, ...]] | None:
+        """Return the paths of arguments that headers repeat, by header suffix.
+
+        Args:
+            ctx: Context of the request.
+            params: Params of a `tools/call`; the tool may be one that is mounted.
+        """
+        ...
 
 
 class PerRequestExchange(Generic[C]):
@@ -62,7 +93,12 @@ class PerRequestExchange(Generic[C]):
         """Channels of `subscriptions/listen` requests: open until the client disconnects."""
 
     async def answer(
-        self, binding: RevisionBinding[C], frame: Envelope, headers: Headers, reply: Reply
+        self,
+        binding: RevisionBinding[C],
+        frame: Envelope,
+        headers: Headers,
+        reply: Reply,
+        stated_revision: str | None,
     ) -> Answer:
         """Answer one message. Nothing is raised but the cancellation of the current task.
 
@@ -71,6 +107,7 @@ class PerRequestExchange(Generic[C]):
             frame: The message.
             headers: HTTP headers of the POST.
             reply: HTTP response, for notifications that are sent before the answer.
+            stated_revision: Revision that the headers name; None leaves it to the header check.
         """
         id = frame.id
         if frame.method is UNSET:
@@ -84,8 +121,9 @@ class PerRequestExchange(Generic[C]):
         task: asyncio.Task[Any] | None = (
             reply.cancel_on_disconnect() if profile.stream_drop_cancels else None
         )
-        channel = channel_of(reply, task)
+        channel = ResponseChannel(task, reply=reply) if reply.can_stream else NullChannel(task)
         origin = RequestOrigin(profile, channel, headers=headers, principal=principal)
+        origin.stated_revision = stated_revision
         try:
             call = self._prepare(binding, id, frame.method, frame, origin)
             stays_open = call.route.method is profile.listen
@@ -155,7 +193,8 @@ class PerRequestExchange(Generic[C]):
         """
         check = self._checks.get(binding.profile.revision) or self._check(binding.profile)
         headers: Headers = origin.headers
-        origin.stated_revision = check.revision(headers)
+        if origin.stated_revision is None:
+            origin.stated_revision = check.revision(headers)
         try:
             call = self._kernel.prepare(binding, id, method, frame.params, origin)
         except (McpError, ProtocolError):
@@ -166,10 +205,18 @@ class PerRequestExchange(Generic[C]):
                 check.message(headers, method, read_members(frame.params, names), field)
             raise
         check.message(headers, method, call.params, binding.name_params.get(method))
-        if self._header_params is not None and check.param_prefix:
-            paths = self._header_params(call.ctx, call.route.method, call.params)
-            if paths:
-                check.arguments(headers, paths, call.params.arguments)
+        marked = self._header_params
+        if (
+            marked is not None
+            and check.param_prefix
+            and call.route.method is binding.profile.call_tool
+        ):
+            tool = marked.tools.get(call.params.name)
+            # Few tools have such arguments.
+            if tool is None or tool.item.header_params:
+                paths = marked(call.ctx, call.params)
+                if paths:
+                    check.arguments(headers, paths, call.params.arguments)
         return call
 
     def _check(self, profile: Profile) -> HeaderCheck:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.protocol_state import Batch
     from mcp_gen.core.transport.headers import Headers
-    from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.callers import OnProgress
@@ -81,35 +80,29 @@ class PostOwner(Protocol):
         ...
 
 
-class PostResponse(Stream):
+class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
     """Channel of the requests in one POST. Their handlers continue after a disconnect.
 
     If the client takes no SSE stream, requests to it are sent on the session's other streams: they
     must reach the client somehow. Notifications are dropped.
 
     Args:
+        streams: Streams of the session.
+        reply: HTTP response.
         session: Session of the POST.
         headers: HTTP headers of the POST.
-        reply: HTTP response.
     """
 
-    __slots__ = ("__weakref__", "_body", "_handled", "_running", "headers", "session", "status")
-
-    def __init__(self, session: PostOwner, headers: Headers, reply: Reply) -> None:
-        super().__init__(session.streams, reply)
-        self.session = session
-        self.headers = headers
-        self.status = 202
-        self._running = 0
-        self._body: bytes | None = None
-        self._handled: Call[Any] | None = None
-        """The one request whose response is encoded when it is sent; None otherwise."""
+    session: PostOwner
+    headers: Headers
+    status: int = 202
+    running: int = 0
+    """Number of requests that are being answered."""
+    _body: bytes | None = None
+    _handled: Call[Any] | None = None
+    """The one request whose response is encoded when it is sent; None otherwise."""
 
     # --- the answer ---
-
-    def request_started(self) -> None:
-        """Count one more request that is being answered."""
-        self._running += 1
 
     def refuse(self, answer: bytes | None, batch: Batch | None, status: int) -> None:
         """Answer a message of the POST that is not handled.
@@ -125,12 +118,12 @@ class PostResponse(Stream):
 
     def answered(self, call: Call[Any] | None, batch: Batch | None) -> None:
         """Add the response of a request that has been handled; None if it was cancelled."""
-        self._running -= 1
+        self.running -= 1
         if batch is not None:
             self._keep(self.session.kernel.write(call) if call is not None else None, batch)
         else:
             self._handled = call
-        if not self._running:
+        if not self.running:
             self._finish()
 
     def _keep(self, answer: bytes | None, batch: Batch | None) -> None:
@@ -168,11 +161,6 @@ class PostResponse(Stream):
             # A failed handshake opens no session, so there is no session id to send.
             return Answer(self.status, body)
         return Answer(self.status, body, headers)
-
-    async def wait(self, reply: Reply) -> None:
-        """Wait until all requests are answered or the client has disconnected."""
-        if self._running:
-            await reply.attach_stream()
 
     def close_stream(self, retry_ms: int | None) -> None:
         """Close the stream, if it is resumable: the client reconnects for the rest.

@@ -18,6 +18,7 @@ from mcp_gen.core.errors import (
     MethodNotFound,
     ProtocolError,
 )
+from mcp_gen.core.protocol_state import RequestReceived
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.stores.sessions import StoredSession
 from mcp_gen.core.transport.protocols import Answer
@@ -29,9 +30,10 @@ from mcp_gen.session.peer.keep_alive import keep_alive
 from mcp_gen.session.peer.session import RequestOrigin, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine
 
-    from mcp_gen.core.protocol_state import Batch, Event, NotificationReceived, RequestReceived
+    from mcp_gen.core.envelope import Envelope
+    from mcp_gen.core.protocol_state import Batch, NotificationReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
@@ -197,23 +199,26 @@ class HttpSession(DuplexConnection, Session):
     # --- one POST ---
 
     async def answer(
-        self, events: Iterable[Event], headers: Headers, reply: Reply
+        self, message: Envelope | bytes, headers: Headers, reply: Reply
     ) -> Answer | None:
         """Answer the messages of one POST.
 
         Args:
-            events: The messages.
+            message: The decoded message, or the bytes of a JSON-RPC batch.
             headers: HTTP headers of the POST.
             reply: HTTP response.
 
         Returns:
             The answer; None if an SSE stream on `reply` has carried it.
         """
-        post = PostResponse(self, headers, reply)
-        self.handle_events(events, post)
+        post = PostResponse(self.streams, reply, session=self, headers=headers)
+        reply.opening = post.begin
+        self._handle_message(message, post)
         self._open_exchanges += 1
         try:
-            await post.wait(reply)
+            if post.running:
+                # Until all requests are answered or the client has disconnected.
+                await reply.attach_stream()
             if self.unsaved:
                 await self._save()
             return post.answer
@@ -240,22 +245,21 @@ class HttpSession(DuplexConnection, Session):
         finally:
             self._open_exchanges -= 1
 
-    def handle_events(self, events: Iterable[Event], post: PostResponse) -> None:
+    def _handle_message(self, message: Envelope | bytes, post: PostResponse) -> None:
         """Handle the messages of a POST; requests start in tasks of their own."""
         self._post = post
         try:
-            for event in events:
+            if isinstance(message, bytes):
+                for event in self._connection.receive(message):
+                    self._handle(event)
+                return
+            event = self._connection.classify(message)
+            if type(event) is RequestReceived:
+                self._on_request(event)
+            else:
                 self._handle(event)
         finally:
             self._post = None
-
-    def events(self, message: bytes) -> list[Event]:
-        """Return the events of a message that may be a JSON-RPC batch."""
-        return self._connection.receive(message)
-
-    def event(self, frame: envelope.Envelope) -> Event:
-        """Return the event of a message whose envelope has been decoded."""
-        return self._connection.classify(frame)
 
     def _on_request(self, event: RequestReceived) -> None:
         post = self._post
@@ -266,7 +270,7 @@ class HttpSession(DuplexConnection, Session):
             refusal = envelope.failure(event.id, envelope.error_object(error))
             post.refuse(refusal, event.batch, self._status_of(error))
             return
-        post.request_started()
+        post.running += 1
         run = self._run(call, post, event.batch)
         self._connection.in_flight[event.id] = self.loop.create_task(run)
 
@@ -275,7 +279,7 @@ class HttpSession(DuplexConnection, Session):
             binding = self.kernel.binding_for_request(None, event.params)
             origin = RequestOrigin(binding.profile, post, self)
         else:
-            binding = self.kernel.binding(self.caller.profile.revision)
+            binding = self.kernel.bindings[self.caller.profile.revision]
             origin = self.caller.for_another_request()
             origin.channel = post
         origin.headers = post.headers
@@ -347,7 +351,7 @@ class HttpSession(DuplexConnection, Session):
         if revision is None or handshake is None:
             return False
         profile = mcp_wire.profile(revision)
-        client = self.kernel.binding(revision).routes[handshake.name].decode(stored.client)
+        client = self.kernel.bindings[revision].routes[handshake.name].decode(stored.client)
         origin = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
         origin.principal = stored.principal
         self.began_s -= max(0.0, time.time() - stored.began_at)

@@ -75,9 +75,9 @@ class Sessions:
     def __contains__(self, id: str) -> bool:
         return id in self._open
 
-    def find(self, id: str, principal: str | None) -> HttpSession | None:
-        """Return the session with this id if it is this client's, and mark it as active."""
-        session = self._open.get(id)
+    def find(self, header: bytes, principal: str | None) -> HttpSession | None:
+        """Return the session that a header names if it is this client's, and mark it as active."""
+        session = self._open.get(header.decode("latin-1").strip())
         if session is None or session.principal != principal:
             # Another client gets the same error as for a session that does not exist.
             return None

@@ -14,7 +14,7 @@ from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.kernel.limits import OpenRequests
-from mcp_gen.session.messages.channel import channel_of
+from mcp_gen.session.messages.channel import NullChannel, ResponseChannel
 from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ class StatelessExchange(Generic[C]):
         handshake = binding.profile.handshake
         is_handshake = handshake is not None and frame.method == handshake.name
         if not is_handshake:
-            binding = self._kernel.binding(self._revision(headers))
-        channel = channel_of(reply, asyncio.current_task())
+            binding = self._kernel.bindings[self._revision(headers)]
+        task = asyncio.current_task()
+        channel = ResponseChannel(task, reply=reply) if reply.can_stream else NullChannel(task)
         origin = RequestOrigin(binding.profile, channel, headers=headers)
         origin.principal = reply.principal
         # Earlier handshakes are not known, so each handshake is answered.

@@ -13,6 +13,8 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from mcp_gen.core.transport import sse
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ MAX_PENDING = 100
 """Number of messages that wait for a stream to carry them; the oldest are dropped first."""
 
 
-class Stream:
+class Stream(Struct, eq=False):
     """One SSE stream, with the HTTP response that carries it now, if any.
 
     Args:
@@ -40,20 +42,16 @@ class Stream:
         name: Prefix of its event ids; empty gives it one when it begins.
     """
 
-    __slots__ = ("begun", "name", "over", "reply", "said", "streams")
-
-    def __init__(self, streams: Streams, reply: Reply, name: str = "") -> None:
-        self.streams = streams
-        self.name = name
-        """Prefix of its event ids; empty until the stream begins."""
-        self.said = 0
-        """Number of the last message."""
-        self.begun = False
-        """True if the client knows the stream and may reconnect to it."""
-        self.over = False
-        """True if no more messages will follow."""
-        self.reply: Reply | None = reply
-        reply.opening = self._open
+    streams: Streams
+    reply: Reply | None
+    name: str = ""
+    """Prefix of its event ids; empty until the stream begins."""
+    said: int = 0
+    """Number of the last message."""
+    begun: bool = False
+    """True if the client knows the stream and may reconnect to it."""
+    over: bool = False
+    """True if no more messages will follow."""
 
     def put(self, message: bytes) -> None:
         """Send a message, or store it until the client reconnects."""
@@ -86,8 +84,8 @@ class Stream:
         if self.reply is not None:
             self.reply.end()
 
-    def _open(self) -> bytes:
-        """Begin the stream and return the bytes before its first message."""
+    def begin(self) -> bytes:
+        """Begin the stream and return the bytes before its first message; see `Reply.opening`."""
         self.begun = True
         if not self.name:
             self.name = self.streams.next_name("r")
@@ -179,7 +177,9 @@ class Streams:
 
     async def listen(self, reply: Reply) -> None:
         """Carry messages that belong to no request until a disconnect or the session's end."""
-        await self._carry(Stream(self, reply, self.next_name("g")), reply)
+        stream = Stream(self, reply, self.next_name("g"))
+        reply.opening = stream.begin
+        await self._carry(stream, reply)
 
     async def _carry(self, stream: Stream, reply: Reply) -> None:
         self._listening.append(stream)
@@ -222,7 +222,6 @@ class Streams:
                 # The client may not have noticed yet that the old connection is lost.
                 stream.reply.end()
             stream.reply = reply
-        reply.opening = None
         reply.begin()
         for event in events:
             reply.send(sse.event(event.message, stream.event_id(event.number)))

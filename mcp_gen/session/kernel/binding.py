@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import Raw
 from msgspec.structs import replace
 
+import mcp_wire
 from mcp_gen.session.kernel.limits import time_limit
 from mcp_wire import encode
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Route
     from mcp_wire.profile import Profile
 
-__all__ = ["Handle", "RevisionBinding", "timed"]
+__all__ = ["Bindings", "Handle", "RevisionBinding", "timed"]
 
 C = TypeVar("C")
 Handle: TypeAlias = Callable[[C, Any], Awaitable[Any]]
@@ -58,6 +59,22 @@ class RevisionBinding(Generic[C]):
         identity = self.identity
         meta: dict[str, Any] | None = result.meta
         return replace(result, meta=identity if meta is None else {**identity, **meta})
+
+
+class Bindings(dict[str, RevisionBinding[C]]):
+    """Bindings of one server by revision; each is built when it is first looked up.
+
+    Args:
+        bind: Builds the binding of a revision from its profile.
+    """
+
+    def __init__(self, bind: Callable[[Profile], RevisionBinding[C]]) -> None:
+        super().__init__()
+        self._bind = bind
+
+    def __missing__(self, revision: str) -> RevisionBinding[C]:
+        made = self[revision] = self._bind(mcp_wire.profile(revision))
+        return made
 
 
 def timed(limit_s: float, method: str, call: Handle[C]) -> Handle[C]:

@@ -29,7 +29,7 @@ from mcp_gen.core.loose_json import read_meta
 from mcp_gen.core.projection.project import project
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
-from mcp_gen.session.kernel.binding import RevisionBinding, timed
+from mcp_gen.session.kernel.binding import Bindings, RevisionBinding, timed
 from mcp_gen.session.kernel.call import Call
 from mcp_gen.session.kernel.errors import bad_params, error_for_peer, is_cancelled
 from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 __all__ = ["Kernel"]
 
 C = TypeVar("C")
+
+NOTHING_MATCHES = rb"(?!)"
+"""Pattern that matches no text."""
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -120,12 +123,14 @@ class Kernel(Generic[C]):
         """Custom notifications, by method: each function returns the row at a revision."""
         self.extensions = Extensions()
         """Offered protocol extensions; call `changed` after adding one."""
-        self._bindings: dict[str, RevisionBinding[C]] = {}
+        self.bindings = Bindings(self._bind)
+        """This server bound to each revision."""
         keys = sorted({mcp_wire.VERSION_KEYS[revision] for revision in self.per_request})
         # Searched in undecoded params: most requests of a connection with a handshake lack the key.
         # Some encoders write a slash as `\/`.
         pattern = "|".join(map(re.escape, keys)).replace("/", r"\\?/").encode()
-        self._names_revision = re.compile(pattern) if keys else None
+        self.names_revision = re.compile(pattern if keys else NOTHING_MATCHES).search
+        """Searches undecoded params; finds nothing if they name no revision in `_meta`."""
         self._version_keys = keys
         self._older = self.per_request[:-1]
         """Revisions that a request may name, except the newest one."""
@@ -133,19 +138,11 @@ class Kernel(Generic[C]):
     def changed(self) -> None:
         """Drop the cached routes after hooks or features were added."""
         # Replaced, not cleared: another thread may be adding an outdated binding to the old dict.
-        self._bindings = {}
+        self.bindings = Bindings(self._bind)
 
     def offers(self, capability: str) -> bool:
         """Return True if the capability is declared to clients."""
         return capability in self.declared_capabilities()
-
-    def binding(self, revision: str) -> RevisionBinding[C]:
-        """Return the server bound to a revision; it is built once and cached."""
-        bindings = self._bindings
-        found = bindings.get(revision)
-        if found is None:
-            found = bindings[revision] = self._bind(mcp_wire.profile(revision))
-        return found
 
     def _bind(self, profile: Profile) -> RevisionBinding[C]:
         dispatch = import_module(f"{profile.module}.dispatch")
@@ -199,13 +196,13 @@ class Kernel(Generic[C]):
                 revision is offered, `_meta` is then not read. Otherwise it must be read: tool
                 arguments may hold the same key.
         """
-        if self._names_revision and self._names_revision.search(params):
+        if self.names_revision(params):
             named = self._revision_in_meta(params, sure=sure)
             if named is not None:
-                return self.binding(named)
+                return self.bindings[named]
         if agreed is not None:
-            return self.binding(agreed.revision)
-        return self.binding((self.handshakes or self.per_request)[-1])
+            return self.bindings[agreed.revision]
+        return self.bindings[(self.handshakes or self.per_request)[-1]]
 
     def _revision_in_meta(self, params: Raw, *, sure: bool) -> str | None:
         """Return the revision that a request names in `_meta`; None if it names none.
@@ -229,7 +226,7 @@ class Kernel(Generic[C]):
         if find_revision(revision, self.revisions) is None:
             offered = self.per_request or self.handshakes
             raise unsupported(mcp_wire.profile(offered[-1]), offered, revision)
-        return self.binding(revision)
+        return self.bindings[revision]
 
     def prepare(
         self,
@@ -363,11 +360,11 @@ class Kernel(Generic[C]):
                 self._check_arm(call, kind)
             else:
                 result = project(result, caller.profile.revision).value
+        if binding.identity:
+            result = binding.whole(result)
         field = long_text_field(result.__class__)
         if field:
             result = pre_encode_texts(result, field)
-        if binding.identity:
-            result = binding.whole(result)
         return envelope.response(call.id, result)
 
     def _check_arm(self, call: Call[C], kind: type[Any]) -> None:

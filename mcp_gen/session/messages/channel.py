@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
 from mcp_gen.core.error_groups import flatten
@@ -30,7 +30,6 @@ __all__ = [
     "ClientDisconnected",
     "NullChannel",
     "ResponseChannel",
-    "channel_of",
     "is_disconnect",
 ]
 
@@ -116,16 +115,14 @@ def is_disconnect(error: BaseException) -> bool:
     return all(isinstance(one, ClientDisconnected) for one in flatten(error))
 
 
-class BaseChannel:
+class BaseChannel(Struct, eq=False, weakref=True):
     """Base of channels that carry no requests to the client.
 
     They end with the response to the client's own request.
     """
 
-    __slots__ = ("__weakref__", "_task", "keep_open")
-
-    _task: asyncio.Task[Any] | None
-    keep_open: bool
+    _task: asyncio.Task[Any] | None = None
+    keep_open: bool = False
     """True if the client keeps the channel open as long as it can (`subscriptions/listen`)."""
     _refusal: ClassVar[str]
     """Error text for requests to the client."""
@@ -157,12 +154,7 @@ class NullChannel(BaseChannel):
         task: Task that makes the response; None if it is not known.
     """
 
-    __slots__ = ()
     _refusal = "this transport carries no requests to the client"
-
-    def __init__(self, task: asyncio.Task[Any] | None = None) -> None:
-        self._task = task
-        self.keep_open = False
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Drop the notification: delivery of notifications is not guaranteed."""
@@ -179,7 +171,7 @@ NULL_CHANNEL = NullChannel()
 """Null channel for messages without a known task."""
 
 
-class ResponseChannel(BaseChannel):
+class ResponseChannel(BaseChannel, kw_only=True):
     """Response to one POST, with notifications before it on an SSE stream.
 
     A client that does not read loses notifications of its request, but never the response. If
@@ -191,13 +183,9 @@ class ResponseChannel(BaseChannel):
         task: Task that makes the response; None if it is not known.
     """
 
-    __slots__ = ("_reply",)
     _refusal = "nobody can be asked while this POST is answered"
 
-    def __init__(self, reply: Reply, task: asyncio.Task[Any] | None) -> None:
-        self._reply = reply
-        self._task = task
-        self.keep_open = False
+    reply: Reply
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification on the stream.
@@ -205,7 +193,7 @@ class ResponseChannel(BaseChannel):
         While the client does not read, the notification is dropped, or the stream is closed if it
         is kept open.
         """
-        reply = self._reply
+        reply = self.reply
         if not reply.full:
             reply.send(sse.event(envelope.notification(method.name, params)))
         elif self.keep_open:
@@ -215,18 +203,8 @@ class ResponseChannel(BaseChannel):
 
     async def drain(self) -> None:
         """Wait while the client reads slower than messages are sent (back-pressure)."""
-        await self._reply.drain()
+        await self.reply.drain()
 
     def answers(self, id: RequestId | None) -> bool:
         """Return True if there is a request and its HTTP response is still open."""
-        return id is not None and not self._reply.over
-
-
-def channel_of(reply: Reply, task: asyncio.Task[Any] | None) -> NullChannel | ResponseChannel:
-    """Return the channel of the request that a POST carries.
-
-    Args:
-        reply: HTTP response of the POST; decides whether notifications can be sent.
-        task: Task that makes the response; None if it is not known.
-    """
-    return ResponseChannel(reply, task) if reply.can_stream else NullChannel(task)
+        return id is not None and not self.reply.over

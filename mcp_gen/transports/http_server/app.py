@@ -155,7 +155,8 @@ class AsgiApp:
             await send_answer(send, error_answer(*objection))
             return
         watch = self._watch
-        if watch is None or not watch.attach_loop():
+        # Until Python 3.12 asking for the running loop is a system call: this is not.
+        if watch is None or watch.thread != get_ident() or not watch.loop.is_running():
             try:
                 watch = await self._enter(asyncio.get_running_loop())
             except McpGenError:

@@ -138,7 +138,10 @@ class HttpReply(Struct, eq=False):
 
     async def attach_stream(self) -> None:
         """Send queued events until `end` is called or the client disconnects."""
-        self._watch.add(self)
+        watch = self._watch
+        watch.young.add(self)
+        if watch.sweeper is None:
+            watch.sweep_later()
         if self._flusher is not None:
             await self._flusher
         self._attached = True
@@ -155,7 +158,9 @@ class HttpReply(Struct, eq=False):
         """Cancel the current task if the client disconnects; return that task."""
         watch = self._watch
         task = self._task = current_task(watch.loop)
-        watch.add(self)
+        watch.young.add(self)
+        if watch.sweeper is None:
+            watch.sweep_later()
         return task
 
     def keep_open(self) -> None:
@@ -178,7 +183,10 @@ class HttpReply(Struct, eq=False):
             True if the task was cancelled by someone else too, and has to end as cancelled.
         """
         watch = self._watch
-        watch.discard(self)
+        if self in watch.young:
+            watch.young.discard(self)
+        else:
+            watch.discard(self)
         if self._disconnect_task is not None:
             self._disconnect_task.cancel()
         task, self._task = self._task, None

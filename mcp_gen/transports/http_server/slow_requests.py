@@ -55,8 +55,6 @@ class SlowRequestWatcher:
         "_every_s",
         "_late",
         "_old",
-        "_sweeper",
-        "_young",
         "keep_alive_s",
         "lasting",
         "long",
@@ -64,8 +62,10 @@ class SlowRequestWatcher:
         "reading",
         "reading_long",
         "sse_after_s",
+        "sweeper",
         "thread",
         "ticking",
+        "young",
     )
 
     def __init__(
@@ -85,9 +85,10 @@ class SlowRequestWatcher:
         """Long-lived replies: they stay open until the client disconnects."""
         self.long: set[Watched] = set()
         """Replies of slow requests."""
-        self._young: set[Watched] = set()
+        self.young: set[Watched] = set()
+        """Replies that no sweep has found yet; call `sweep_later` where there is no `sweeper`."""
         self._old: set[Watched] = set()
-        self._sweeper: asyncio.TimerHandle | None = None
+        self.sweeper: asyncio.TimerHandle | None = None
         self._checker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
         self._body_timeout_s = body_timeout_s
@@ -97,28 +98,6 @@ class SlowRequestWatcher:
         """Tasks that were already reading at the last check."""
         self.ticking: asyncio.TimerHandle | None = None
         self._late: set[Any] = set()
-
-    def attach_loop(self) -> bool:
-        """Return True if this watcher's event loop runs in the current thread.
-
-        `asyncio.get_running_loop` is a system call until Python 3.12: this check is not.
-        """
-        return self.thread == get_ident() and self.loop.is_running()
-
-    def add(self, reply: Watched) -> None:
-        """Add the reply of a request that may become slow."""
-        self._young.add(reply)
-        if self._sweeper is None:
-            self._sweeper = self.loop.call_later(SWEEP_S, self._sweep)
-
-    def discard(self, reply: Watched) -> None:
-        """Remove the reply of a request that has ended."""
-        young = self._young
-        if reply in young:
-            young.discard(reply)
-        else:
-            self._old.discard(reply)
-            self.long.discard(reply)
 
     # --- body timeouts ---
 
@@ -151,10 +130,21 @@ class SlowRequestWatcher:
 
     # --- slow answers ---
 
+    def sweep_later(self) -> None:
+        """Start the timer that finds slow requests among the replies in `young`."""
+        self.sweeper = self.loop.call_later(SWEEP_S, self._sweep)
+
+    def discard(self, reply: Watched) -> None:
+        """Remove the reply of a request that has ended, once a sweep has found it."""
+        self._old.discard(reply)
+        self.long.discard(reply)
+
     def _sweep(self) -> None:
         # A reply that the last sweep found has been open for one to two intervals.
-        found, self._old, self._young = self._old, self._young, set()
-        self._sweeper = self.loop.call_later(SWEEP_S, self._sweep) if self._old else None
+        found, self._old, self.young = self._old, self.young, set()
+        self.sweeper = None
+        if self._old:
+            self.sweep_later()
         now_s = self.loop.time()
         for reply in found:
             reply.watch(now_s)

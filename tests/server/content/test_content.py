@@ -143,7 +143,7 @@ async def test_a_tuple_of_blocks_is_like_a_list(revision: str, many: Any) -> Non
 
 def test_a_block_of_a_kind_that_nobody_knows_is_sent_as_it_is() -> None:
     block = UnknownContent("new", b'{"type":"new","of":[1.0]}')
-    result = Output().result(["a", block], mcp_wire.LATEST, False)
+    result = Output().encoder(mcp_wire.LATEST, False)(["a", block])
     assert mcp_wire.encode(result).endswith(b',{"type":"new","of":[1.0]}]}')
 
 

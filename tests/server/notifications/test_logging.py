@@ -492,13 +492,13 @@ async def test_hooks_hear_of_records_before_they_are_sent_and_before_the_answer(
 
 async def test_requests_pay_for_handlers_only_while_there_are_some() -> None:
     server = a_server()
-    binding = server.runtime.kernel.binding(HANDSHAKE)
+    binding = server.runtime.kernel.bindings[HANDSHAKE]
     plain = binding.routes["tools/call"].call
     handlers = [server.logs.handler(), server.logs.handler()]
-    watched = server.runtime.kernel.binding(HANDSHAKE).routes["tools/call"].call
+    watched = server.runtime.kernel.bindings[HANDSHAKE].routes["tools/call"].call
     for handler in handlers:
         handler.close()
-    again = server.runtime.kernel.binding(HANDSHAKE).routes["tools/call"].call
+    again = server.runtime.kernel.bindings[HANDSHAKE].routes["tools/call"].call
     assert (watched == plain, again == plain) == (False, True)
 
 

@@ -344,9 +344,9 @@ def test_a_route_without_hooks_leads_straight_to_the_handler(revision: str) -> N
 @every_revision
 def test_a_hook_changes_the_route_of_its_own_request_only(revision: str) -> None:
     server = Everything(revision)
-    straight = server.kernel.binding(revision).routes
+    straight = server.kernel.bindings[revision].routes
     server.hooks.before_list_tools(lambda ctx, params: None)
-    hooked = server.kernel.binding(revision).routes
+    hooked = server.kernel.bindings[revision].routes
     changed = {wire for wire, route in hooked.items() if route.call != straight[wire].call}
     assert changed == {"tools/list"}
 
@@ -354,9 +354,9 @@ def test_a_hook_changes_the_route_of_its_own_request_only(revision: str) -> None
 @every_revision
 def test_a_hook_for_any_request_changes_every_route(revision: str) -> None:
     server = Everything(revision)
-    straight = server.kernel.binding(revision).routes
+    straight = server.kernel.bindings[revision].routes
     server.hooks.on_error(lambda ctx, method, params, error: None)
-    hooked = server.kernel.binding(revision).routes
+    hooked = server.kernel.bindings[revision].routes
     assert all(route.call != straight[wire].call for wire, route in hooked.items())
 
 

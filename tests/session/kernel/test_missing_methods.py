@@ -63,5 +63,5 @@ async def test_a_client_refuses_a_method_that_the_revision_lacks(
 
 @every_revision
 def test_a_server_has_a_route_for_what_the_revision_has_and_for_nothing_else(revision: str) -> None:
-    routes = Everything(revision).kernel.binding(revision).routes
+    routes = Everything(revision).kernel.bindings[revision].routes
     assert set(routes) == {row.name for row in rows(revision, kind="request", to="server")}

@@ -362,7 +362,7 @@ def install() -> None:
 
     def notified(self: Any, method: Any, params: Any = UNSET) -> None:
         seen = _exchange.get(None)
-        if _guards and seen is not None and self._reply.can_stream and not self._reply.full:
+        if _guards and seen is not None and self.reply.can_stream and not self.reply.full:
             seen.saw("server", envelope.notification(method.name, params))
         notify(self, method, params)
 
