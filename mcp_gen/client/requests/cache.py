@@ -76,27 +76,23 @@ class ResponseCache:
         self._principal = principal
         self._entries: OrderedDict[_CacheKey, _CachedResult] = OrderedDict()
         self._changes = 0
-        self._holds: dict[str, str] = {}
-        """What results of each method hold that may be kept."""
+        self.holds: dict[str, str] = {}
+        """What results hold that may be kept, by method; of other methods none may."""
         if profile.cache_hints and max_entries > 0:
             for name, method in profile.methods.items():
                 fields: tuple[str, ...] = getattr(_complete(method), "__struct_fields__", ())
                 if "ttl_ms" in fields:
-                    self._holds[name] = next((one for one in _HELD if one in fields), "")
+                    self.holds[name] = next((one for one in _HELD if one in fields), "")
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def keeps(self, method: Method[Any, Any]) -> bool:
-        """Whether results of a method may be kept at all."""
-        return method.name in self._holds
 
     def slot(self, method: Method[Any, Any], params: Any) -> Slot | None:
         """Where a result of this request may be kept; None if it may not.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        holds = self._holds.get(method.name)
+        holds = self.holds.get(method.name)
         if holds is None:
             return None
         if getattr(params, "input_responses", None) or getattr(params, "request_state", None):

@@ -70,6 +70,8 @@ class ClientRequestSender(RequestSender):
         self._spoken = spoken
         self._options = options
         self._validation = options.settings.validation
+        if self._validation != "lenient":
+            self._check_result = self._check_conformance
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
         self._asks_back: Any = None
@@ -111,7 +113,8 @@ class ClientRequestSender(RequestSender):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
         # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
-        plain = not self._outbound.points.get(method.name) and not self._cache.keeps(method)
+        name = method.name
+        plain = not self._outbound.points.get(name) and name not in self._cache.holds
         for number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:
@@ -198,19 +201,18 @@ class ClientRequestSender(RequestSender):
             super()._other_kind(method, result)
         return result
 
-    def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
-        try:
-            result = super()._read(method, raw)
-        except InvalidParams:
-            if self.server_may_start_tasks or self.on_task_created not in method.results:
-                raise
+    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidParams) -> R:
+        """Return the task of revisions whose results have no tag for it.
+
+        Raises:
+            InvalidParams: `refused`; the result is none.
+        """
+        begun: R | None = None
+        if not self.server_may_start_tasks and self.on_task_created in method.results:
             begun = self.task_in(raw)
-            if begun is None:
-                raise
-            result = begun
-        if self._validation != "lenient":
-            self._check_conformance(method, raw)
-        return result
+        if begun is None:
+            raise refused from None
+        return begun
 
     def task_in(self, raw: msgspec.Raw) -> Any:
         """The result in which a server begins a task; None if it is something else."""
