@@ -1,6 +1,6 @@
-"""MCP for Python, generated from the specification: exact at every revision.
+"""MCP SDK for Python, generated from the specification: servers and clients at every revision.
 
-Names are imported when they are first used, so that a server does not load a client.
+Names are imported on first use, so that a server does not load the client.
 """
 
 from importlib import import_module
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         InputRefused,
         InvalidParams,
         InvalidRequest,
+        InvalidResult,
         LifespanError,
         McpError,
         McpGenError,
@@ -77,6 +78,7 @@ __all__ = [
     "InputRefused",
     "InvalidParams",
     "InvalidRequest",
+    "InvalidResult",
     "LifespanError",
     "Loss",
     "ManagerEvent",

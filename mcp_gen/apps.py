@@ -1,7 +1,7 @@
-"""MCP Apps: HTML that shows the results of tools inside a host.
+"""MCP Apps helpers: HTML user interfaces that hosts show for tool results.
 
-A server offers an app with `Server.ui_resource` and names it with `Server.tool(ui=...)`; hosts read
-what tools and resources say of apps with the functions here.
+A server registers an app with `Server.ui_resource` and links a tool to it with
+`Server.tool(ui=...)`. Hosts read the app metadata of tools and resources with the functions here.
 
 Source: https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
 """

@@ -1,4 +1,4 @@
-"""The types of the newest revision. Values of any revision are accepted and projected."""
+"""Wire types of the newest revision; values of any revision are accepted and projected."""
 
 from mcp_wire.latest import *
 from mcp_wire.latest import __all__ as __all__

@@ -1,7 +1,7 @@
-"""What is collected, how an async test runs, and that every server is watched meanwhile.
+"""Test collection, async tests, and the check of every server's frames during a test.
 
-A test has a loop of its own that must end up empty; and what a server sends in it must be right at
-the revision that is spoken: tests/support/checks/watch.py says how.
+Each async test has its own loop, which must be empty at the end. Frames of servers must be valid at
+the negotiated revision: see tests/support/checks/watch.py.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test of requirements over every transport, at every revision that has them all.
+    """Run a test of requirements on every transport, at every revision that has them all.
 
-    One that takes `revision` instead has a transport of its own, and runs at all that have one.
+    A test with a `revision` parameter instead chooses its transport, and runs at every revision
+    that has one of them.
     """
     ids = _marked(metafunc, "requirement")
     if "connect" in metafunc.fixturenames:
@@ -61,11 +62,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _marked(metafunc: pytest.Metafunc, name: str) -> tuple[str, ...]:
-    """Everything that the marks of this name say."""
+    """Return the arguments of all marks of this name."""
     return tuple(one for mark in metafunc.definition.iter_markers(name) for one in mark.args)
 
 
 def _given(metafunc: pytest.Metafunc, name: str) -> list[object] | None:
-    """The values of a parameter, if the test says by itself which they are."""
+    """Return the values of a parameter that the test itself parametrizes, or None."""
     marks = metafunc.definition.iter_markers("parametrize")
     return next((list(mark.args[1]) for mark in marks if mark.args[0] == name), None)

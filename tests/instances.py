@@ -1,4 +1,4 @@
-"""Instances of a JSON Schema for tests: valid ones, and everything one step away from them."""
+"""Instances of a JSON Schema for tests: valid ones, and those one step away from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG: Sequence[Json] = [None, True, -1, 1.5, 2, "{", [], {}]
 def instance(document: Schema, schema: Schema | bool, choose: Choose, depth: int = 0) -> Any:
     """Return an instance of `schema`, valid in all but odd cases; `choose` picks from a list.
 
-    Choosing always the first item makes the smallest instance, always the last the fullest.
+    Choosing the first item gives the smallest instance, choosing the last one the fullest.
     """
 
     def of(part: Schema | bool) -> Any:

@@ -1,4 +1,4 @@
-"""The house plan, held by syntax tree: who imports whom, and where a revision may be named."""
+"""Architecture rules, checked on the syntax tree: imports, and places that may name a revision."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BELOW: Mapping[str, tuple[str, ...]] = {
     "mcp_gen.server": MIDDLE,
     "mcp_gen.client": MIDDLE,
 }
-"""What each package may import of this project beside itself. Tools for people may import all."""
+"""Imports that each package may make of this project; tools for people may make all."""
 
 NO_IO = {"asyncio", "selectors", "socket", "ssl", "subprocess", "threading", "time"}
 
@@ -43,10 +43,10 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
     },
     "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec", "orjson"},
 }
-"""What else a package may import, where that is limited."""
+"""Imports that a package may make from outside of this project, where limited."""
 
 TEST_FILES_PER_FOLDER = 20
-"""The most Python files that a folder of tests holds, `__init__.py` not counted."""
+"""Maximum number of Python files in a folder of tests, `__init__.py` not counted."""
 
 METHODS = frozenset(
     name for revision in mcp_wire.REVISIONS for name in mcp_wire.profile(revision).methods
@@ -54,14 +54,14 @@ METHODS = frozenset(
 
 
 def modules(package: str) -> Iterator[tuple[str, Path]]:
-    """The dotted name and the file of every module in a package."""
+    """Yield the dotted name and the file of every module in a package."""
     home = ROOT / "generated" if package == "mcp_wire" else ROOT
     for path in sorted(home.joinpath(*package.split(".")).rglob("*.py")):
         yield ".".join(path.relative_to(home).with_suffix("").parts), path
 
 
 def wrong_imports(package: str, module: str, text: str) -> Iterator[Line]:
-    """What a module of a package imports and may not."""
+    """Yield the forbidden imports of a module."""
     allowed = (package, *BELOW[package])
     outside = OUTSIDE.get(package)
     if module.startswith("mcp_wire.pydantic"):
@@ -76,7 +76,7 @@ def wrong_imports(package: str, module: str, text: str) -> Iterator[Line]:
 
 
 def method_names(text: str) -> Iterator[Line]:
-    """Every string that is, or holds, the name of a method."""
+    """Yield every string that is, or contains, the name of a method."""
     spelled = {name for name in METHODS if "/" in name}
     for line, string in source.strings(text):
         if string in METHODS or any(name in string for name in spelled):
@@ -92,7 +92,7 @@ def crowded_folders(home: Path) -> Iterator[str]:
 
 
 def findings(package: str, check: Callable[[str], Iterator[Line]]) -> list[str]:
-    """What a check finds in a package, as a reader can go to it."""
+    """Return the findings of a check in a package, as file, line and text."""
     return [
         f"{path.relative_to(ROOT)}:{line}: {what}"
         for _, path in modules(package)

@@ -8,10 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-CHECKED = ("codegen", "generated/mcp_wire", "bench", "examples", "noxfile.py")
+CHECKED = ("codegen", "generated/mcp_wire", "bench", "examples", "noxfile.py", "tests")
 """Folders and files whose docstrings are checked."""
 
-NOT_YET_CHECKED = ("mcp_gen", "tests")
+NOT_YET_CHECKED = ("mcp_gen",)
 """Folders with docstrings that still break the rule; move one up once it has none."""
 
 MAX_CHARACTERS = 100

@@ -1,4 +1,4 @@
-"""examples/handlers_client.py as a real process: what it prints, at every revision."""
+"""Checks the output of examples/handlers_client.py as a real process, at every revision."""
 
 from __future__ import annotations
 

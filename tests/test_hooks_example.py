@@ -1,4 +1,4 @@
-"""examples/hooks_server.py as a real process: what its hooks say, in order, at every revision."""
+"""Checks the hooks of examples/hooks_server.py as a real process, in order, at every revision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.processes.child import started
 
 EXAMPLE = Path(__file__).parents[1] / "examples/hooks_server.py"
 
-# What the conversation below makes the hooks say after the opening; one row for each message.
+# Output of the hooks for the conversation below, after the opening; one row per message.
 SAID = [
     ["asked tools/list", "success tools/list"],
     ["asked tools/call", "timed greet", "success tools/call"],
@@ -26,7 +26,7 @@ SAID = [
 
 
 def said(stderr: str) -> list[str]:
-    """The lines of the server, without how long the calls took."""
+    """Return the lines of the server, without the duration of the calls."""
     return [re.sub(r" \d+\.\d{3} s$", "", line) for line in stderr.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""What the package offers, what importing it costs, and what a type checker makes of it."""
+"""Public API: exported names, import cost, and types."""
 
 from __future__ import annotations
 

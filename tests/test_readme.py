@@ -1,4 +1,4 @@
-"""The README shows the examples as they are, and the examples run."""
+"""Checks that the README shows the examples unchanged, and that they run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_commands_for_a_new_revision_add_a_module_and_change_none(tmp_path: 
     (tmp_path / "new").mkdir()
     shutil.copy(ROOT / "schema/2026-07-28/schema.json", tmp_path / "new/schema.json")
     overlay = tmp_path / "schema/overlay.toml"
-    # What the generator would ask for: rows that are limited to dates hold for the new one too.
+    # Rows that the generator would require: those limited to revisions include the new one.
     rows = overlay.read_text("utf-8").replace('"2026-07-28"]', '"2026-07-28", "2027-01-31"]')
     overlay.write_text(rows, "utf-8")
     before = {path: path.read_bytes() for path in (tmp_path / "generated").rglob("v2*/*.py")}

@@ -1,4 +1,4 @@
-"""The examples that mount a server beside other routes do so."""
+"""Checks the examples that mount a server beside other routes."""
 
 from __future__ import annotations
 

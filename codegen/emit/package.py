@@ -8,7 +8,7 @@ from typing import Any
 from codegen.emit.changes import table
 from codegen.emit.extension import emit_extension
 from codegen.emit.pydantic_models import models
-from codegen.emit.python_text import IRREGULAR, annotation, literal
+from codegen.emit.python_text import IRREGULAR, annotation, literal, sections
 from codegen.emit.renderer import COMMAND, Renderer, names, split
 from codegen.extensions.read import Extension
 from codegen.model import ir
@@ -47,10 +47,24 @@ class _AnyDate:
     names: list[str]
     newest_result: str
     dates: str
+    args: list[tuple[str, str]]
+    """Each argument that the schema names, with its meaning."""
+    returns: str
+    page: str
+    """Address of the page of the specification that speaks of it, at its newest revision."""
 
     @property
     def pascal(self) -> str:
         return "".join(word.title() for word in self.name.split("_"))
+
+
+_CALL_ERRORS = (
+    ("UsageError", "The revision lacks the request or one of the arguments."),
+    ("McpError", "The {peer} answered with an error."),
+    ("InvalidResult", "The {peer}'s result does not fit the request."),
+    ("RequestTimeout", "No result came in time."),
+    ("SessionLost", "The {peer} went away before it answered."),
+)
 
 
 def emit(
@@ -82,7 +96,7 @@ class _Emitter:
             one for one in revisions if one.name != overlay.draft or opens(one, overlay)
         ]
         self._latest = self._offered[-1]
-        self._render = Renderer(docs, common_result=self._common_result)
+        self._render = Renderer(docs, common_result=self._common_result, call_doc=_call_doc)
 
     def run(self) -> dict[Path, str]:
         shared = self._shared()
@@ -225,7 +239,11 @@ class _Emitter:
         newest, method = rows[-1]
         if method.params not in newest.structs and method.kind == "request":
             # A union: which arm it is says more than its fields would.
-            whole = {"arguments": [f"params: {newest.module}.{method.params}"], "names": ["params"]}
+            whole = {
+                "arguments": [f"params: {newest.module}.{method.params}"],
+                "names": ["params"],
+                "args": [("params", self._docs.type(method.params))],
+            }
         else:
             whole = self._fields(rows)
         dates = [revision.name for revision, _ in rows]
@@ -233,10 +251,13 @@ class _Emitter:
             **whole,
             "newest_result": f"{newest.module}.{method.results[0]}" if method.results else "None",
             "dates": "" if len(dates) == len(self._revisions) else f" ({_spans(dates)})",
+            "returns": self._docs.type(method.results[0]) if method.results else "",
+            "page": _page(newest, method),
         }
 
-    def _fields(self, rows: list[tuple[ir.Revision, ir.Method]]) -> dict[str, list[str]]:
+    def _fields(self, rows: list[tuple[ir.Revision, ir.Method]]) -> dict[str, Any]:
         fields: dict[str, tuple[str, ir.Field, int]] = {}
+        meanings: dict[str, str] = {}
         for revision, method in rows:
             struct = revision.structs.get(method.params)
             for field in struct.fields if struct else ():
@@ -244,13 +265,15 @@ class _Emitter:
                     type_ = annotation(field.type, f"{revision.module}.")
                     seen = fields[field.name][2] if field.name in fields else 0
                     fields[field.name] = (type_, field, seen + (field.absent == "refused"))
+                    meanings[field.name] = self._docs.field(method.params, field.wire)
         required = [f"{n}: {t}" for n, (t, _, times) in fields.items() if times == len(rows)]
         optional = [
             f"{n}: {t} | None = None" for n, (t, _, times) in fields.items() if times < len(rows)
         ]
         names = [n for n, (*_, times) in fields.items() if times == len(rows)]
         names += [n for n, (*_, times) in fields.items() if times < len(rows)]
-        return {"arguments": [*required, *optional], "names": names}
+        args = [(name, meanings[name]) for name in names]
+        return {"arguments": [*required, *optional], "names": names, "args": args}
 
     def _synonyms(self) -> list[tuple[str, list[str]]]:
         """Return the names that types have at other revisions."""
@@ -337,6 +360,32 @@ class _Emitter:
                 row.use("the row")
                 made[row["name"]] = constant(row["method"])
         return list(made.items())
+
+
+def _page(revision: ir.Revision, method: ir.Method) -> str:
+    page = revision.pages.get(method.params, "")
+    return f"{revision.spec}/{page}" if page and revision.spec else ""
+
+
+def _call_doc(message: _AnyDate, peer: str) -> str:
+    """Return the docstring of the method that sends a message to a peer, at any revision."""
+    summary = f"Send {message.wire}{message.dates}."
+    meta = ("meta", "More keys for the `_meta` of the message.")
+    if message.newest_result == "None":
+        raises = [("UsageError", "The revision lacks the notification or one of the arguments.")]
+        parts = [("Args", [*message.args, meta]), ("Raises", raises)]
+        return sections(summary, parts, message.page, 8)
+    own = [
+        meta,
+        ("timeout_s", "Seconds until the request is cancelled; None: the limit of the session."),
+        ("progress", "Called with the progress, the total and a message of each notification."),
+    ]
+    parts = [
+        ("Args", [*message.args, *own]),
+        ("Returns", [("", message.returns)] if message.returns else []),
+        ("Raises", [(name, why.format(peer=peer)) for name, why in _CALL_ERRORS]),
+    ]
+    return sections(summary, parts, message.page, 8)
 
 
 def _spans(dates: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Template filters that turn the model into Python text: annotations, fields, signatures."""
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,6 +122,37 @@ def docstring(paragraphs: Iterable[str], indent: int) -> str:
     ]
     texts = [f"\n{space}".join(wrapped) for wrapped in lines]
     return '"""' + f"\n\n{space}".join(texts) + f'\n{space}"""'
+
+
+def sections(
+    summary: str, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]], source: str, indent: int
+) -> str:
+    """Return a docstring with a summary, sections such as `Args:`, and the source.
+
+    Args:
+        summary: The first line.
+        parts: The title and the entries of each section: a name and its meaning, or only a meaning.
+            A section without entries is left out.
+        source: Address of the page of the specification; none if empty.
+        indent: Column of the docstring.
+    """
+    space = " " * indent
+    lines = [summary]
+    for title, entries in parts:
+        if entries:
+            lines += ["", f"{title}:"]
+        for name, meaning in entries:
+            text = f"{name}: {meaning}" if name else meaning
+            width = _WIDTH - indent - 4
+            lines += [
+                f"    {line}" for line in textwrap.wrap(text, width, subsequent_indent="    ")
+            ]
+    if source:
+        # An address stays in one piece.
+        fits = indent + len(f"Source: {source}") <= _WIDTH
+        lines += ["", *([f"Source: {source}"] if fits else ["Source:", source])]
+    body = "\n".join(f"{space}{line}" if line else "" for line in lines[1:])
+    return f'"""{lines[0]}\n{body}\n{space}"""' if body else f'"""{lines[0]}"""'
 
 
 def condition(when: tuple[str, ...]) -> str:

@@ -79,7 +79,33 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.CallToolResult:
-        """Send tools/call."""
+        """Send tools/call.
+
+        Args:
+            name: The tool's name, as in `tools/list`.
+            arguments: Values by parameter, as the tool's input schema wants them; absent means
+                none.
+            task: Asks for a task in place of the result; only where the peer offers that.
+            input_responses: In a retry: the answers, by the keys of the questions.
+            request_state: In a retry: the state from the last answer, unchanged; absent if there
+                was none.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The output of a tool, or its error.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
+        """
         fields: dict[str, Any] = {
             "name": name,
             "arguments": arguments,
@@ -100,7 +126,26 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.CancelTaskResult:
-        """Send tasks/cancel (2025-11-25)."""
+        """Send tasks/cancel (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The task after cancellation.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
@@ -119,7 +164,29 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.CompleteResult:
-        """Send completion/complete."""
+        """Send completion/complete.
+
+        Args:
+            ref: The prompt or resource template that has the argument.
+            argument: The one that is being typed, with what there is of it.
+            context: Values chosen for other arguments.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The server's suggestions for an argument.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+        """
         fields: dict[str, Any] = {
             "ref": ref,
             "argument": argument,
@@ -137,7 +204,25 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.DiscoverResult:
-        """Send server/discover (2026-07-28)."""
+        """Send server/discover (2026-07-28).
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The server's revisions, capabilities and instructions.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
+        """
         fields: dict[str, Any] = {}
         result: v2026_07_28.DiscoverResult = await self._request(
             "discover", fields, meta=meta, timeout_s=timeout_s, progress=progress
@@ -155,7 +240,31 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.GetPromptResult:
-        """Send prompts/get."""
+        """Send prompts/get.
+
+        Args:
+            name: The prompt's name, as in `prompts/list`.
+            arguments: The text for each blank, by name; absent means none.
+            input_responses: In a retry: the answers, by the keys of the questions.
+            request_state: In a retry: the state from the last answer, unchanged; absent if there
+                was none.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            A rendered prompt: messages for a model.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequestparams
+        """
         fields: dict[str, Any] = {
             "name": name,
             "arguments": arguments,
@@ -175,7 +284,26 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.GetTaskResult:
-        """Send tasks/get (2025-11-25)."""
+        """Send tasks/get (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The current state of the task.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
@@ -192,7 +320,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.GetTaskPayloadResult:
-        """Send tasks/result (2025-11-25)."""
+        """Send tasks/result (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The outcome of the request that created the task, such as a CallToolResult.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
@@ -209,7 +357,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ListPromptsResult:
-        """Send prompts/list."""
+        """Send prompts/list.
+
+        Args:
+            cursor: Position from the previous page's `nextCursor`; absent means from the start.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            One page of the prompts that the server offers.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+        """
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
@@ -226,7 +394,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ListResourceTemplatesResult:
-        """Send resources/templates/list."""
+        """Send resources/templates/list.
+
+        Args:
+            cursor: Position from the previous page's `nextCursor`; absent means from the start.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            One page of the URI patterns that the server offers.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+        """
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
@@ -243,7 +431,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ListResourcesResult:
-        """Send resources/list."""
+        """Send resources/list.
+
+        Args:
+            cursor: Position from the previous page's `nextCursor`; absent means from the start.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            One page of the resources that the server offers.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+        """
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
@@ -260,7 +468,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.ListTasksResult:
-        """Send tasks/list (2025-11-25)."""
+        """Send tasks/list (2025-11-25).
+
+        Args:
+            cursor: Position from the previous page's `nextCursor`; absent means from the start.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            One page of the tasks that the peer keeps.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
+        """
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
@@ -277,7 +505,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ListToolsResult:
-        """Send tools/list."""
+        """Send tools/list.
+
+        Args:
+            cursor: Position from the previous page's `nextCursor`; absent means from the start.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            One page of the tools that the server offers.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+        """
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
@@ -293,7 +541,25 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.EmptyResult:
-        """Send ping (2024-11-05 to 2025-11-25)."""
+        """Send ping (2024-11-05 to 2025-11-25).
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            A result without data: the request succeeded.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
+        """
         fields: dict[str, Any] = {}
         result: v2025_11_25.EmptyResult = await self._request(
             "ping", fields, meta=meta, timeout_s=timeout_s, progress=progress
@@ -310,7 +576,30 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ReadResourceResult:
-        """Send resources/read."""
+        """Send resources/read.
+
+        Args:
+            uri: Its address, with any scheme; the server decides what that means.
+            input_responses: In a retry: the answers, by the keys of the questions.
+            request_state: In a retry: the state from the last answer, unchanged; absent if there
+                was none.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The contents of a resource.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
+        """
         fields: dict[str, Any] = {
             "uri": uri,
             "input_responses": input_responses,
@@ -329,7 +618,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.EmptyResult:
-        """Send logging/setLevel (2024-11-05 to 2025-11-25)."""
+        """Send logging/setLevel (2024-11-05 to 2025-11-25).
+
+        Args:
+            level: The least severe messages to send; more severe ones are sent as well.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            A result without data: the request succeeded.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
+        """
         fields: dict[str, Any] = {
             "level": level,
         }
@@ -346,7 +655,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.EmptyResult:
-        """Send resources/subscribe (2024-11-05 to 2025-11-25)."""
+        """Send resources/subscribe (2024-11-05 to 2025-11-25).
+
+        Args:
+            uri: Its address, with any scheme; the server decides what that means.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            A result without data: the request succeeded.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequestparams
+        """
         fields: dict[str, Any] = {
             "uri": uri,
         }
@@ -363,7 +692,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.SubscriptionsListenResult:
-        """Send subscriptions/listen (2026-07-28)."""
+        """Send subscriptions/listen (2026-07-28).
+
+        Args:
+            notifications: The requested filter; other kinds are not sent.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The server has closed the stream in good order.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
+        """
         fields: dict[str, Any] = {
             "notifications": notifications,
         }
@@ -380,7 +729,27 @@ class ServerCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.EmptyResult:
-        """Send resources/unsubscribe (2024-11-05 to 2025-11-25)."""
+        """Send resources/unsubscribe (2024-11-05 to 2025-11-25).
+
+        Args:
+            uri: Its address, as it was subscribed to.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            A result without data: the request succeeded.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The server answered with an error.
+            InvalidResult: The server's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The server went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequestparams
+        """
         fields: dict[str, Any] = {
             "uri": uri,
         }
@@ -396,7 +765,19 @@ class ServerCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/cancelled."""
+        """Send notifications/cancelled.
+
+        Args:
+            request_id: The id of the request in flight.
+            reason: Explanation for a log or the user.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotificationparams
+        """
         fields: dict[str, Any] = {
             "request_id": request_id,
             "reason": reason,
@@ -412,7 +793,21 @@ class ServerCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/progress (2024-11-05 to 2025-11-25)."""
+        """Send notifications/progress (2024-11-05 to 2025-11-25).
+
+        Args:
+            progress_token: The one that the request brought along in its `_meta`.
+            progress: Amount done, in any unit; it grows each time, and may be a fraction.
+            total: Amount to do, in the unit of `progress`; absent if unknown.
+            message: Description of the current step, for people.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotificationparams
+        """
         fields: dict[str, Any] = {
             "progress_token": progress_token,
             "progress": progress,
@@ -426,7 +821,16 @@ class ServerCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/roots/list_changed (2024-11-05 to 2025-11-25)."""
+        """Send notifications/roots/list_changed (2024-11-05 to 2025-11-25).
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notificationparams
+        """
         fields: dict[str, Any] = {}
         await self._notify("roots_list_changed", fields, meta=meta)
 
@@ -442,7 +846,24 @@ class ServerCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/tasks/status (2025-11-25)."""
+        """Send notifications/tasks/status (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            status: State of the task; `completed`, `failed` and `cancelled` are final.
+            created_at: Time the task was created, in ISO 8601.
+            last_updated_at: Time of the task's last change, in ISO 8601.
+            ttl: Lifetime after creation, in milliseconds; None means without limit.
+            status_message: Explanation of the state for people, such as the reason of a failure.
+            poll_interval: Suggested delay between status requests, in milliseconds.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotificationparams
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
             "status": status,
@@ -488,7 +909,26 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.CancelTaskResult:
-        """Send tasks/cancel (2025-11-25)."""
+        """Send tasks/cancel (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The task after cancellation.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
@@ -515,7 +955,37 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.CreateMessageResult:
-        """Send sampling/createMessage."""
+        """Send sampling/createMessage.
+
+        Args:
+            messages: The conversation so far, oldest first.
+            max_tokens: Longest answer, in tokens; the client may settle for a shorter one.
+            model_preferences: Priorities for a model; the client may ignore them.
+            system_prompt: Instructions for the model; the client may change or drop them.
+            include_context: Whose MCP context to add for the model; the client may ignore it.
+            temperature: Sampling randomness; the scale is the provider's.
+            stop_sequences: Texts after which the model is to stop.
+            metadata: Passed on to the model's provider, in the form that this one knows.
+            task: Asks for a task in place of the result; only where the peer offers that.
+            tools: Functions that the model may call; only if the client has `sampling.tools`.
+            tool_choice: Tool use: the model may or must call tools; absent means that it may.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The reply of the client's model.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
+        """
         fields: dict[str, Any] = {
             "messages": messages,
             "max_tokens": max_tokens,
@@ -542,7 +1012,26 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ElicitResult:
-        """Send elicitation/create (2025-06-18 to 2026-07-28)."""
+        """Send elicitation/create (2025-06-18 to 2026-07-28).
+
+        Args:
+            params: A question to the user: a form, or from 2025-11-25 also a web page to visit.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The user's answer, or that they declined or dismissed the request.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestparams
+        """
         fields: dict[str, Any] = {
             "params": params,
         }
@@ -559,7 +1048,26 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.GetTaskResult:
-        """Send tasks/get (2025-11-25)."""
+        """Send tasks/get (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The current state of the task.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
@@ -576,7 +1084,27 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.GetTaskPayloadResult:
-        """Send tasks/result (2025-11-25)."""
+        """Send tasks/result (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The outcome of the request that created the task, such as a CallToolResult.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
         }
@@ -592,7 +1120,25 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2026_07_28.ListRootsResult:
-        """Send roots/list."""
+        """Send roots/list.
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            The directories and files that the client points the server to.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
+        """
         fields: dict[str, Any] = {}
         result: v2026_07_28.ListRootsResult = await self._request(
             "list_roots", fields, meta=meta, timeout_s=timeout_s, progress=progress
@@ -607,7 +1153,27 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.ListTasksResult:
-        """Send tasks/list (2025-11-25)."""
+        """Send tasks/list (2025-11-25).
+
+        Args:
+            cursor: Position from the previous page's `nextCursor`; absent means from the start.
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            One page of the tasks that the peer keeps.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
+        """
         fields: dict[str, Any] = {
             "cursor": cursor,
         }
@@ -623,7 +1189,25 @@ class ClientCaller:
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> v2025_11_25.EmptyResult:
-        """Send ping (2024-11-05 to 2025-11-25)."""
+        """Send ping (2024-11-05 to 2025-11-25).
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+            timeout_s: Seconds until the request is cancelled; None: the limit of the session.
+            progress: Called with the progress, the total and a message of each notification.
+
+        Returns:
+            A result without data: the request succeeded.
+
+        Raises:
+            UsageError: The revision lacks the request or one of the arguments.
+            McpError: The client answered with an error.
+            InvalidResult: The client's result does not fit the request.
+            RequestTimeout: No result came in time.
+            SessionLost: The client went away before it answered.
+
+        Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
+        """
         fields: dict[str, Any] = {}
         result: v2025_11_25.EmptyResult = await self._request(
             "ping", fields, meta=meta, timeout_s=timeout_s, progress=progress
@@ -637,7 +1221,19 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/cancelled."""
+        """Send notifications/cancelled.
+
+        Args:
+            request_id: The id of the request in flight.
+            reason: Explanation for a log or the user.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotificationparams
+        """
         fields: dict[str, Any] = {
             "request_id": request_id,
             "reason": reason,
@@ -650,7 +1246,18 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/elicitation/complete (2025-11-25)."""
+        """Send notifications/elicitation/complete (2025-11-25).
+
+        Args:
+            elicitation_id: The one given with the page's address.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
+        """
         fields: dict[str, Any] = {
             "elicitation_id": elicitation_id,
         }
@@ -664,7 +1271,20 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/message."""
+        """Send notifications/message.
+
+        Args:
+            level: Severity, from `debug` up to `emergency`.
+            data: The logged value, any JSON; it must not hold secrets.
+            logger: The part of the server that logs it.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotificationparams
+        """
         fields: dict[str, Any] = {
             "level": level,
             "data": data,
@@ -681,7 +1301,21 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/progress."""
+        """Send notifications/progress.
+
+        Args:
+            progress_token: The one that the request brought along in its `_meta`.
+            progress: Amount done, in any unit; it grows each time, and may be a fraction.
+            total: Amount to do, in the unit of `progress`; absent if unknown.
+            message: Description of the current step, for people.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotificationparams
+        """
         fields: dict[str, Any] = {
             "progress_token": progress_token,
             "progress": progress,
@@ -695,7 +1329,16 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/prompts/list_changed."""
+        """Send notifications/prompts/list_changed.
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
+        """
         fields: dict[str, Any] = {}
         await self._notify("prompt_list_changed", fields, meta=meta)
 
@@ -704,7 +1347,16 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/resources/list_changed."""
+        """Send notifications/resources/list_changed.
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
+        """
         fields: dict[str, Any] = {}
         await self._notify("resource_list_changed", fields, meta=meta)
 
@@ -714,7 +1366,18 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/resources/updated."""
+        """Send notifications/resources/updated.
+
+        Args:
+            uri: The changed resource; it may be a part of the one subscribed to.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotificationparams
+        """
         fields: dict[str, Any] = {
             "uri": uri,
         }
@@ -726,7 +1389,18 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/subscriptions/acknowledged (2026-07-28)."""
+        """Send notifications/subscriptions/acknowledged (2026-07-28).
+
+        Args:
+            notifications: The granted filter: the requested kinds that the server supports.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotificationparams
+        """
         fields: dict[str, Any] = {
             "notifications": notifications,
         }
@@ -744,7 +1418,24 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/tasks/status (2025-11-25)."""
+        """Send notifications/tasks/status (2025-11-25).
+
+        Args:
+            task_id: Identifies the task; chosen by the peer that runs it.
+            status: State of the task; `completed`, `failed` and `cancelled` are final.
+            created_at: Time the task was created, in ISO 8601.
+            last_updated_at: Time of the task's last change, in ISO 8601.
+            ttl: Lifetime after creation, in milliseconds; None means without limit.
+            status_message: Explanation of the state for people, such as the reason of a failure.
+            poll_interval: Suggested delay between status requests, in milliseconds.
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source:
+        https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotificationparams
+        """
         fields: dict[str, Any] = {
             "task_id": task_id,
             "status": status,
@@ -761,6 +1452,15 @@ class ClientCaller:
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Send notifications/tools/list_changed."""
+        """Send notifications/tools/list_changed.
+
+        Args:
+            meta: More keys for the `_meta` of the message.
+
+        Raises:
+            UsageError: The revision lacks the notification or one of the arguments.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
+        """
         fields: dict[str, Any] = {}
         await self._notify("tool_list_changed", fields, meta=meta)

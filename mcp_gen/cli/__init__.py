@@ -1,4 +1,4 @@
-"""The command line: `mcp-gen`. Imports what a command needs only when it runs."""
+"""Command line `mcp-gen`. What a command needs is imported only when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of `mcp-gen`, each of which is in a file of its own."""
+"""Typer app of `mcp-gen`: registers the commands of `cli.commands`."""
 
 from __future__ import annotations
 

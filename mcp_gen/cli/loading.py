@@ -1,4 +1,4 @@
-"""Finding the server that a command is to run, in a file or a module."""
+"""Finds the server that a command runs, in a Python file or a module."""
 
 from __future__ import annotations
 
@@ -22,12 +22,17 @@ __all__ = ["folder_of", "load"]
 
 
 def load(target: str) -> Server | PerConnection[Server]:
-    """The server that `target` names: `file.py:name`, `module:name`, or one of these alone.
+    """Import a target and return its server.
 
-    Without a name it is the only one there is.
+    Args:
+        target: `file.py:name`, `module:name`, or one of these without a name, if it has a single
+            server.
+
+    Returns:
+        The server, or what makes one per connection.
 
     Raises:
-        UsageError: nothing of that name, no server or several, or code that fails.
+        UsageError: no server, several without a name, no such name, or code that fails.
     """
     place, name = _split(target)
     module = _module(place)
@@ -44,14 +49,14 @@ def load(target: str) -> Server | PerConnection[Server]:
 
 
 def folder_of(target: str) -> Path:
-    """Where the code of a target is: what to look at for changes."""
+    """Return the folder of a target's code, which `--reload` watches for changes."""
     place, _ = _split(target)
     return Path(place).resolve().parent if _is_file(place) else Path.cwd()
 
 
 def _split(target: str) -> tuple[str, str]:
     place, colon, name = target.rpartition(":")
-    # What follows a drive is no name.
+    # The colon may be that of a Windows drive, as in `C:\\server.py`.
     return (place, name) if colon and not _is_file(name) else (target, "")
 
 
@@ -60,7 +65,7 @@ def _is_file(place: str) -> bool:
 
 
 def _servers(module: ModuleType) -> dict[str, Server | PerConnection[Server]]:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.server.server import Server
     from mcp_gen.server.serving.per_connection import PerConnection
 
@@ -71,27 +76,27 @@ def _servers(module: ModuleType) -> dict[str, Server | PerConnection[Server]]:
 def _module(place: str) -> ModuleType:
     if not _is_file(place):
         sys.path.insert(0, str(Path.cwd()))
-        with _told(place):
+        with _errors_in_one_sentence(place):
             return import_module(place)
     path = Path(place).resolve()
     if not path.is_file():
         raise UsageError(f"no such file: {place}; give a Python file, as in `server.py:server`")
-    # As when Python runs the file itself: what lies beside it can be imported.
+    # As when Python runs the file itself: modules beside it can be imported.
     sys.path.insert(0, str(path.parent))
     name = path.stem if path.stem not in sys.modules else f"{path.stem}_to_run"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{place}: expected a Python file, whose name ends in .py")
-    # Annotations are looked up in the module that their class names.
+    # Annotations are resolved in `sys.modules`, by the module name of their class.
     module = sys.modules[name] = module_from_spec(spec)
-    with _told(place):
+    with _errors_in_one_sentence(place):
         spec.loader.exec_module(module)
     return module
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
-    """Say in one sentence what is wrong with the code of a target."""
+def _errors_in_one_sentence(place: str) -> Generator[None]:
+    """Turn an error of the target's code into a UsageError of one sentence."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -100,12 +105,12 @@ def _told(place: str) -> Generator[None]:
                 f"no module {place!r} here; give a file, as in `server.py:server`, or run this in "
                 "the folder that has the module"
             ) from None
-        raise _failed(place, error) from error
+        raise _load_error(place, error) from error
     except Exception as error:
-        raise _failed(place, error) from error
+        raise _load_error(place, error) from error
 
 
-def _failed(place: str, error: Exception) -> UsageError:
+def _load_error(place: str, error: Exception) -> UsageError:
     frames = traceback.extract_tb(error.__traceback__)
     last = next((one for one in reversed(frames) if "importlib" not in one.filename), None)
     where = f", {Path(last.filename).name} line {last.lineno}" if last else ""

@@ -1,4 +1,4 @@
-"""A server that is started anew when its code changes: uvicorn's processes, and our own look."""
+"""Restarts a server when its code changes: uvicorn's reloader with its own file check."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from uvicorn.supervisors.basereload import BaseReload
 __all__ = ["serve_reloaded"]
 
 LOOK_S = 0.25
-"""How long after a look at the files the next one follows."""
+"""Seconds between two checks of the files."""
 GRACE_S = 2
-"""How long requests may still take in a process that makes room for the next."""
+"""Seconds that requests may still take in a process that is being replaced."""
 
 Seen: TypeAlias = dict[Path, tuple[int, int]]
 
 
 class Reloader(BaseReload):
-    """Any other time or size of a Python file counts, a new file and a lost one too.
+    """Restarts on any changed time or size of a Python file, new and deleted ones too.
 
-    uvicorn's own look asks for a later time only, and takes what it finds at its first look for
-    what its process has read: a file that an older copy replaced, or that was saved while the
-    process started, went unseen.
+    uvicorn's own check accepts only a later time, and takes its first look at the files for what
+    the process has read. It misses a file that an older copy replaced, or that was saved while the
+    process started.
     """
 
     def __init__(
@@ -41,31 +41,38 @@ class Reloader(BaseReload):
         self.reloader_name = "mcp-gen"
         self._folder = folder
         self._seen: Seen = {}
-        self._seen = self._look()
+        self._seen = self._file_states()
 
     def should_restart(self) -> list[Path] | None:
-        # A signal is heard at once, and looked at when this is over.
+        # A signal sets `should_exit` at once; it is checked after the sleep.
         time.sleep(LOOK_S)
         if self.should_exit.is_set():
             raise StopIteration
-        before, self._seen = self._seen, self._look()
+        before, self._seen = self._seen, self._file_states()
         changed = {path for path, _ in before.items() ^ self._seen.items()}
         return sorted(changed) or None
 
-    def _look(self) -> Seen:
+    def _file_states(self) -> Seen:
         seen: Seen = {}
         try:
             for path in self._folder.rglob("*.py"):
                 with suppress(FileNotFoundError):
                     found = path.stat()
                     seen[path] = found.st_mtime_ns, found.st_size
-        except OSError:  # a folder that went while it was read: the next look will tell
+        except OSError:  # a folder was deleted during the walk: the next check reports it
             return self._seen
         return seen
 
 
 def serve_reloaded(app: str, folder: Path, host: str, port: int) -> None:
-    """Serve what the function `app` (`module:name`) returns until a signal comes."""
+    """Serve an ASGI app and restart it on changes, until a signal ends it.
+
+    Args:
+        app: `module:name` of a function that returns the ASGI app.
+        folder: The folder whose Python files are watched, with its subfolders.
+        host: The address to listen on.
+        port: The port to listen on.
+    """
     config = uvicorn.Config(
         app,
         factory=True,

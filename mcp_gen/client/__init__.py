@@ -1,1 +1,1 @@
-"""Clients: programs that use MCP servers."""
+"""MCP clients: programs that connect to MCP servers."""

@@ -1,4 +1,4 @@
-"""The client a program writes: who it is, and the servers it is connected to."""
+"""Client: the public class that connects to servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp_gen.client.callbacks.callbacks import (
 from mcp_gen.client.callbacks.decorators import CallbackDecorators
 from mcp_gen.client.callbacks.violations import OnReport, ViolationReporter
 from mcp_gen.client.connecting.identity import ClientProfile
-from mcp_gen.client.connecting.negotiation import Negotiator, Verdicts
+from mcp_gen.client.connecting.negotiation import NegotiationCache, Negotiator
 from mcp_gen.client.connecting.targets import resolve_target
 from mcp_gen.client.requests.settings import ClientSettings, Validation
 from mcp_gen.core.extensions.extensions import Given
@@ -39,27 +39,44 @@ R = TypeVar("R", bound=OnReport)
 
 
 class Client(CallbackDecorators):
-    """An MCP client: `async with Client("agent") as client`; leaving it ends its sessions.
+    """An MCP client; `async with Client("agent") as client` closes its sessions on exit.
 
-    Servers may ask it: `sampling` continues a conversation with a model, `elicitation` shows the
-    user a form, `url_elicitation` sends the user to a page, `roots` are the folders that servers
-    may work on, or what gives them. What is not given is not declared; see the decorators of the
-    same names. `experimental` is declared as it is, by name. `extensions` are the EXTENSIONs of
-    generated packages, each alone or with its settings; or, by name, what is only declared. With
-    `tasks` servers of 2026-07-28 may answer calls of tools with tasks, which the calls then wait
-    for, and servers of 2025-11-25 may ask for answers of `sampling` and `elicitation` as tasks of
-    this client. Calls of tools that run as tasks at 2025-11-25 need none of it.
+    A server can send requests to the client: sampling, elicitation, roots. A capability without a
+    handler is not declared. Handlers can also be registered with the decorators of the same names.
 
-    A request may take `timeout_s`, each report of progress begins that anew, and `max_timeout_s` in
-    all; lists may have `max_pages`, and servers may ask back `max_rounds` times before they answer.
-    `max_cached_results` results are kept per session for as long as the server allows, 0 for none.
-    `validation` is what becomes of what a server may not send: `lenient` passes it over, `report`
-    tells of it (see `on_violation`), `strict` makes the result an error, too; no session is ended
-    for it. `log_level` is how severe log messages must be to be sent. Every `keep_alive_s` a server
-    is asked whether it is there; one that is silent for `keep_alive_timeout_s` is given up.
+    Args:
+        name: Name of the client, sent to servers as `clientInfo`.
+        version: Version of the client, sent to servers.
+        title: Display name, sent to servers; None: none.
+        sampling: Handler of `sampling/createMessage`: asks a model for the next message.
+        elicitation: Handler of `elicitation/create` in form mode: shows the user a form.
+        url_elicitation: Handler of `elicitation/create` in URL mode: sends the user to a page.
+        roots: Folders that servers may work on, or a function that returns them.
+        experimental: Experimental capabilities by name, declared unchanged.
+        extensions: EXTENSION objects of generated packages, each alone or with its settings; or a
+            mapping of names to settings for extensions that are only declared.
+        tasks: True allows servers of 2026-07-28 to answer tool calls with tasks, which the calls
+            await, and servers of 2025-11-25 to request `sampling` and `elicitation` answers as
+            tasks of this client. Tool calls that run as tasks at 2025-11-25 do not need it.
+        timeout_s: Seconds that a request may take; each progress notification restarts it.
+        max_timeout_s: Seconds that a request may take in all.
+        max_pages: Maximum number of pages of one list.
+        max_rounds: Number of times that the server may request input before it answers, in one
+            multi round-trip request (`input_required`).
+        max_cached_results: Number of results cached per session, each as long as the server allows;
+            0 disables the cache.
+        validation: Treatment of protocol violations by servers. `lenient` ignores them, `report`
+            reports them (see `on_violation`), `strict` reports them and makes the result an error.
+            No mode ends the session.
+        log_level: Least severe level of log messages that servers send; None: the client sends no
+            level.
+        keep_alive_s: Seconds between keep-alive pings to the server; None: no pings.
+        keep_alive_timeout_s: Seconds that a ping may take; then the connection is closed.
+        forward_requests: True prepares the sessions for `Server.mount`: server requests without a
+            handler here are forwarded to the client for which the call was made.
 
-    With `forward_requests` its sessions are for `Server.mount`: whatever servers may ask and has no
-    handler here is asked of the client for which the call was made.
+    Raises:
+        UsageError: A root or an extension identifier is invalid.
     """
 
     def __init__(
@@ -86,7 +103,7 @@ class Client(CallbackDecorators):
         keep_alive_timeout_s: float = 10.0,
         forward_requests: bool = False,
     ) -> None:
-        offer = ClientCallbacks(
+        callbacks = ClientCallbacks(
             sampling=sampling,
             elicitation=elicitation,
             url_elicitation=url_elicitation,
@@ -96,11 +113,11 @@ class Client(CallbackDecorators):
             tasks=tasks,
         )
         if forward_requests:
-            # Most clients relay nothing, and need not load what does.
+            # Imported here because most clients relay nothing.
             from mcp_gen.client.connecting.relay import ask_callers
 
-            ask_callers(offer)
-        super().__init__(offer)
+            ask_callers(callbacks)
+        super().__init__(callbacks)
         self._info = latest.Implementation(name=name, version=version, title=title)
         self._settings = ClientSettings(
             timeout_s=timeout_s,
@@ -115,10 +132,10 @@ class Client(CallbackDecorators):
         )
         self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)
-        """Decorators that add hooks: `@client.hooks.outbound.before_call_tool`, and so on."""
+        """Decorators that register hooks, such as `@client.hooks.outbound.before_call_tool`."""
         self._links: list[ClientConnection] = []
         self._serving: list[asyncio.Task[None]] = []
-        self._verdicts: Verdicts = {}
+        self._negotiated: NegotiationCache = {}
 
     async def __aenter__(self) -> Client:
         return self
@@ -132,9 +149,9 @@ class Client(CallbackDecorators):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End every session."""
-        links, self._links = self._links, []
-        await asyncio.gather(*(link.aclose() for link in links))
+        """Close every session."""
+        connections, self._links = self._links, []
+        await asyncio.gather(*(connection.aclose() for connection in connections))
         serving, self._serving = self._serving, []
         await asyncio.gather(*serving)
 
@@ -151,36 +168,49 @@ class Client(CallbackDecorators):
         probe_timeout_s: float = 10.0,
         reconnect: bool = True,
     ) -> ClientSession:
-        """Connect to a URL, a command (its words, or one line), a Server, or a transport.
+        """Connect to a server and return the session.
 
-        `revision` pins the protocol revision; without it the newest that both sides speak is used,
-        found by asking and, after `probe_timeout_s` of silence, by a handshake. What a server
-        turned out to speak is remembered for the next time. `results` is the revision that results
-        are given at, by its date or its module: the default is the one that was pinned, or else the
-        newest. With `reconnect` a server that went away is connected to again, a command started.
+        Args:
+            target: A URL, a command (one line or a list of words), a Server, or a transport.
+            revision: Protocol version (revision) to pin. None: the newest that both sides support,
+                found with `server/discover` and, if that fails, with `initialize`. The result is
+                remembered for the next connection to the same server.
+            result_revision: Revision of the results, as its name or its module. None: the pinned
+                revision, or else the newest.
+            headers: HTTP headers of every request: a mapping, or a function, sync or async, called
+                before each request. URLs only.
+            bearer_token: Bearer token of every request. URLs only.
+            http_client: AsyncClient of httpx2 or httpx that sends all requests and stays open. URLs
+                only.
+            timeout_s: Seconds that each request of the handshake may take.
+            probe_timeout_s: Seconds to wait for the answer to `server/discover` before
+                `initialize`.
+            reconnect: True opens a new connection (or starts the command again) when the connection
+                was lost, with the next request.
 
-        For URLs: `headers` go with every request, a mapping or a function that is called before
-        each, sync or async; `bearer_token` is a token; `http_client` an AsyncClient of httpx2 or
-        httpx that sends everything, and stays open.
+        Returns:
+            The open session.
 
         Raises:
-            UsageError: no such revision, or nothing that can be connected to.
-            TransportError: the command cannot be started, the URL cannot be reached.
-            HttpError: it answers with a status that says no.
-            ProtocolError: no revision in common.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            UsageError: Unknown revision, or a target that cannot be connected to.
+            TransportError: The command cannot be started, or the URL cannot be reached.
+            HttpError: The server rejected the connection with an HTTP status.
+            ProtocolError: There is no revision in common.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
         """
         if revision is not None:
             select([revision])
-        found = resolve_target(
+        resolved = resolve_target(
             target,
-            self._serve,
+            self._run_in_background,
             headers=headers,
             bearer_token=bearer_token,
             http_client=http_client,
             probe_timeout_s=probe_timeout_s,
         )
-        identity = ClientProfile(
+        profile = ClientProfile(
             self._info,
             self._offer.copy(),
             self._settings,
@@ -189,75 +219,82 @@ class Client(CallbackDecorators):
         )
 
         async def open_session() -> ClientSession:
-            negotiation = Negotiator(
-                found,
-                identity,
-                self._verdicts,
-                open_link=self._open_link,
-                drop_link=self._drop,
+            negotiator = Negotiator(
+                resolved,
+                profile,
+                self._negotiated,
+                open_connection=self._open_connection,
+                drop_connection=self._drop_connection,
                 probe_timeout_s=probe_timeout_s,
                 timeout_s=timeout_s,
             )
-            session, identity.link = await negotiation.session(revision)
+            session, profile.connection = await negotiator.session(revision)
             return session
 
         async def open_again() -> ClientSession:
-            if identity.link is not None:
-                await self._drop(identity.link)
+            if profile.connection is not None:
+                await self._drop_connection(profile.connection)
             return await open_session()
 
         session = await open_session()
-        if reconnect and found.restarts:
+        if reconnect and resolved.restarts:
             session.connect_again = open_again
         return session
 
-    async def _open_link(self, transport: Duplex | Posts) -> ClientConnection:
-        link = self._link(transport)
-        # Those that the program has closed itself are of no use any more.
-        self._links = [*(one for one in self._links if not one.is_closed), link]
+    async def _open_connection(self, transport: Duplex | Posts) -> ClientConnection:
+        connection = self._connection_for(transport)
+        # Drop the connections that the program has closed itself.
+        self._links = [*(one for one in self._links if not one.is_closed), connection]
         try:
-            await link.open()
+            await connection.open()
         except BaseException:
-            await self._drop(link)
+            await self._drop_connection(connection)
             raise
-        return link
+        return connection
 
-    def _link(self, transport: Duplex | Posts) -> ClientConnection:
+    def _connection_for(self, transport: Duplex | Posts) -> ClientConnection:
         if isinstance(transport, Posts):
-            # Loaded for HTTP only.
+            # Loaded only for HTTP.
             from mcp_gen.session.http_client.connection import HttpClientConnection
 
             return HttpClientConnection(transport, self.hooks)
         return ClientConnection(transport, self.hooks)
 
-    def _serve(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         serving = [one for one in self._serving if not one.done()]
         self._serving = [*serving, asyncio.get_running_loop().create_task(work)]
 
-    async def _drop(self, link: ClientConnection) -> None:
-        if link in self._links:
-            self._links.remove(link)
-        await link.aclose()
+    async def _drop_connection(self, connection: ClientConnection) -> None:
+        if connection in self._links:
+            self._links.remove(connection)
+        await connection.aclose()
 
     async def _tell_roots_changed(self) -> None:
-        for link in list(self._links):
-            session: ClientSession | None = link.session
+        for connection in list(self._links):
+            session: ClientSession | None = connection.session
             if session is None or session.is_lost or session.profile.roots_changed is None:
                 continue
             if session.declares_roots:
                 await session.notify_roots_list_changed()
 
     def on_violation(self, handler: R) -> R:
-        """Hear of what servers send and may not, where `validation` says so: `handler(report)`.
+        """Register a handler of protocol violations; use it as a decorator.
 
-        What is not heard by anybody is logged as a warning.
+        Handlers are called as `handler(violation)`, sync or async, if `validation` is `report` or
+        `strict`. Without a handler, violations are logged as warnings.
+
+        Args:
+            handler: Called with each Violation.
+
+        Returns:
+            The handler.
         """
         self._reports.handlers.append(handler)
         return handler
 
     def _hooks_changed(self) -> None:
-        for link in self._links:
-            link.changed()
+        for connection in self._links:
+            connection.changed()
 
 
 def _results_at(results: str | ModuleType | None) -> str | None:

@@ -1,1 +1,1 @@
-"""Tools that check peers against the revisions: closed frames, recorded conversations, the demo."""
+"""Checks of peers against the revisions: closed frame check, recorded conversations, the demo."""

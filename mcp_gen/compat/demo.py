@@ -1,4 +1,4 @@
-"""The demo: one server, one conversation per revision, every frame of it checked."""
+"""The demo: one server, one conversation per revision, every frame checked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,16 @@ _HOOK = "hook: "
 
 
 class Row(Struct, frozen=True):
-    """How one revision went. Good where nothing is wrong."""
+    """Outcome of one revision.
+
+    Args:
+        revision: The protocol revision.
+        lifecycle: The lifecycle of the revision.
+        frames: The number of frames in both directions.
+        result: The text of the tool result.
+        hooks: The hook events that the server reported on stderr.
+        problems: Everything that went wrong.
+    """
 
     revision: str
     lifecycle: str
@@ -40,12 +49,18 @@ class Row(Struct, frozen=True):
 
     @property
     def good(self) -> bool:
-        """Whether the conversation went as it should."""
+        """True if there are no problems."""
         return not self.problems
 
 
 def quickstart() -> Path:
-    """The quickstart server: beside this module in a wheel, under examples/ in a checkout."""
+    """Return the path of the quickstart server.
+
+    It is beside this module in a wheel, and under examples/ in a checkout.
+
+    Raises:
+        UsageError: it is in neither place.
+    """
     here = Path(__file__).parent
     for path in (here / "quickstart_server.py", here.parents[1] / "examples/quickstart_server.py"):
         if path.exists():
@@ -56,14 +71,25 @@ def quickstart() -> Path:
 async def run_demo(
     server: Path, revisions: Sequence[str] = mcp_wire.REVISIONS
 ) -> AsyncIterator[Row]:
-    """Talk to the server once per revision, and tell how it went."""
+    """Run the conversation once per revision, and yield the outcome of each.
+
+    Args:
+        server: A Python script that serves on stdio, with a tool `add(a, b)`.
+        revisions: The revisions, by default all.
+    """
     for revision in revisions:
         with tempfile.TemporaryFile("w+") as stderr:
             yield await converse([sys.executable, str(server)], revision, stderr)
 
 
 async def converse(command: Sequence[str], revision: str, stderr: IO[str]) -> Row:
-    """One conversation: connect at the revision, list the tools, add two numbers."""
+    """Run one conversation: connect, list the tools, call `add(1, 2)`; check every frame.
+
+    Args:
+        command: The command that starts the server.
+        revision: The revision to connect at.
+        stderr: A file for the server's stderr; hook events are read from its lines `hook: ...`.
+    """
     profile = mcp_wire.profile(revision)
     transport = RecordingTransport(CommandTransport(command, stderr=stderr.fileno()))
     problems: list[str] = []

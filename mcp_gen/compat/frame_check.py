@@ -1,9 +1,9 @@
-"""The closed check: every key of a frame is one that its revision names.
+"""Closed frame check: every key of a frame is one that its revision names.
 
-Validity alone proves little, because the published schemas are open: the one of 2024-11-05 accepts
-a tool with icons. Here each part of a frame is decoded with the revision's types, encoded again,
-and compared. Maps that the protocol leaves open (`_meta`, JSON Schema documents, arguments and the
-like) come through whole, so they never differ.
+Validating against the published schemas proves little, because they are open: the one of
+2024-11-05 accepts a tool with icons. This check decodes each part of a frame with the revision's
+types, encodes it again, and compares. Maps that the protocol leaves open (`_meta`, JSON Schema
+documents, arguments and the like) are kept whole, so they never differ.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _ERROR = {"code", "message", "data"}
 class FrameChecker:
     """Checks the frames of one conversation, in the order in which they were sent.
 
-    `extensions` are those that both sides may make use of.
+    Args:
+        profile: The revision of the conversation.
+        extensions: The extensions that both sides may use; None for none.
     """
 
     def __init__(self, profile: Profile, extensions: Extensions | None = None) -> None:
@@ -43,25 +45,34 @@ class FrameChecker:
         rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._methods = {**profile.methods, **rows}
         if profile.handshake is not None:
-            # What is read generously is not sent so.
+            # Extension rows decode the handshake leniently; what is sent is checked strictly.
             self._methods[profile.handshake.name] = profile.handshake
-        self._asked: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
-        """The requests that are open; None for one whose method the revision lacks."""
+        self._open_requests: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
+        """Open requests by sender and id; None for a method that the revision lacks."""
 
     def check(self, frame: bytes, sender: Sender) -> list[ClosedViolation]:
-        """Everything that is wrong with a frame; empty for a good one."""
+        """Return all violations of a frame; an empty list if it is valid.
+
+        Args:
+            frame: The JSON of a message, or of a batch.
+            sender: Who sent it.
+        """
         try:
             value: Any = msgspec.json.decode(frame)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return [ClosedViolation("$", f"not JSON: {error}")]
         if value.__class__ is not list:
-            return list(self._frame(value, sender, "$"))
+            return list(self._check_frame(value, sender, "$"))
         if not self._profile.allows_batches:
             return [ClosedViolation("$", f"{self._profile.revision} has no batches")]
         entries: list[Any] = value
-        return [v for i, entry in enumerate(entries) for v in self._frame(entry, sender, f"$[{i}]")]
+        return [
+            v
+            for i, entry in enumerate(entries)
+            for v in self._check_frame(entry, sender, f"$[{i}]")
+        ]
 
-    def _frame(self, frame: Any, sender: Sender, path: str) -> Iterator[ClosedViolation]:
+    def _check_frame(self, frame: Any, sender: Sender, path: str) -> Iterator[ClosedViolation]:
         if frame.__class__ is not dict:
             yield ClosedViolation(path, "expected an object")
             return
@@ -72,17 +83,19 @@ class FrameChecker:
         if members.get("jsonrpc") != "2.0":
             yield ClosedViolation(f"{path}.jsonrpc", 'expected "2.0"')
         if "method" in members:
-            yield from self._asks(members, sender, path)
+            yield from self._check_call(members, sender, path)
         elif "result" in members:
-            yield from self._answers(members, sender, path)
+            yield from self._check_result(members, sender, path)
         else:
-            yield from self._fails(members, sender, path)
+            yield from self._check_error(members, sender, path)
 
-    def _asks(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[ClosedViolation]:
+    def _check_call(
+        self, frame: dict[str, Any], sender: Sender, path: str
+    ) -> Iterator[ClosedViolation]:
         name = frame["method"]
         method = self._methods.get(name) if isinstance(name, str) else None
         if "id" in frame:
-            yield from self._opens(frame["id"], method, sender, path)
+            yield from self._record_request(frame["id"], method, sender, path)
         if method is None:
             yield ClosedViolation(f"{path}.method", f"{self._profile.revision} has no {name!r}")
             return
@@ -91,42 +104,47 @@ class FrameChecker:
         if (method.kind == "request") != ("id" in frame):
             yield ClosedViolation(f"{path}.id", f"{name!r} is a {method.kind}")
         if "params" in frame:
-            yield from self._part(method.params, frame["params"], f"{path}.params")
+            yield from self._check_part(method.params, frame["params"], f"{path}.params")
         elif method.params_required:
             yield ClosedViolation(f"{path}.params", "missing")
 
-    def _opens(
+    def _record_request(
         self, id: Any, method: Method[Any, Any] | None, sender: Sender, path: str
     ) -> Iterator[ClosedViolation]:
         if id.__class__ not in (int, str):
             yield ClosedViolation(f"{path}.id", "expected a string or an integer")
-        if (sender, _key(id)) in self._asked:
+        if (sender, _key(id)) in self._open_requests:
             yield ClosedViolation(f"{path}.id", "belongs to a request that is still open")
-        self._asked[sender, _key(id)] = method
+        self._open_requests[sender, _key(id)] = method
 
-    def _answers(
+    def _check_result(
         self, frame: dict[str, Any], sender: Sender, path: str
     ) -> Iterator[ClosedViolation]:
-        asker: Sender = "server" if sender == "client" else "client"
-        asked = (asker, _key(frame.get("id")))
-        if asked not in self._asked:
+        requester: Sender = "server" if sender == "client" else "client"
+        key = (requester, _key(frame.get("id")))
+        if key not in self._open_requests:
             yield ClosedViolation(f"{path}.id", "answers no request")
             return
-        method = self._asked.pop(asked)
+        method = self._open_requests.pop(key)
         if method is None:
             yield ClosedViolation(f"{path}.result", "answers a method that the revision lacks")
             return
         found: list[list[ClosedViolation]] = []
         kinds = dict.fromkeys([method.result, *method.results])
         for kind in kinds:
-            found.append(list(self._part(kind, frame["result"], f"{path}.result")))
+            found.append(list(self._check_part(kind, frame["result"], f"{path}.result")))
             if not found[-1]:
                 return
         yield from found[0]
 
-    def _fails(self, frame: dict[str, Any], sender: Sender, path: str) -> Iterator[ClosedViolation]:
-        asker: Sender = "server" if sender == "client" else "client"
-        if "id" in frame and self._asked.pop((asker, _key(frame["id"])), _NEVER) is _NEVER:
+    def _check_error(
+        self, frame: dict[str, Any], sender: Sender, path: str
+    ) -> Iterator[ClosedViolation]:
+        requester: Sender = "server" if sender == "client" else "client"
+        if (
+            "id" in frame
+            and self._open_requests.pop((requester, _key(frame["id"])), _NEVER) is _NEVER
+        ):
             yield ClosedViolation(f"{path}.id", "answers no request")
         error: Any = frame.get("error")
         if error.__class__ is not dict:
@@ -139,10 +157,10 @@ class FrameChecker:
                 f"{path}.error", "expected an integer `code` and a string `message`"
             )
 
-    def _part(self, kind: Any, value: Any, path: str) -> Iterator[ClosedViolation]:
+    def _check_part(self, kind: Any, value: Any, path: str) -> Iterator[ClosedViolation]:
         return violations(kind, msgspec.json.encode(value), self._profile.revision, path)
 
 
 def _key(id: Any) -> str:
-    """An id as its JSON: 1 and "1" are two requests."""
+    """Return an id as JSON: 1 and "1" identify two requests."""
     return encode(id).decode()

@@ -1,4 +1,4 @@
-"""A transport that remembers every frame, for checking and for looking at."""
+"""Transport wrapper that records every frame."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ __all__ = ["Frame", "RecordingTransport"]
 
 
 class Frame(NamedTuple):
-    """One message, and who sent it."""
+    """One message and its sender."""
 
     sender: Sender
     data: bytes
 
 
 class RecordingTransport:
-    """Wraps the transport of one side, and keeps what it sends and receives in `frames`."""
+    """Wraps a duplex transport, and records its messages in `frames`.
+
+    Args:
+        inner: The transport.
+        side: The side that sends through it; messages that it receives are from the other side.
+    """
 
     def __init__(self, inner: Duplex, side: Sender = "client") -> None:
         self._inner = inner
@@ -28,17 +33,17 @@ class RecordingTransport:
         self.frames: list[Frame] = []
 
     async def start(self, receiver: Receiver) -> None:
-        """Start the inner transport, and listen in."""
+        """Start the inner transport with this wrapper as its receiver."""
         self._receiver = receiver
         await self._inner.start(self)
 
     def send(self, message: bytes) -> None:
-        """Send, and remember."""
+        """Record and send a message."""
         self.frames.append(Frame(self._side, message))
         self._inner.send(message)
 
     async def drain(self) -> None:
-        """Wait for the inner transport."""
+        """Wait for the inner transport (back-pressure)."""
         await self._inner.drain()
 
     async def aclose(self) -> None:
@@ -46,17 +51,17 @@ class RecordingTransport:
         await self._inner.aclose()
 
     def receive(self, message: bytes) -> None:
-        """Remember, and hand on."""
+        """Record a message, and pass it to the receiver."""
         self.frames.append(Frame("server" if self._side == "client" else "client", message))
         if self._receiver:
             self._receiver.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
-        """Hand on."""
+        """Pass the event to the receiver."""
         if self._receiver:
             self._receiver.oversized(limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:
-        """Hand on."""
+        """Pass the event to the receiver."""
         if self._receiver:
             self._receiver.closed(error)

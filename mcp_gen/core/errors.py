@@ -5,7 +5,8 @@ McpGenError
 │   ├── ParseError         not valid JSON
 │   ├── InvalidRequest     valid JSON, but no JSON-RPC message, or one not allowed at this point
 │   ├── MethodNotFound     a method that this peer does not support
-│   └── InvalidParams      params or a result of the wrong shape
+│   ├── InvalidParams      params of the wrong shape
+│   └── InvalidResult      a result of the wrong shape, or an answer that does not fit its form
 ├── McpError               a JSON-RPC error, received from a peer or to be sent to it
 │   ├── MissingCapability  the client has not declared a capability that a request needs
 │   ├── TaskGone           the server does not know the task, or no longer
@@ -38,6 +39,7 @@ __all__ = [
     "InputRefused",
     "InvalidParams",
     "InvalidRequest",
+    "InvalidResult",
     "LifespanError",
     "McpError",
     "McpGenError",
@@ -115,7 +117,16 @@ class MethodNotFound(ProtocolError):
 
 
 class InvalidParams(ProtocolError):
-    """Params or a result have the wrong shape. The message ends with the path."""
+    """Params have the wrong shape. The message ends with the path."""
+
+    code = -32602
+
+
+class InvalidResult(ProtocolError):
+    """A result has the wrong shape, or an answer does not fit its form or type.
+
+    It has the error code of InvalidParams. The message ends with the path if there is one.
+    """
 
     code = -32602
 

@@ -1,4 +1,4 @@
-"""Many servers.
+"""Clients of many servers: configuration, reconnecting, and calls by qualified name.
 
 Imported by: cli, mcp_gen/__init__.py.
 """

@@ -1,4 +1,4 @@
-"""What the servers of a manager offer, and calling it, by names that are unique over all."""
+"""Lists and calls over all servers of a manager, by qualified name."""
 
 from __future__ import annotations
 
@@ -37,35 +37,45 @@ _log = logging.getLogger("mcp_gen.client")
 
 
 class ManagerCalls:
-    """The servers of a manager as one."""
+    """Base of ClientManager: lists and calls over all of its servers."""
 
     def __init__(self) -> None:
         self._events = EventDispatcher()
         self._servers: dict[str, ManagedServer] = {}
         self._parts: dict[str, ManagedServer] = {}
-        """The servers by what stands for them in names."""
+        """The servers by their part of qualified names."""
         self._cache: ResourceCache | None = None
 
-    # --- what they offer ---
+    # --- lists ---
 
     async def tools(self) -> list[ManagedTool]:
-        """The tools of all servers; those of one that is reconnecting as they were before."""
-        found = await self._named("tools")
+        """Return the tools of all connected and reconnecting servers (`tools/list`).
+
+        Lists are fetched on demand and cached, see ClientManager. A server that is reconnecting, or
+        whose list cannot be fetched, contributes its last known list; the latter emits
+        `list_failed`.
+        """
+        found = await self._qualified_items("tools")
         return [ManagedTool(name, server.name, tool) for server, name, tool in found]
 
     async def prompts(self) -> list[ManagedPrompt]:
-        """The prompts of all servers."""
-        found = await self._named("prompts")
+        """Return the prompts of all servers (`prompts/list`); cached like `tools`."""
+        found = await self._qualified_items("prompts")
         return [ManagedPrompt(name, server.name, prompt) for server, name, prompt in found]
 
     async def resources(self) -> list[ManagedResource]:
-        """The resources of all servers."""
-        found = await self._listed("resources")
-        return [ManagedResource(server.name, one) for server in found for one in _of(server)]
+        """Return the resources of all servers (`resources/list`); cached like `tools`."""
+        found = await self._servers_with_list("resources")
+        return [
+            ManagedResource(server.name, one) for server in found for one in _resources_of(server)
+        ]
 
     async def resource_templates(self) -> list[ManagedResourceTemplate]:
-        """The resource templates of all servers."""
-        found = await self._listed("resource_templates")
+        """Return the resource templates of all servers (`resources/templates/list`).
+
+        Cached like `tools`.
+        """
+        found = await self._servers_with_list("resource_templates")
         return [
             ManagedResourceTemplate(server.name, one)
             for server in found
@@ -73,21 +83,28 @@ class ManagerCalls:
         ]
 
     async def tools_for(self, api: Api) -> ExportedTools:
-        """The tools of all servers as the API of a model takes them; a list to pass on.
+        """Return the tools of all servers in the format of a model API.
 
-        `openai` is Chat Completions, `openai-responses` Responses, `anthropic` Messages. Schemas
-        stay as they are. Tools whose names are longer than the API takes are left out; `problems`
-        of the list says which, and what else the API may refuse.
+        Schemas are passed on unchanged. A tool whose qualified name is too long for the API is left
+        out: 64 characters for OpenAI, 128 for Anthropic.
+
+        Args:
+            api: `openai` for Chat Completions, `openai-responses` for Responses, `anthropic` for
+                Messages.
+
+        Returns:
+            A list to pass to the API. Its `problems` name the tools that were left out, and what
+            else the API may refuse; they are also logged as warnings.
 
         Raises:
-            UsageError: an API that is not known.
+            UsageError: an unknown API.
         """
         made = export_tools(api, [(one.name, one.tool) for one in await self.tools()])
         for problem in made.problems:
             _log.warning("tools_for(%r): %s", api, problem)
         return made
 
-    # --- using them ---
+    # --- calls ---
 
     @overload
     async def call_tool(
@@ -120,18 +137,30 @@ class ManagerCalls:
         returns: Any = None,
         retry: bool = False,
     ) -> Any:
-        """Call `mcp__server__tool`. The other arguments are those of `ClientSession.call_tool`.
+        """Call a tool by its qualified name (`tools/call`).
 
-        While the server is reconnecting the call waits for it, at most `wait_s` of the manager and
-        `timeout_s`. If the server goes away during the call, it is made again only with `retry`,
-        and if the tool says that it is idempotent.
+        While the server is reconnecting, the call waits for it: at most `wait_s` of the manager,
+        and at most `timeout_s`.
+
+        Args:
+            name: `mcp__server__tool`, as `tools` lists it.
+            arguments: The arguments of the tool.
+            meta: More keys for the `_meta` of the request.
+            timeout_s: Seconds that the answer may take; None takes the default of the session.
+            progress: Called with each progress notification.
+            returns: A type to convert the structured content to; see `ClientSession.call_tool`.
+            retry: True calls the tool once more if the server disconnects during the call, and the
+                tool declares that it is idempotent (`idempotentHint`).
+
+        Returns:
+            The result, also of a failed tool; with `returns`, a value of that type.
 
         Raises:
-            UsageError: no such name, no such server.
-            SessionLost: the server is not connected, or went away during the call.
-            ToolError, InvalidParams, McpError, RequestTimeout: see `ClientSession.call_tool`.
+            UsageError: no such server, or a name without `mcp__server__`.
+            SessionLost: the server is not connected, or disconnected during the call.
+            ToolError, InvalidResult, McpError, RequestTimeout: see `ClientSession.call_tool`.
         """
-        server, own = self._own_name("tools", name)
+        server, own = self._resolve_name("tools", name)
         again = retry and await self._is_idempotent(server, name)
 
         async def call(session: ClientSession) -> Any:
@@ -148,13 +177,22 @@ class ManagerCalls:
         *,
         timeout_s: float | None = None,
     ) -> latest.GetPromptResult:
-        """The messages of the prompt `mcp__server__prompt`.
+        """Get a prompt by its qualified name (`prompts/get`).
+
+        The request is sent once more if the server disconnects during it.
+
+        Args:
+            name: `mcp__server__prompt`, as `prompts` lists it.
+            arguments: The arguments of the prompt.
+            timeout_s: Seconds that the answer may take; None takes the default of the session.
 
         Raises:
-            UsageError: no such name, no such server.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            UsageError: no such server, or a name without `mcp__server__`.
+            McpError: the server answered with an error.
+            RequestTimeout: the server did not answer in time.
+            SessionLost: the server is not connected, or disconnected again.
         """
-        server, own = self._own_name("prompts", name)
+        server, own = self._resolve_name("prompts", name)
         return await server.ask(
             lambda session: session.get_prompt(own, arguments, timeout_s=timeout_s),
             again=True,
@@ -164,37 +202,55 @@ class ManagerCalls:
     async def read_resource(
         self, uri: str, *, server: str | None = None, timeout_s: float | None = None
     ) -> latest.ReadResourceResult:
-        """Read a resource, or give what was read of it while that is good.
+        """Read a resource (`resources/read`), or return a cached result.
 
-        Without `server` it is the one that lists the resource, or the only one that has any.
+        Results are cached for `resource_ttl_s` of the manager, or as long as the server says where
+        its protocol version has cache hints. The request is sent once more if the server
+        disconnects during it.
+
+        Args:
+            uri: The URI of the resource.
+            server: The name of the server. None takes the server that lists the resource, or the
+                only one that declares resources.
+            timeout_s: Seconds that the answer may take; None takes the default of the session.
 
         Raises:
-            UsageError: no such server, or not one but several that have the resource.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            UsageError: no such server; or without `server`, none or several may have the resource.
+            McpError: the server answered with an error.
+            RequestTimeout: the server did not answer in time.
+            SessionLost: the server is not connected, or disconnected again.
         """
-        found = self._server(server) if server is not None else await self._holder(uri)
+        found = (
+            self._server(server) if server is not None else await self._server_with_resource(uri)
+        )
         session = await found.connected(timeout_s)
         cache = self._cache
         if cache is None or session.profile.cache_hints:
-            # The server says how long it is good, and the session keeps it for so long.
+            # The result has a TTL of the server: the cache of the session applies it.
             return await self._read(found, uri, timeout_s)
-        kept: latest.ReadResourceResult | None = cache.get(found.name, uri, session.principal)
-        if kept is not None:
-            return kept
+        cached: latest.ReadResourceResult | None = cache.get(found.name, uri, session.principal)
+        if cached is not None:
+            return cached
         changes = cache.changes
         result = await self._read(found, uri, timeout_s)
         cache.put(found.name, uri, session.principal, result, changes)
         return result
 
     def forget_resources(self, server: str | None = None, uri: str | None = None) -> None:
-        """Forget what was read: all of it, all of a server, or a resource with its parts."""
+        """Drop cached resources, and the response caches of the sessions concerned.
+
+        Args:
+            server: Only of this server; None for all servers.
+            uri: Only this resource, with the URIs that begin with it and those that it begins with;
+                None for all resources.
+        """
         if self._cache is not None:
             self._cache.forget(server, uri)
         for name, one in self._servers.items():
             if server in (None, name) and one.session is not None:
                 one.session.cache.clear()
 
-    # --- inside ---
+    # --- helpers ---
 
     def _server(self, name: str) -> ManagedServer:
         found = self._servers.get(name)
@@ -202,8 +258,10 @@ class ManagerCalls:
             raise UsageError(f"no server {name!r}; there are {_names(self._servers)}")
         return found
 
-    def _own_name(self, what: Literal["tools", "prompts"], name: str) -> tuple[ManagedServer, str]:
-        """Whose a name is, and what it is called there."""
+    def _resolve_name(
+        self, what: Literal["tools", "prompts"], name: str
+    ) -> tuple[ManagedServer, str]:
+        """Return the server of a qualified name, and the server's own name of the item."""
         parts = split(name)
         if parts is None:
             raise UsageError(f"expected a name like mcp__server__name, got {name!r}")
@@ -228,7 +286,7 @@ class ManagerCalls:
             wait_s=timeout_s,
         )
 
-    async def _holder(self, uri: str) -> ManagedServer:
+    async def _server_with_resource(self, uri: str) -> ManagedServer:
         holders = dict.fromkeys(
             one.server for one in await self.resources() if one.resource.uri == uri
         )
@@ -240,16 +298,16 @@ class ManagerCalls:
             raise UsageError(f"{uri}: {several}; name one with `server=`")
         return self._servers[next(iter(holders))]
 
-    async def _named(self, what: What) -> list[tuple[ManagedServer, str, Any]]:
-        servers = await self._listed(what)
+    async def _qualified_items(self, what: What) -> list[tuple[ManagedServer, str, Any]]:
+        servers = await self._servers_with_list(what)
         return [
             (server, name, item)
             for server in servers
             for name, item in server.lists[what].by_name.items()
         ]
 
-    async def _listed(self, what: What) -> list[ManagedServer]:
-        """The servers whose list can be used; all lists are brought up to date at once."""
+    async def _servers_with_list(self, what: What) -> list[ManagedServer]:
+        """Refresh a list of all servers, and return those whose list can be used."""
         servers = [one for one in self._servers.values() if one.state != "failed"]
         await asyncio.gather(*(self._refresh(one, what) for one in servers))
         return [one for one in servers if one.state in ("connected", "reconnecting")]
@@ -263,7 +321,7 @@ class ManagerCalls:
             self._events.emit(ManagerEvent("list_failed", server.name, error))
 
 
-def _of(server: ManagedServer) -> list[latest.Resource]:
+def _resources_of(server: ManagedServer) -> list[latest.Resource]:
     return list(server.lists["resources"].items)
 
 

@@ -1,7 +1,6 @@
-"""What one server offers, listed when it is asked for and kept until the server has something else.
+"""Lists of one server: fetched on demand, cached until `list_changed` or a TTL.
 
-A list that cannot be had is the one that is known, and is tried again later: no server keeps the
-others from being used.
+A list that cannot be fetched keeps its last known items, and is fetched again after a pause.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ What: TypeAlias = Literal["tools", "prompts", "resources", "resource_templates"]
 
 class _Source(NamedTuple):
     walk: str
-    """The iterator of a session."""
+    """Name of the iterator method of ClientSession."""
     capability: str
 
 
@@ -31,23 +30,23 @@ _SOURCES: Mapping[What, _Source] = {
     "resources": _Source(ClientSession.resources.__name__, "resources"),
     "resource_templates": _Source(ClientSession.resource_templates.__name__, "resources"),
 }
-_REACH: Mapping[str, tuple[What, ...]] = {
+_LISTS_OF_KIND: Mapping[str, tuple[What, ...]] = {
     "tools": ("tools",),
     "prompts": ("prompts",),
     "resources": ("resources", "resource_templates"),
 }
-"""The lists that a change of each kind is about."""
+"""Lists that a `list_changed` notification of each kind invalidates."""
 
 
 class CatalogList:
-    """One list, as it was when it was last asked for."""
+    """One cached list."""
 
     def __init__(self) -> None:
         self.items: Sequence[Any] = ()
         self.by_name: Mapping[str, Any] = {}
-        """Tools and prompts by their names among all servers."""
+        """Tools and prompts by qualified name."""
         self.known = False
-        """Whether it has been had at all."""
+        """True if the list has been fetched at least once."""
         self.good_until = 0.0
         self.paused_until = 0.0
         self.lock = asyncio.Lock()
@@ -56,30 +55,33 @@ class CatalogList:
 
     @property
     def changes(self) -> int:
-        """How often the server has told that there is another one."""
+        """Number of invalidations."""
         return self._changes
 
     @property
     def stale(self) -> bool:
-        """Whether there is another one by now."""
+        """True if the list was invalidated since it was fetched."""
         return self._seen < self._changes
 
     def invalidate(self) -> None:
-        """There is another one."""
+        """Mark the list as changed, and end its pause."""
         self._changes += 1
         self.paused_until = 0.0
 
     def update(self, changes: int) -> None:
-        """It was had when the server had told of so many changes."""
+        """Mark the list as fetched when it had this number of invalidations."""
         self._seen = changes
         self.known = True
 
 
 class Catalog:
-    """The lists of one server; `part` stands for it in names.
+    """Cached lists of one server.
 
-    A list that the server would not tell the change of is good for `ttl_s`; asking for one may take
-    `timeout_s`, and after a failure it is not asked for again for `pause_s`.
+    Args:
+        part: The server's part of qualified names.
+        ttl_s: Seconds that a list is fresh, if the server sends no `list_changed` for it.
+        timeout_s: Seconds that fetching all pages of a list may take.
+        pause_s: Seconds after a failure before a list is fetched again.
     """
 
     def __init__(self, part: str, *, ttl_s: float, timeout_s: float, pause_s: float) -> None:
@@ -93,21 +95,27 @@ class Catalog:
         return self._lists[what]
 
     def invalidate(self, kind: str) -> None:
-        """There are others of a kind now."""
-        for what in _REACH[kind]:
+        """Invalidate the lists of a kind: `tools`, `prompts` or `resources`."""
+        for what in _LISTS_OF_KIND[kind]:
             self._lists[what].invalidate()
 
     def invalidate_all(self) -> None:
-        """It may be another server now."""
-        for kind in _REACH:
+        """Invalidate all lists, after a reconnect: the server may have changed."""
+        for kind in _LISTS_OF_KIND:
             self.invalidate(kind)
 
     async def get(
         self, what: What, session: ClientSession, *, tells: bool
     ) -> tuple[CatalogList, McpGenError | None]:
-        """The list, asked for if it is not known to be good; and why it could not be had.
+        """Return a list, fetched first unless it is fresh.
 
-        `tells` says whether the server tells of changes.
+        Args:
+            what: The list.
+            session: The session to fetch it with.
+            tells: True if the server sends `list_changed` for it; it is then fresh until one comes.
+
+        Returns:
+            The list, and the error if it could not be fetched.
         """
         now = asyncio.get_running_loop().time
         found = self._lists[what]
@@ -116,13 +124,13 @@ class Catalog:
         async with found.lock:
             if self._is_good(found, now(), tells=tells):
                 return found, None
-            # What changes while the pages come may be in them or not.
+            # A change while the pages are fetched may be in them or not: count from before.
             changes = found.changes
             try:
-                items = await self._ask(what, session)
+                items = await self._fetch(what, session)
             except McpGenError as error:
                 if not isinstance(error, TransportError):
-                    # A lost connection is another's to mend; the list can be had right after it.
+                    # Pause, but not after a lost connection: the supervisor reconnects.
                     found.invalidate()
                     found.paused_until = now() + self._pause_s
                 return found, error
@@ -137,11 +145,11 @@ class Catalog:
 
     def _is_good(self, found: CatalogList, now: float, *, tells: bool) -> bool:
         if found.stale:
-            # After a failure it is left alone for a while.
+            # After a failure: serve the known items until the pause is over.
             return now < found.paused_until
         return tells or now < found.good_until
 
-    async def _ask(self, what: What, session: ClientSession) -> list[Any]:
+    async def _fetch(self, what: What, session: ClientSession) -> list[Any]:
         source = _SOURCES[what]
         if getattr(session.server_capabilities, source.capability, None) is None:
             return []
@@ -153,5 +161,5 @@ class Catalog:
             raise RequestTimeout(f"{what}: no whole list in {self._timeout_s:g} s") from None
         except McpGenError as error:
             if getattr(error, "code", None) == MethodNotFound.code:
-                return []  # servers with resources need have no templates
+                return []  # a server with resources may lack templates
             raise

@@ -1,4 +1,4 @@
-"""What a manager is told of servers: by a program, or by a file of `mcpServers`."""
+"""Server configurations: given by a program, or read from an `mcpServers` file."""
 
 from __future__ import annotations
 
@@ -30,53 +30,68 @@ __all__ = [
 ]
 
 ServerLike: TypeAlias = "ServerConfig | Target | Mapping[str, Any] | Callable[[], Duplex | Posts]"
-"""A ServerConfig, what `Client.connect` takes, an entry of `mcpServers`, or what makes a
-transport."""
+"""Server of a manager, in any form that it takes.
+
+A ServerConfig, a target of `Client.connect`, an entry of `mcpServers`, or a function that
+returns a transport.
+"""
 
 _GROUPS = ("mcpServers", "servers")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig:
-    """How a manager reaches one server: by a command, a URL, or an object of the program."""
+    """Configuration of one server: how to reach it, and limits of its own.
+
+    Exactly one of `command`, `url` and `target` is given.
+
+    Args:
+        command: The program to start.
+        args: Its arguments.
+        env: Environment variables for it, beside those of this process.
+        cwd: Its working directory; `~` is expanded. None: that of this process.
+        url: The URL of a server.
+        transport: With `url`: `http` for Streamable HTTP, or HTTP+SSE if the server answers so;
+            `sse` for HTTP+SSE of 2024-11-05 from the start.
+        headers: With `url`: headers of every request, or a function that is called before each.
+        bearer_token: With `url`: a bearer token.
+        http_client: With `url`: an AsyncClient of httpx2 or httpx that sends every request.
+        target: A Server of this process, a transport, or a function that returns a new transport
+            for each connection.
+        revision: The protocol version (revision) to use; None negotiates the newest in common.
+        timeout_s: Seconds that a request may take; None takes the default of the client.
+        connect_timeout_s: Seconds that connecting may take; None takes that of the manager.
+        disabled: True keeps the server known but unconnected, until `ClientManager.reconnect`.
+    """
 
     command: str | None = None
-    """The program to start; `args` are its arguments."""
     args: Sequence[str] = ()
     env: Mapping[str, str] | None = None
-    """Variables that it gets beside those of this process."""
     cwd: str | None = None
-    """The folder that it is started in."""
     url: str | None = None
-    """Where the server listens."""
     transport: Literal["http", "sse"] = "http"
-    """With a URL: `sse` for the transport of two addresses, which is found out otherwise."""
     headers: HeadersFrom | None = None
-    """With a URL: headers of every request, or a function that is called for them before each."""
     bearer_token: str | None = None
-    """With a URL: a token."""
     http_client: Any = None
-    """With a URL: an AsyncClient of httpx2 or httpx that sends everything."""
     target: Any = None
-    """A Server of this process, a transport, or a function that makes one each time."""
     revision: str | None = None
-    """The protocol revision to speak; without it the newest that both sides know."""
     timeout_s: float | None = None
-    """How long a request may take; without it as the client has it."""
     connect_timeout_s: float | None = None
-    """How long connecting may take; without it as the manager has it."""
     disabled: bool = False
-    """Known, and not connected to."""
 
     @property
     def kind(self) -> Literal["command", "remote", "memory"]:
-        """How it is reached, by which it is limited how many are connected to at a time."""
+        """Kind of connection, each with its own limit of concurrent connection attempts."""
         if self.command is not None:
             return "command"
         return "remote" if self.url is not None else "memory"
 
     def reach(self, probe_timeout_s: float) -> tuple[Target, dict[str, Any]]:
-        """What `Client.connect` takes, and the options that go with it."""
+        """Return the target of `Client.connect`, and the options that go with it.
+
+        Args:
+            probe_timeout_s: With the `sse` transport: seconds to wait for the `endpoint` event.
+        """
         if self.command is not None:
             return self._by_command([self.command, *self.args]), {}
         web = {
@@ -94,7 +109,7 @@ class ServerConfig:
         return self._by_sse(self.url, probe_timeout_s), {}
 
     def _by_command(self, words: list[str]) -> ConnectTarget:
-        # Loaded for commands only.
+        # Imported here because only commands need it.
         from mcp_gen.transports.command import CommandTransport
 
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
@@ -108,7 +123,7 @@ class ServerConfig:
         )
 
     def _by_sse(self, url: str, endpoint_timeout_s: float) -> ConnectTarget:
-        # HTTP clients take long to load: only for URLs.
+        # Imported here because HTTP clients are slow to import, and only URLs need them.
         from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 
         return ConnectTarget(
@@ -126,21 +141,28 @@ class ServerConfig:
 
 
 class ConfigProblem(NamedTuple):
-    """Something in a configuration that is not as it should be: one line that says where."""
+    """Problem in a configuration.
+
+    `str` of it is one line that says where.
+
+    Args:
+        where: The file or path of the configuration value.
+        what: What is wrong.
+        server: The name of the server concerned; None for the file as a whole.
+        fatal: True if this server cannot be used because of it; others can.
+    """
 
     where: str
     what: str
     server: str | None = None
-    """The server that it is about."""
     fatal: bool = False
-    """Whether the server cannot be used for it; the others can."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
 
 
 class ServersConfig(NamedTuple):
-    """The servers of a configuration by name, and what is wrong with it."""
+    """Server configurations by name, and the problems that were found."""
 
     configs: dict[str, ServerConfig]
     problems: tuple[ConfigProblem, ...] = ()
@@ -149,14 +171,18 @@ class ServersConfig(NamedTuple):
 def read_servers(
     path: str | os.PathLike[str], env: Mapping[str, str] | None = None
 ) -> ServersConfig:
-    """The servers of a JSON file, under `mcpServers` or `servers`.
+    """Read the servers of a JSON file, under `mcpServers` or `servers`.
 
-    `${VAR}`, `${VAR:-default}` and `${env:VAR}` are replaced from `env`, without one from the
-    environment. A server that cannot be read, and a key that is not known, is a problem; the other
-    servers are there.
+    A server that cannot be used, an unknown key and a repeated key are reported as problems; the
+    other servers are returned.
+
+    Args:
+        path: The file, in UTF-8.
+        env: Variables for `${VAR}`, `${VAR:-default}` and `${env:VAR}`; None takes the environment
+            of this process.
 
     Raises:
-        UsageError: the file cannot be read, is no JSON, or holds no servers.
+        UsageError: the file cannot be read, is not valid JSON, or holds no servers.
     """
     name = os.fspath(path)
     try:
@@ -191,8 +217,15 @@ def servers_from(
     *,
     where: str = "servers",
 ) -> ServersConfig:
-    """The servers of a mapping: configurations, targets, or entries as in a file."""
-    servers = _whole(servers)
+    """Return the configurations of a mapping, from whatever its values give.
+
+    Args:
+        servers: ServerConfig objects, targets or file entries by name; also the whole content of
+            an `mcpServers` file.
+        env: Variables for file entries; None takes the environment of this process.
+        where: Path of the mapping, for the texts of problems.
+    """
+    servers = _unwrap(servers)
     configs: dict[str, ServerConfig] = {}
     problems: list[ConfigProblem] = []
     environment = os.environ if env is None else env
@@ -207,8 +240,8 @@ def servers_from(
     return ServersConfig(configs, tuple(problems))
 
 
-def _whole(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
-    """The servers themselves, also of what was read from a file as it is."""
+def _unwrap(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
+    """Return the servers of a mapping, also from the whole content of a file."""
     for group in _GROUPS:
         held: Any = servers.get(group)
         if held.__class__ is dict and all(one.__class__ is dict for one in held.values()):
@@ -218,10 +251,10 @@ def _whole(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
 
 
 def config_of(given: ServerLike, name: str) -> tuple[ServerConfig, list[ConfigProblem]]:
-    """One server's configuration.
+    """Return the configuration of one server, and problems that are not fatal.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the configuration is invalid.
     """
     servers = servers_from({name: given})
     for problem in servers.problems:
@@ -241,7 +274,7 @@ def _config(
         return _from_entry(entry), unknown
     if isinstance(given, str) and "://" in given:
         return ServerConfig(url=given), []
-    words = _words(given)
+    words = _command_words(given)
     if words is not None:
         if not words:
             raise ConfigEntryError(where, "expected a URL or a command, got nothing")
@@ -252,10 +285,10 @@ def _config(
     return ServerConfig(target=given), []
 
 
-def _words(given: Any) -> list[str] | None:
-    """The words of a command; None if it is none."""
+def _command_words(given: Any) -> list[str] | None:
+    """Return the words of a command; None if the value is no command."""
     if isinstance(given, str):
-        # Loaded for command lines only.
+        # Imported here because only command lines need it.
         import shlex
 
         return shlex.split(given)
@@ -263,8 +296,8 @@ def _words(given: Any) -> list[str] | None:
 
 
 def _check(config: ServerConfig, where: str) -> None:
-    ways = (config.command, config.url, config.target)
-    if sum(one is not None for one in ways) != 1:
+    targets = (config.command, config.url, config.target)
+    if sum(one is not None for one in targets) != 1:
         raise ConfigEntryError(where, "expected one of `command`, `url` and `target`")
 
 

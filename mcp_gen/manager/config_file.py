@@ -1,4 +1,4 @@
-"""One entry of `mcpServers`: JSON in, checked and with its variables replaced out."""
+"""Reads one entry of `mcpServers`: checks its values and replaces variables."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TYPES: Mapping[str, Literal["stdio", "http", "sse"]] = {
     "streamableHttp": "http",
     "sse": "sse",
 }
-"""What hosts call the transports."""
+"""Transport names that hosts use."""
 _URLS = {"url", "serverUrl", "httpUrl"}
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class ConfigEntryError(Exception):
-    """An entry that cannot be used: where, and what was expected."""
+    """Invalid entry: where, and what was expected."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
@@ -37,7 +37,7 @@ class ConfigEntryError(Exception):
 
 
 class UnknownField(NamedTuple):
-    """Something in an entry that nothing is made of."""
+    """Key of an entry that is ignored."""
 
     where: str
     what: str
@@ -45,7 +45,7 @@ class UnknownField(NamedTuple):
 
 @dataclass
 class ConfigEntry:
-    """What an entry says."""
+    """Checked values of an entry."""
 
     type: Literal["stdio", "http", "sse"] | None = None
     command: str | None = None
@@ -62,14 +62,22 @@ class ConfigEntry:
 def read_entry(
     given: Mapping[str, Any], env: Mapping[str, str], where: str
 ) -> tuple[ConfigEntry, list[UnknownField]]:
-    """What an entry says, with variables replaced from `env`; and the keys that are not known.
+    """Read an entry, with variables replaced.
+
+    Args:
+        given: The entry as JSON.
+        env: The variables.
+        where: Path of the entry, for the texts of problems.
+
+    Returns:
+        The entry, and its unknown keys.
 
     Raises:
-        EntryError: a value of another kind than its key has, a variable that is not there, a
-            revision that does not exist, or neither a command nor a URL, or both.
+        ConfigEntryError: a value of the wrong type, a variable that is not set, an unknown
+            revision, or not exactly one of a command and a URL.
     """
     entry, unknown = ConfigEntry(), list[UnknownField]()
-    # A variable of a server that is not used need not be there.
+    # A disabled server may name variables that are not set.
     entry.disabled = _boolean(given.get("disabled", False), f"{where}.disabled")
     wanted = _Values({} if entry.disabled else env, lenient=entry.disabled)
     for key, value in given.items():
@@ -94,7 +102,7 @@ def _check(entry: ConfigEntry, where: str) -> None:
 
 
 class _Values:
-    """Reads the values of one entry."""
+    """Reads the values of one entry; with `lenient`, unset variables stay as they are."""
 
     def __init__(self, env: Mapping[str, str], *, lenient: bool) -> None:
         self._env = env
@@ -106,7 +114,7 @@ class _Values:
 
         def replaced(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
-            # As shells have it: with `:-`, what is empty counts as missing.
+            # As in shells: with `:-`, an empty variable counts as unset.
             known = self._env.get(name)
             if known or (known is not None and default is None):
                 return known

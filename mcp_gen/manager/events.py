@@ -1,4 +1,4 @@
-"""What a manager tells of its servers, to whoever listens; and when it tries again."""
+"""Events of a manager and their listeners; back-off of reconnects."""
 
 from __future__ import annotations
 
@@ -31,43 +31,49 @@ _log = logging.getLogger("mcp_gen.client")
 
 @dataclass(frozen=True)
 class ManagerEvent:
-    """Something happened to a server of a ClientManager.
+    """Event of one server of a ClientManager.
 
-    `connected` and `connect_failed` are about the first attempt. `reconnecting` comes before each
-    further one, with `attempt`, `delay_s` until then, and `error`, which is why; `reconnected` and
-    `reconnect_failed` say how that ended. After `tools_changed`, `prompts_changed` and
-    `resources_changed` the next call of that list asks anew; after `resource_updated` the next read
-    of `uri` does. `list_failed`: a list could not be had; the one that is known is kept.
+    `connected` and `connect_failed` report the first attempt to connect. `reconnecting` precedes
+    each further attempt, with `attempt`, `delay_s` and the `error` that caused it; `reconnected`
+    and `reconnect_failed` report the outcome. After `tools_changed`, `prompts_changed` and
+    `resources_changed`, the next call for that list fetches it again; after `resource_updated`,
+    the next read of `uri` does. `list_failed`: a list could not be fetched, and its last known
+    items are kept. `server_removed` follows `ClientManager.remove`.
+
+    Args:
+        kind: What happened.
+        server: The name of the server, as it was given to the manager.
+        error: The cause, where there is one.
+        attempt: The number of the attempt to reconnect, counted from 1.
+        delay_s: Seconds until that attempt.
+        uri: With `resource_updated`: the resource.
     """
 
     kind: Kind
     server: str
-    """The server's name, as it was given to the manager."""
     error: Exception | None = None
     attempt: int = 0
-    """Which attempt to reconnect this is about, counted from 1."""
     delay_s: float = 0.0
-    """How long until that attempt, in seconds."""
     uri: str | None = None
 
 
 Listener: TypeAlias = Callable[[ManagerEvent], Awaitable[Any] | Any]
-"""Called with each event, sync or async. What it raises is logged, and changes nothing else."""
+"""Event listener, sync or async. An error that it raises is logged, and has no other effect."""
 
 
 class EventDispatcher:
-    """The listeners of one manager."""
+    """Listeners of one manager."""
 
     def __init__(self) -> None:
         self._listeners: list[tuple[Listener, frozenset[str]]] = []
         self._running: set[asyncio.Future[Any]] = set()
 
     def add(self, listener: Listener, kinds: tuple[Kind, ...]) -> None:
-        """Tell a listener of events of these kinds, or of all."""
+        """Register a listener for events of these kinds; for all if there are none."""
         self._listeners.append((listener, frozenset(kinds)))
 
     def emit(self, event: ManagerEvent) -> None:
-        """Tell of an event: sync listeners at once, async ones in tasks of their own."""
+        """Call the listeners: sync ones at once, async ones in tasks of their own."""
         for listener, kinds in list(self._listeners):
             if kinds and event.kind not in kinds:
                 continue
@@ -77,12 +83,12 @@ class EventDispatcher:
                 _log.exception("a listener failed at %s of %s", event.kind, event.server)
                 continue
             if inspect.isawaitable(answer):
-                task = asyncio.ensure_future(_watched(answer, event))
+                task = asyncio.ensure_future(_log_errors(answer, event))
                 self._running.add(task)
                 task.add_done_callback(self._running.discard)
 
     async def wait_delivered(self, wait_s: float) -> None:
-        """Wait for the async listeners, and end those that take longer."""
+        """Wait up to `wait_s` seconds for async listeners, then cancel the rest."""
         running = self._running - {asyncio.current_task()}
         if not running:
             return
@@ -93,7 +99,7 @@ class EventDispatcher:
             await asyncio.wait(late)
 
 
-async def _watched(answer: Awaitable[Any], event: ManagerEvent) -> None:
+async def _log_errors(answer: Awaitable[Any], event: ManagerEvent) -> None:
     try:
         await answer
     except Exception:
@@ -102,12 +108,20 @@ async def _watched(answer: Awaitable[Any], event: ManagerEvent) -> None:
 
 @dataclass(frozen=True)
 class Reconnect:
-    """When a server that went away is tried again, and for how long.
+    """Back-off of attempts to reconnect to a server.
 
-    The first attempt follows after `first_s`, each further one after `factor` times as long, at
-    most `max_s`; `jitter` is the part of that which is left to chance, so that many clients do not
-    come at once. After `limit` vain attempts in a row the server is given up. One that holds for
-    less than `stable_s` is taken up again somewhat later each time.
+    The delay before an attempt is `first_s * factor ** (attempt - 1)`, at most `max_s`, less a
+    random part of up to `jitter`. A connection that lasts less than `stable_s` increases the next
+    delays, by up to three steps.
+
+    Args:
+        first_s: Seconds before the first attempt.
+        factor: Growth of the delay from one attempt to the next.
+        max_s: The longest delay, in seconds.
+        jitter: The random part of the delay, from 0 (none) to 1, so that many clients do not
+            reconnect at the same moment.
+        limit: Failed attempts in a row after which the server is given up.
+        stable_s: Seconds after which a connection counts as stable.
     """
 
     first_s: float = 0.2
@@ -118,11 +132,13 @@ class Reconnect:
     stable_s: float = 5.0
 
     def delay_s(self, attempt: int, unstable: int = 0) -> float:
-        """How long to wait before an attempt, counted from 1, in seconds.
+        """Return the seconds to wait before an attempt.
 
-        `unstable` is how often in a row the server went away soon after it had come.
+        Args:
+            attempt: The number of the attempt, counted from 1.
+            unstable: The number of connections in a row that lasted less than `stable_s`.
         """
-        # A server that is only restarted often must not be kept waiting for long.
+        # At most three steps: a server that is merely restarted often must not wait for long.
         exponent = min(attempt - 1 + min(unstable, 3), 64)
         whole = min(self.max_s, self.first_s * self.factor**exponent)
         return whole * (1 - self.jitter * random.random())

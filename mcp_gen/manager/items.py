@@ -1,4 +1,4 @@
-"""What a manager gives: what its servers offer, and how it stands with them."""
+"""Tools, prompts and resources of a manager, and the status of its servers."""
 
 from __future__ import annotations
 
@@ -20,58 +20,57 @@ __all__ = [
 
 
 class ManagedTool(NamedTuple):
-    """A tool of one of the servers."""
+    """Tool of one of the servers."""
 
     name: str
-    """Its name among all: `mcp__server__tool`."""
+    """Qualified name: `mcp__server__tool`."""
     server: str
-    """The server's name, as it was given to the manager."""
+    """Name of the server, as it was given to the manager."""
     tool: latest.Tool
-    """The tool as its server has it."""
+    """The tool as the server describes it."""
 
 
 class ManagedPrompt(NamedTuple):
-    """A prompt of one of the servers."""
+    """Prompt of one of the servers."""
 
     name: str
-    """Its name among all: `mcp__server__prompt`."""
+    """Qualified name: `mcp__server__prompt`."""
     server: str
     prompt: latest.Prompt
 
 
 class ManagedResource(NamedTuple):
-    """A resource of one of the servers; several may have resources of one URI."""
+    """Resource of one of the servers; several servers may list the same URI."""
 
     server: str
     resource: latest.Resource
 
 
 class ManagedResourceTemplate(NamedTuple):
-    """A resource template of one of the servers."""
+    """Resource template of one of the servers."""
 
     server: str
     template: latest.ResourceTemplate
 
 
 class ServerStatus(NamedTuple):
-    """How it stands with one server."""
+    """Status of one server."""
 
     name: str
     part: str
-    """What stands for it in the names of its tools: `mcp__part__tool`."""
+    """The server's part of qualified names: `mcp__part__tool`."""
     state: State
-    """`connecting`, `connected`, `reconnecting`, `failed` (it is not tried again by itself) or
-    `disabled`."""
+    """`connecting`, `connected`, `reconnecting`, `failed` (no further attempts) or `disabled`."""
     revision: str | None
-    """The protocol revision that was last spoken."""
+    """The protocol revision of the last connection."""
     error: Exception | None
-    """Why it is not connected."""
+    """The error that keeps the server from being connected."""
     attempt: int
-    """Which attempt to reconnect comes next, or was the last; 0 if none was needed."""
+    """The number of the next or last attempt to reconnect; 0 if none was needed."""
 
 
 def status_of(server: ManagedServer) -> ServerStatus:
-    """How it stands with a server."""
+    """Return the status of a server."""
     session = server.session
     return ServerStatus(
         server.name,

@@ -1,4 +1,4 @@
-"""One server of a manager, as the manager uses it."""
+"""One server of a manager: starting, stopping, and calls that wait for reconnects."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _CHANGED: Mapping[str, Kind] = {
 
 
 class ManagedServer(ConnectionSupervisor):
-    """A server by its name. Nothing here raises for what the server does, but calls to it."""
+    """One server by name. Only calls raise the server's errors; everything else emits events."""
 
-    # --- beginning and ending ---
+    # --- start and stop ---
 
     def start(self) -> None:
-        """Connect, and stay connected, in a task of its own."""
+        """Start the task that connects and keeps connected, unless disabled or invalid."""
         if self.config is None or self.config.disabled:
-            self._to("failed" if self.config is None else "disabled")
+            self._set_state("failed" if self.config is None else "disabled")
             self.tried.set()
             if self.config is None:
                 self._emit("connect_failed", error=self.error)
@@ -43,17 +43,23 @@ class ManagedServer(ConnectionSupervisor):
         self._task = asyncio.get_running_loop().create_task(self._supervise())
 
     async def stop(self) -> None:
-        """Disconnect for good."""
+        """Stop the task, and disconnect for good."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
         self.error = SessionLost(f"{self.name}: the manager has let go of this server")
-        self._to("failed")
+        self._set_state("failed")
         self.tried.set()
         await self._disconnect()
 
     async def reconnect(self) -> None:
-        """Try again now: one that was given up, is disabled, or is connected."""
+        """Connect now: also a server that was given up, is disabled, or is connected.
+
+        Returns once the attempt has ended.
+
+        Raises:
+            UsageError: the configuration of the server is invalid.
+        """
         if self._task is None:
             raise UsageError(str(self.error))
         self.tried.clear()
@@ -63,25 +69,30 @@ class ManagedServer(ConnectionSupervisor):
         self._wanted.set()
         await self.tried.wait()
 
-    # --- using it ---
+    # --- calls ---
 
     async def connected(self, wait_s: float | None = None) -> ClientSession:
-        """The session, once there is one.
+        """Return the session; wait for it while the server is connecting or reconnecting.
+
+        Args:
+            wait_s: The longest wait in seconds; None, or more than `wait_s` of the manager, takes
+                that.
 
         Raises:
-            SessionLost: there is none, or there was none within `wait_s`; the message says why.
+            SessionLost: the server is not connected, or was not within that time; the message says
+                why.
         """
         if self.state == "connected" and self.session is not None and not self.session.is_lost:
             return self.session
         limit_s = self._policy.wait_s if wait_s is None else min(wait_s, self._policy.wait_s)
         try:
             async with asyncio.timeout(limit_s):
-                return await self._once_connected()
+                return await self._wait_connected()
         except TimeoutError:
             said = f"{self.name}: {self.state} for {limit_s:g} s"
             raise SessionLost(f"{said}: {self.error}" if self.error else said) from self.error
 
-    async def _once_connected(self) -> ClientSession:
+    async def _wait_connected(self) -> ClientSession:
         while True:
             await self._settled.wait()
             session = self.session
@@ -90,19 +101,25 @@ class ManagedServer(ConnectionSupervisor):
                 raise SessionLost(f"{self.name} is {self.state}{why}") from self.error
             if not session.is_lost:
                 return session
-            # Found out before the supervisor did: it takes over in its next turn.
+            # Lost before the supervisor noticed: let it reconnect.
             self._break(SessionLost("the connection has ended"))
 
     async def ask(
         self, call: Callable[[ClientSession], Awaitable[T]], *, again: bool, wait_s: float | None
     ) -> T:
-        """What the call gives. With `again` it is made once more if the server goes away at it."""
+        """Make a call with the session, and return its result.
+
+        Args:
+            call: The call.
+            again: True makes it once more if the server disconnects during it.
+            wait_s: See `connected`.
+        """
         session = await self.connected(wait_s)
         try:
             return await call(session)
         except TransportError as error:
             if isinstance(error, HttpError):
-                raise  # it is there, and says no
+                raise  # the server answered: no reason to reconnect
             if session is self.session:
                 self._break(error)
             if not again:
@@ -110,6 +127,6 @@ class ManagedServer(ConnectionSupervisor):
         return await call(await self.connected(wait_s))
 
     def on_change(self, kind: str) -> None:
-        """It told that there are others of a kind."""
+        """Handle a `list_changed` notification."""
         self.lists.invalidate(kind)
         self._emit(_CHANGED[kind])

@@ -1,4 +1,4 @@
-"""Many servers behind one face: their tools, prompts and resources under names of their own."""
+"""ClientManager: many servers behind one interface, with qualified names."""
 
 from __future__ import annotations
 
@@ -38,24 +38,43 @@ _log = logging.getLogger("mcp_gen.client")
 
 
 class ClientManager(ManagerCalls):
-    """Runs many servers: `async with ClientManager({"files": ["mcp-files"], "web": "https://..."})`.
+    """Connects to many servers: `async with ClientManager({"files": ["mcp-files"]}) as manager`.
 
-    `servers` are names with what `Client.connect` takes, with ServerConfig objects, or with entries
-    as in a file of `mcpServers`; see `from_file`. Entering connects to all of them, a few at a time
-    (`max_commands`, `max_remote`), and waits at most `start_wait_s` for slow ones, which go on.
-    None of them keeps the others from being used: one that cannot be connected to, or cannot be
-    listed, is told of by events and `servers()`, and is missing in the lists.
+    Entering connects to all servers concurrently, and waits at most `start_wait_s`; slower ones
+    go on connecting in the background. One server never keeps the others from being used: a
+    server that cannot be connected to or listed is reported by events and `servers()`, and is
+    missing from the lists.
 
-    A server that went away is connected to again as `reconnect` says (None: never); calls wait for
-    it, at most `wait_s`. Reads are then made again, calls of tools where that was asked for. Lists
-    are asked for when they are needed and kept until the server tells of a change, or for
-    `list_ttl_s` where it does not; one that takes longer than `list_timeout_s` is given up for now.
+    A server that disconnects is reconnected to. Calls wait for it, at most `wait_s`. Reads that
+    were interrupted are then sent again; tool calls only with `retry`.
 
-    Resources that were read are kept for `resource_ttl_s` where the server says nothing about that
-    (it can from 2026-07-28), at most `max_cached_results` of them with `max_cached_bytes` in all.
+    Lists are fetched on demand. They are cached until the server sends `list_changed`, or for
+    `list_ttl_s` if it does not send it.
 
-    `client` answers what servers ask: give one with your handlers; it stays open. Without one there
-    is one that answers nothing.
+    Args:
+        servers: Servers by name: ServerConfig objects, targets of `Client.connect`, functions
+            that return a transport, or entries as in an `mcpServers` file (see `from_file`).
+        client: The Client to connect with; its handlers answer elicitation, sampling and roots
+            requests. It is not closed. None creates one without handlers.
+        reconnect: The back-off of reconnects; None never reconnects.
+        max_commands: The most commands that connect at a time.
+        max_remote: The most URLs that connect at a time. In-process servers and transports are
+            limited by the sum of both.
+        start_wait_s: The most seconds that entering waits for servers to connect.
+        connect_timeout_s: Seconds that one attempt to connect may take.
+        probe_timeout_s: Seconds to wait for an answer to the revision probe, before falling
+            back to the handshake.
+        wait_s: The most seconds that a call waits for a server that is connecting.
+        list_timeout_s: Seconds that fetching a list may take; after that its last known items
+            are used, and it is fetched again after a pause.
+        list_ttl_s: Seconds that a list is cached if the server sends no `list_changed`.
+        resource_ttl_s: Seconds that a read resource is cached, if the server gives no cache
+            hints (it can from 2026-07-28). 0 caches nothing.
+        max_cached_results: The most cached resources.
+        max_cached_bytes: The most bytes of cached contents over all.
+
+    Raises:
+        UsageError: on entering, if the manager has been entered before.
     """
 
     def __init__(
@@ -80,12 +99,11 @@ class ClientManager(ManagerCalls):
         known = servers_from(servers or {})
         self._configs: dict[str, ServerConfig] = known.configs
         self.problems: list[ConfigProblem] = list(known.problems)
-        """What is wrong with the configuration, one line each: keys that are not known, servers
-        that cannot be used."""
+        """Problems in the configuration, one line each: unknown keys, unusable servers."""
         self._owns_client = client is None
         self._client = client or _client()
         self._start_wait_s = start_wait_s
-        self._at_once = (max_commands, max_remote)
+        self._connect_limits = (max_commands, max_remote)
         self._limits: dict[str, Any] = {
             "reconnect": reconnect,
             "connect_timeout_s": connect_timeout_s,
@@ -97,8 +115,8 @@ class ClientManager(ManagerCalls):
         }
         self._cache_limits = (resource_ttl_s, max_cached_results, max_cached_bytes)
         self._policy: ReconnectPolicy | None = None
-        self._on_notification()
-        # It may be another server when it comes back.
+        self._register_hooks()
+        # A restarted server may have other resources.
         self._events.add(lambda event: self.forget_resources(event.server), ("reconnecting",))
 
     @classmethod
@@ -109,28 +127,32 @@ class ClientManager(ManagerCalls):
         env: Mapping[str, str] | None = None,
         **options: Any,
     ) -> ClientManager:
-        """A manager of the servers in a JSON file of `mcpServers`, as hosts have it.
+        """Return a manager of the servers in an `mcpServers` JSON file, as hosts use it.
 
-        A server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`; `type` is
-        `stdio`, `http` or `sse`; one that is `disabled` is not connected to. `${VAR}` and
-        `${VAR:-default}` stand for variables, of `env` or else of the environment. `revision` and
-        `timeout_s` are of this package. Other keys are told in `problems`. `options` are those of
-        the class.
+        A server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`. `type` is
+        `stdio`, `http` or `sse`; a server with `disabled` is not connected to. `revision` and
+        `timeout_s` are specific to this package. Other keys are reported in `problems`.
+
+        Args:
+            path: The file, in UTF-8.
+            env: Variables for `${VAR}` and `${VAR:-default}`; None takes the environment of this
+                process.
+            options: Options of ClientManager.
 
         Raises:
-            UsageError: the file cannot be read, is no JSON, or holds no servers.
+            UsageError: the file cannot be read, is not valid JSON, or holds no servers.
         """
         known = read_servers(path, env)
         made = cls(known.configs, **options)
         made.problems = list(known.problems)
         return made
 
-    # --- beginning and ending ---
+    # --- start and stop ---
 
     async def __aenter__(self) -> ClientManager:
         if self._policy is not None:
             raise UsageError("ClientManager: begun before; make another one")
-        commands, remote = self._at_once
+        commands, remote = self._connect_limits
         at_once = {
             "command": asyncio.Semaphore(commands),
             "remote": asyncio.Semaphore(remote),
@@ -141,9 +163,9 @@ class ClientManager(ManagerCalls):
         for problem in self.problems:
             _log.warning("%s", problem)
             if problem.fatal and problem.server is not None:
-                self._begin(problem.server, None, UsageError(str(problem)))
+                self._start_server(problem.server, None, UsageError(str(problem)))
         for name, config in self._configs.items():
-            self._begin(name, config)
+            self._start_server(name, config)
         tried = [asyncio.ensure_future(one.tried.wait()) for one in self._servers.values()]
         if tried:
             try:
@@ -165,7 +187,7 @@ class ClientManager(ManagerCalls):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Disconnect from all servers, all at a time."""
+        """Disconnect from all servers concurrently, and wait up to 2 s for async listeners."""
         servers, self._servers, self._parts = list(self._servers.values()), {}, {}
         await asyncio.gather(*(one.stop() for one in servers))
         if self._owns_client:
@@ -173,24 +195,32 @@ class ClientManager(ManagerCalls):
         await self._events.wait_delivered(LISTENERS_WAIT_S)
 
     async def add(self, name: str, server: ServerLike) -> ServerStatus:
-        """Take a server up, and try to connect to it once; the status says how that went.
+        """Add a server, and wait for the first attempt to connect.
+
+        Args:
+            name: The name of the server.
+            server: Its configuration; see ClientManager.
+
+        Returns:
+            The status, which says if the server is connected.
 
         Raises:
-            UsageError: there is one of that name, or the configuration is none.
+            UsageError: the name is taken, the configuration is invalid, or the manager has not been
+                entered.
         """
         if name in self._servers:
             raise UsageError(f"add: there is a server {name!r}; remove it first")
         config, problems = config_of(server, name)
         self.problems += problems
-        made = self._begin(name, config)
+        made = self._start_server(name, config)
         await made.tried.wait()
         return status_of(made)
 
     async def remove(self, name: str) -> None:
-        """Disconnect from a server, and forget it.
+        """Disconnect from a server, and remove it with its cached resources.
 
         Raises:
-            UsageError: there is none of that name.
+            UsageError: no such server.
         """
         server = self._server(name)
         del self._servers[name], self._parts[server.part]
@@ -199,10 +229,13 @@ class ClientManager(ManagerCalls):
         self._events.emit(ManagerEvent("server_removed", name))
 
     async def reconnect(self, name: str) -> ServerStatus:
-        """Connect to a server anew, at once: also to one that failed, or is disabled.
+        """Connect to a server now: also if it failed, is disabled, or is connected.
+
+        Returns:
+            The status after the attempt.
 
         Raises:
-            UsageError: there is none of that name, or its configuration is none.
+            UsageError: no such server, or its configuration is invalid.
         """
         server = self._server(name)
         await server.reconnect()
@@ -211,15 +244,18 @@ class ClientManager(ManagerCalls):
     # --- the servers ---
 
     def servers(self) -> dict[str, ServerStatus]:
-        """All servers by name, in the order they were given in, and how it stands with each."""
+        """Return the status of all servers by name, in the order in which they were added."""
         return {name: status_of(one) for name, one in self._servers.items()}
 
     async def session(self, name: str) -> ClientSession:
-        """The session with a server, once it is connected; it stays the same after a reconnect.
+        """Return the session of a server, once it is connected.
+
+        The session object stays the same after a reconnect. The wait is at most `wait_s` of the
+        manager.
 
         Raises:
-            UsageError: there is none of that name.
-            SessionLost: it is not connected.
+            UsageError: no such server.
+            SessionLost: the server is not connected.
         """
         return await self._server(name).connected()
 
@@ -230,10 +266,10 @@ class ClientManager(ManagerCalls):
     def on_event(self, kind: Kind, /, *kinds: Kind) -> Callable[[L], L]: ...
 
     def on_event(self, first: Any, /, *kinds: Kind) -> Any:
-        """Tell a function of events, sync or async: `@manager.on_event`.
+        """Register an event listener, sync or async; usable as a decorator.
 
-        With kinds, `@manager.on_event("reconnecting", "reconnected")`, of these alone. What it
-        raises is logged.
+        `@manager.on_event` registers it for all events, `@manager.on_event("reconnecting",
+        "reconnected")` for these kinds. An error that the listener raises is logged.
         """
         if callable(first):
             self._events.add(first, ())
@@ -245,9 +281,9 @@ class ClientManager(ManagerCalls):
 
         return add
 
-    # --- inside ---
+    # --- helpers ---
 
-    def _begin(
+    def _start_server(
         self, name: str, config: ServerConfig | None, problem: Exception | None = None
     ) -> ManagedServer:
         if self._policy is None:
@@ -258,7 +294,7 @@ class ClientManager(ManagerCalls):
         made.start()
         return made
 
-    def _on_notification(self) -> None:
+    def _register_hooks(self) -> None:
         hooks = self._client.hooks
 
         def listen(kind: str) -> Callable[[Any, Any], None]:
@@ -270,23 +306,23 @@ class ClientManager(ManagerCalls):
         hooks.on_resource_updated(self._updated)
 
     def _changed(self, session: Any, kind: str) -> None:
-        server = self._of_session(session)
+        server = self._server_of(session)
         if server is not None:
             server.on_change(kind)
 
     def _updated(self, session: Any, params: Any) -> None:
-        server = self._of_session(session)
+        server = self._server_of(session)
         if server is not None:
             if self._cache is not None:
                 self._cache.forget(server.name, params.uri)
             self._events.emit(ManagerEvent("resource_updated", server.name, uri=params.uri))
 
-    def _of_session(self, session: Any) -> ManagedServer | None:
+    def _server_of(self, session: Any) -> ManagedServer | None:
         return next((one for one in self._servers.values() if one.session is session), None)
 
 
 def _client() -> Client:
-    # Loaded only where no client was given.
+    # Imported here because it is needed only without a given client.
     from mcp_gen.client.client import Client
 
     return Client("mcp-gen")

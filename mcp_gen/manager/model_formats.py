@@ -1,4 +1,4 @@
-"""Tools in the shapes that the APIs of models take."""
+"""Tools in the formats of model APIs: OpenAI and Anthropic."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["Api", "ExportedTools", "export_tools"]
 
 Api: TypeAlias = Literal["openai", "openai-responses", "anthropic"]
-"""Chat Completions and Responses of OpenAI, and Messages of Anthropic."""
+"""OpenAI Chat Completions, OpenAI Responses, or Anthropic Messages."""
 
 Json: TypeAlias = dict[str, Any]
 
 _COMBINED = ("oneOf", "anyOf", "allOf", "not", "enum")
-"""What no API takes at the top of a schema; further down they all do."""
+"""Keywords that no API accepts at the top level of a schema; all accept them deeper."""
 
 
 class _ModelFormat(NamedTuple):
@@ -33,7 +33,7 @@ def _chat(name: str, description: str, schema: Json) -> Json:
 
 
 def _responses(name: str, description: str, schema: Json) -> Json:
-    # Strict is its default, and takes no schema with optional arguments.
+    # `strict` is true by default, and rejects schemas with optional arguments.
     made = {"name": name, "description": description, "parameters": schema, "strict": False}
     return {"type": "function", **made}
 
@@ -42,7 +42,7 @@ def _messages(name: str, description: str, schema: Json) -> Json:
     return {"name": name, "description": description, "input_schema": schema}
 
 
-_SHAPES: Mapping[str, _ModelFormat] = {
+_FORMATS: Mapping[str, _ModelFormat] = {
     "openai": _ModelFormat(_chat, 64, 128),
     "openai-responses": _ModelFormat(_responses, 64, 128),
     "anthropic": _ModelFormat(_messages, 128, None),
@@ -50,10 +50,12 @@ _SHAPES: Mapping[str, _ModelFormat] = {
 
 
 class ExportedTools(list[Json]):
-    """Tools as an API takes them: a list to pass on as it is.
+    """Tools in the format of a model API: a list to pass on as it is.
 
-    `problems` says in one sentence each what the API will not take: tools that were left out
-    because their names are too long, and what of the list it may refuse.
+    Args:
+        tools: The tools.
+        problems: One sentence each for tools that were left out because their names are too long,
+            and for what the API may refuse.
     """
 
     def __init__(self, tools: Iterable[Json] = (), problems: Iterable[str] = ()) -> None:
@@ -62,36 +64,40 @@ class ExportedTools(list[Json]):
 
 
 def export_tools(api: Api, tools: Iterable[tuple[str, latest.Tool]]) -> ExportedTools:
-    """The tools, each with its name among all, in the shape of an API.
+    """Return tools in the format of a model API.
 
-    Schemas stay as they are, with their `oneOf`, `anyOf` and defaults.
+    Schemas are passed on unchanged, with `oneOf`, `anyOf` and defaults.
+
+    Args:
+        api: The API.
+        tools: Qualified names and tools.
 
     Raises:
-        UsageError: an API that is not known.
+        UsageError: an unknown API.
     """
-    shape = _SHAPES.get(api)
-    if shape is None:
-        raise UsageError(f"tools_for({api!r}): there is {', '.join(map(repr, _SHAPES))}")
+    model_format = _FORMATS.get(api)
+    if model_format is None:
+        raise UsageError(f"tools_for({api!r}): there is {', '.join(map(repr, _FORMATS))}")
     made = ExportedTools()
     for name, tool in tools:
-        if len(name) > shape.max_name:
+        if len(name) > model_format.max_name:
             made.problems.append(
                 f"{name} is left out: its name has {len(name)} characters, {api} takes "
-                f"{shape.max_name}; give its server a shorter name"
+                f"{model_format.max_name}; give its server a shorter name"
             )
             continue
         combined = [word for word in _COMBINED if word in tool.input_schema]
         if combined:
             said = ", ".join(f"`{word}`" for word in combined)
             made.problems.append(f"{name}: {said} at the top of its schema, which {api} refuses")
-        made.append(shape.make(name, tool.description or tool.title or "", _schema(tool)))
-    if shape.max_tools is not None and len(made) > shape.max_tools:
+        made.append(model_format.make(name, tool.description or tool.title or "", _schema(tool)))
+    if model_format.max_tools is not None and len(made) > model_format.max_tools:
         made.problems.append(
-            f"{len(made)} tools, {api} takes {shape.max_tools}: pass on a part of them"
+            f"{len(made)} tools, {api} takes {model_format.max_tools}: pass on a part of them"
         )
     return made
 
 
 def _schema(tool: latest.Tool) -> Json:
-    # An object without properties is right, and some refuse it all the same.
+    # A schema without `properties` is valid, but some APIs refuse it.
     return {"type": "object", "properties": {}, **tool.input_schema}

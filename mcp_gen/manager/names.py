@@ -1,6 +1,6 @@
-"""Names that are unique over many servers: `mcp__server__tool`.
+"""Qualified names that are unique over many servers: `mcp__server__tool`.
 
-Models get these names, and their APIs take letters, digits, `_` and `-` only.
+They are passed to models, whose APIs accept only letters, digits, `_` and `-`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def server_part(name: str, taken: Container[str] = ()) -> str:
-    """What stands for a server in the names of its tools.
+    """Return a server's part of qualified names.
 
-    What an API would refuse becomes `_`. Two underscores separate the parts of a name, so there
-    are none in this one, nor any at its ends; of nothing at all `server` is made. One that is
-    `taken` gets a number.
+    Characters that an API refuses become `_`. The part has no two underscores in a row, because
+    they separate the parts of a name, and none at its ends. An empty part becomes `server`; one
+    that is `taken` gets a number.
     """
     part = re.sub("__+", "_", _REFUSED.sub("_", name)).strip("_") or "server"
     return _free(part, taken)
 
 
 def qualified(server: str, name: str) -> str:
-    """The name of a server's tool or prompt among all."""
+    """Return the qualified name of a server's tool or prompt."""
     return SEPARATOR.join((PREFIX, server, _REFUSED.sub("_", name)))
 
 
 def names_for(server: str, names: Iterable[str]) -> dict[str, str]:
-    """The server's own names by their names among all.
+    """Return the server's own names by qualified name.
 
-    Where two become the same, the one that needed no change has it, and the other gets a number.
+    Where two names become the same, the one that needed no change keeps it, and the other gets a
+    number.
     """
     given = list(dict.fromkeys(names))
     found: dict[str, str] = {}
@@ -46,7 +47,7 @@ def names_for(server: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def split(name: str) -> tuple[str, str] | None:
-    """The server's part of a name, and the rest; None if it is no such name."""
+    """Return the server part and the rest of a qualified name; None if it is none."""
     parts = name.split(SEPARATOR, 2)
     if len(parts) < 3 or parts[0] != PREFIX or not parts[1] or not parts[2]:
         return None

@@ -1,4 +1,4 @@
-"""Resources that were read, kept for a while for servers that do not say for how long."""
+"""TTL and LRU cache of read resources, for servers without cache hints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _ResourceKey(NamedTuple):
     server: str
     uri: str
     principal: Hashable
-    """For whom it was read: another may be shown something else."""
+    """Principal it was read for: another one may get other contents."""
 
 
 class _CachedResource(NamedTuple):
@@ -25,10 +25,15 @@ class _CachedResource(NamedTuple):
 
 
 class ResourceCache:
-    """Results of reads by server and URI.
+    """LRU cache of `resources/read` results, by server, URI and principal.
 
-    Each is good for `ttl_s` seconds. At most `max_entries` are kept, and `max_bytes` of contents
-    over all; what was not used for the longest time goes first. 0 of anything keeps nothing.
+    A limit of 0 caches nothing.
+
+    Args:
+        ttl_s: Seconds that a result is fresh.
+        max_entries: The most results; the least recently used is dropped first.
+        max_bytes: The most bytes of contents over all.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -47,28 +52,28 @@ class ResourceCache:
 
     @property
     def size_bytes(self) -> int:
-        """How much the kept contents hold, in bytes of text and base64."""
+        """Size of the cached contents, in bytes of text and base64."""
         return self._bytes
 
     @property
     def changes(self) -> int:
-        """How often something was forgotten: what was asked for before may be out of date."""
+        """Number of `forget` calls; pass it to `put`, as it was before the read."""
         return self._changes
 
     def get(self, server: str, uri: str, principal: Hashable) -> Any:
-        """What was read, if it is still good; None if there is none."""
+        """Return a fresh result, or None."""
         key = _ResourceKey(server, uri, principal)
-        kept = self._entries.get(key)
-        if kept is None:
+        cached = self._entries.get(key)
+        if cached is None:
             return None
-        if kept.until <= self._clock():
+        if cached.until <= self._clock():
             self._drop(key)
             return None
         self._entries.move_to_end(key)
-        return kept.result
+        return cached.result
 
     def put(self, server: str, uri: str, principal: Hashable, result: Any, changes: int) -> None:
-        """Keep what was read, unless something was forgotten since it was asked for."""
+        """Cache a result, unless `forget` was called since `changes` was taken."""
         size = _size(result)
         if self._ttl_s <= 0 or changes != self._changes or size > self._max_bytes:
             return
@@ -80,7 +85,7 @@ class ResourceCache:
             self._drop(next(iter(self._entries)))
 
     def forget(self, server: str | None = None, uri: str | None = None) -> None:
-        """Forget a resource with its parts, all of a server, or everything."""
+        """Drop a resource with its sub-resources, all of a server, or everything."""
         self._changes += 1
         for key in list(self._entries):
             if server is not None and key.server != server:
@@ -89,9 +94,9 @@ class ResourceCache:
                 self._drop(key)
 
     def _drop(self, key: _ResourceKey) -> None:
-        kept = self._entries.pop(key, None)
-        if kept is not None:
-            self._bytes -= kept.size
+        cached = self._entries.pop(key, None)
+        if cached is not None:
+            self._bytes -= cached.size
 
 
 def _size(result: Any) -> int:

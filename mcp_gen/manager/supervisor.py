@@ -1,4 +1,4 @@
-"""Keeping one server of a manager connected: watched, and connected to again when it goes away."""
+"""Keeps one server of a manager connected: detects disconnects, and reconnects."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ __all__ = ["ConnectionSupervisor", "ReconnectPolicy", "State"]
 State: TypeAlias = Literal["connecting", "connected", "reconnecting", "failed", "disabled"]
 
 RETRIED_STATUSES = (408, 429)
-"""HTTP statuses below 500 that are about now, and not about who asks for what."""
+"""HTTP statuses below 500 that are transient: timeout, and too many requests."""
 PING_TIMEOUT_S = 10.0
 WATCH_PAUSE_S, LONGEST_WATCH_PAUSE_S = 0.5, 60.0
-"""How long to wait before a stream of changes that ended is opened again."""
+"""Shortest and longest pause, in seconds, before an ended change stream is opened again."""
 WATCH_WAIT_S = 1.0
-"""How long a server may take to say that it will tell of changes, before it is used without."""
+"""Seconds to wait for the subscription to be acknowledged, before going on without it."""
 
 _log = logging.getLogger("mcp_gen.client")
 
 
 @dataclass(frozen=True)
 class ReconnectPolicy:
-    """What a manager has decided for all of its servers. See ClientManager."""
+    """Options of a manager that apply to each of its servers. See ClientManager."""
 
     reconnect: Reconnect | None
     connect_timeout_s: float
@@ -56,11 +56,11 @@ class ReconnectPolicy:
     list_ttl_s: float
     list_pause_s: float
     at_once: dict[str, asyncio.Semaphore]
-    """How many of each kind are connected to at a time."""
+    """Limits of concurrent connection attempts, by kind of server."""
 
 
 class ConnectionSupervisor:
-    """A server that is connected to again whenever it goes away, until it is given up."""
+    """Connects to a server, and reconnects whenever it disconnects, until it is given up."""
 
     def __init__(
         self,
@@ -74,17 +74,17 @@ class ConnectionSupervisor:
     ) -> None:
         self.name = name
         self.part = part
-        """What stands for it in names."""
+        """The server's part of qualified names."""
         self.config = config
         self.error: Exception | None = problem
-        """Why it is not connected, or was not when it was last tried."""
+        """Error of the last attempt; None while connected."""
         self.attempt = 0
-        """Which attempt to reconnect is on its way, or was the last."""
+        """Number of the current or last attempt to reconnect."""
         self.session: ClientSession | None = None
         self.tells: frozenset[What] = frozenset()
-        """The lists of which it tells when they are others."""
+        """Lists for which the server sends `list_changed`."""
         self.tried = asyncio.Event()
-        """Set once the first attempt has ended, one way or the other."""
+        """Set once the first attempt has ended, with or without success."""
         self.lists = Catalog(
             part,
             ttl_s=policy.list_ttl_s,
@@ -104,7 +104,7 @@ class ConnectionSupervisor:
         self._was_connected = False
         self._task: asyncio.Task[None] | None = None
 
-    # --- staying connected ---
+    # --- connection loop ---
 
     async def _supervise(self) -> None:
         while True:
@@ -112,11 +112,11 @@ class ConnectionSupervisor:
             self._wanted.clear()
             self.attempt, self._unstable = 0, 0
             if self.state != "reconnecting":
-                self._to("connecting")
+                self._set_state("connecting")
             await self._keep_connected()
 
     async def _keep_connected(self) -> None:
-        """Connect, and again whenever that ends, until it is given up."""
+        """Connect, and reconnect after each disconnect, until the server is given up."""
         while True:
             try:
                 await self._connect()
@@ -129,17 +129,17 @@ class ConnectionSupervisor:
                     self._give_up(self.error)
                     return
                 self.attempt = 1
-                self._to("reconnecting")
+                self._set_state("reconnecting")
             assert self._policy.reconnect
             delay_s = self._policy.reconnect.delay_s(self.attempt, self._unstable)
             self._emit("reconnecting", error=self.error, attempt=self.attempt, delay_s=delay_s)
             with contextlib.suppress(TimeoutError):
-                # Whoever wants it at once need not wait.
+                # `reconnect` ends the delay.
                 await asyncio.wait_for(self._wanted.wait(), delay_s)
                 self._wanted.clear()
 
     def _may_continue(self, error: Exception) -> bool:
-        """Note that an attempt failed; whether there is to be another."""
+        """Record a failed attempt; return True if there is to be another."""
         if not isinstance(error, McpGenError):
             _log.exception("%s: connecting failed in a way it should not", self.name)
         self.error = error
@@ -150,32 +150,32 @@ class ConnectionSupervisor:
             self._give_up(error)
             return False
         self.attempt += 1
-        self._to("reconnecting")
+        self._set_state("reconnecting")
         self.tried.set()
         return True
 
     def _give_up(self, error: Exception) -> None:
         if self.attempt or self._was_connected:
             self._emit("reconnect_failed", error=error, attempt=self.attempt)
-        self._to("failed")
+        self._set_state("failed")
         self.tried.set()
 
     def _is_connected(self) -> None:
         self.error = None
-        self._to("connected")
+        self._set_state("connected")
         self._emit("reconnected" if self._was_connected else "connected", attempt=self.attempt)
         self._was_connected = True
         self.attempt = 0
         self.tried.set()
 
     def _is_transient(self, error: Exception) -> bool:
-        """Whether it may be another time."""
+        """Return True if a later attempt may succeed."""
         if isinstance(error, HttpError):
             return error.status >= 500 or error.status in RETRIED_STATUSES
         if isinstance(error, SessionLost | RequestTimeout):
             return True
         assert self.config
-        # A command that cannot be started is not there.
+        # A command that cannot be started will not start later either.
         return isinstance(error, TransportError) and self.config.kind != "command"
 
     async def _connect(self) -> None:
@@ -205,13 +205,13 @@ class ConnectionSupervisor:
                 probe_timeout_s=self._policy.probe_timeout_s,
                 **options,
             )
-            # From now on it is started anew from here alone: after a while, and not by every call.
+            # From now on only this loop reconnects, with back-off; calls of the session do not.
             self._reopen, session.connect_again = session.connect_again, None
         if config.timeout_s is not None:
             session.default_timeout_s = config.timeout_s
 
     async def _is_alive(self, session: ClientSession) -> bool:
-        """Whether a server that failed at a request answers again, as the one that it was.
+        """Return True if a server that failed a request still answers in the same session.
 
         Raises:
             TransportError, RequestTimeout: it does not answer.
@@ -228,14 +228,14 @@ class ConnectionSupervisor:
         return True
 
     async def _until_lost(self) -> Exception:
-        """Be connected until the connection is lost; and why it was."""
+        """Serve the connection until it is lost; return the error that ended it."""
         loop = asyncio.get_running_loop()
         self._lost = loop.create_future()
         since = loop.time()
         self._watched.clear()
         watching = loop.create_task(self._watch())
         try:
-            # Lists that are had from now on are kept, so what changes them has to be heard of.
+            # Lists fetched from now on are cached: subscribe to their changes first.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._watched.wait(), WATCH_WAIT_S)
             self._is_connected()
@@ -249,20 +249,20 @@ class ConnectionSupervisor:
             self._unstable = 0 if stable else self._unstable + 1
 
     async def _watch(self) -> None:
-        """Hear of changes, and of the end of the connection."""
+        """Subscribe to list changes, and detect the end of the connection."""
         session = self.session
         assert session
         pause_s = WATCH_PAUSE_S
         while True:
             try:
                 async with session.watch(tools=True, prompts=True, resources=True) as changes:
-                    self.tells = _lists_told_of(changes.honoured)
+                    self.tells = _watched_lists(changes.honoured)
                     if self._watched.is_set():
-                        # Another stream than before: what changed in between nobody has told.
+                        # A new stream: changes since the last one were missed.
                         self.lists.invalidate_all()
                     self._watched.set()
                     async for _ in changes:
-                        pause_s = WATCH_PAUSE_S  # hooks hear what it is, also where nobody watches
+                        pause_s = WATCH_PAUSE_S  # the hooks of the manager handle the change
             except TransportError as error:
                 if session.is_lost:
                     self._break(error)
@@ -273,15 +273,15 @@ class ConnectionSupervisor:
                 _log.debug("%s does not tell of changes: %s", self.name, error)
                 self._watched.set()
                 return
-            # A stream that ended: nobody tells of changes until there is another.
+            # The stream ended: no `list_changed` until there is another.
             self.tells = frozenset()
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_WATCH_PAUSE_S)
 
     def _break(self, error: Exception) -> None:
-        """The connection is of no use any more: calls wait from now on for another one."""
+        """Mark the connection as lost: calls wait for the next one."""
         if self._lost is not None and not self._lost.done():
-            self._to("reconnecting")
+            self._set_state("reconnecting")
             self._watched.set()
             self._lost.set_result(error)
 
@@ -290,7 +290,7 @@ class ConnectionSupervisor:
         if session is not None:
             await session.aclose()
 
-    def _to(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         self.state = state
         if state in ("connecting", "reconnecting"):
             self._settled.clear()
@@ -301,12 +301,12 @@ class ConnectionSupervisor:
         self._events.emit(ManagerEvent(kind, self.name, **about))
 
 
-def _lists_told_of(told: latest.SubscriptionFilter) -> frozenset[What]:
+def _watched_lists(honoured: latest.SubscriptionFilter) -> frozenset[What]:
     found: set[What] = set()
-    if told.tools_list_changed:
+    if honoured.tools_list_changed:
         found.add("tools")
-    if told.prompts_list_changed:
+    if honoured.prompts_list_changed:
         found.add("prompts")
-    if told.resources_list_changed:
+    if honoured.resources_list_changed:
         found |= {"resources", "resource_templates"}
     return frozenset(found)

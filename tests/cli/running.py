@@ -1,4 +1,4 @@
-"""The command line as a user meets it: arguments in, output and exit code out."""
+"""Runs the command line as a user does: arguments in, output and exit code out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mcp_gen.cli.app import app
 
 
 def run(*arguments: str, color: bool = False) -> Result:
-    """What a command prints where there is no terminal, or where one with colors is wished for."""
+    """Run a command and return its result; the output has colors only with `color`."""
     return CliRunner().invoke(app, [*arguments], env={"FORCE_COLOR": "1"} if color else {})
 
 
 def lines(*arguments: str) -> list[list[str]]:
-    """The words of every line that a command prints, without empty lines and rules."""
+    """Return the words of every printed line, without empty lines and rules."""
     ran = run(*arguments)
     assert ran.exit_code == 0, ran.stderr
     words = [line.split() for line in ran.stdout.splitlines()]
@@ -31,7 +31,7 @@ def printed_json(*arguments: str) -> Any:
 
 
 def complaint(*arguments: str) -> str:
-    """The one line on stderr of a command that cannot do what it was asked to."""
+    """Return the one line on stderr of a command that failed."""
     ran = run(*arguments)
     assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
     return ran.stderr.rstrip("\n")

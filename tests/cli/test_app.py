@@ -1,4 +1,4 @@
-"""`mcp-gen`: which commands there are, and what starting it costs."""
+"""Tests of `mcp-gen`: its commands and its start-up time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--arg` and `--args`: what is typed becomes what the tool's schema says."""
+"""Tests of `--arg` and `--args`: arguments are converted to the types in the tool's schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcp-gen demo` as a user runs it: what it prints, and how it exits."""
+"""Tests of `mcp-gen demo` as a user runs it: output and exit code."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Ran:
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What was printed as JSON, by revision."""
+        """Return the rows printed as JSON, by revision."""
         return {row["revision"]: row for row in json.loads(self.stdout)}
 
     def row(self, revision: str) -> str:
-        """The line of the table about one revision."""
+        """Return the table row of one revision."""
         (line,) = [one for one in self.stdout.splitlines() if f" {revision} " in one]
         return line
 
@@ -54,7 +54,7 @@ def mcp_gen(*arguments: str, **environment: str) -> Ran:
 
 
 def one_line(ran: Ran) -> str:
-    """The one line that an error is told in; nothing else is printed."""
+    """Return the one line of an error message; nothing else is printed."""
     assert ran.stdout == ""
     (line,) = ran.stderr.splitlines()
     return line
@@ -88,7 +88,7 @@ def test_a_row_tells_the_lifecycle_the_result_and_the_hooks(revision: str, plain
     assert hooks == "before add, after add"
 
 
-# --- a server that sends what a revision has not ---
+# --- servers with undefined members ---
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_without_a_command_there_is_help() -> None:
 
 
 def test_version_is_that_of_the_installed_package(tmp_path: Path) -> None:
-    # What is found first on the path is what is installed, whether or not this checkout is.
+    # The first module on the path is the installed one, or this checkout.
     metadata = tmp_path / "mcp_gen-9.8.7.dist-info/METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: mcp-gen\nVersion: 9.8.7\n")

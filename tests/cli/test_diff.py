@@ -1,4 +1,4 @@
-"""`mcp-gen diff`: what changed between two revisions, and whom it breaks."""
+"""Tests of `mcp-gen diff`: changes between two revisions, and which side each one breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of a server at a terminal: a form field by field, a page by its URL."""
+"""Elicitation at a terminal: a form field by field, a URL elicitation by its URL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = UrlElicitation("Sign", "https://example.org/sign")
 
 
 class User:
-    """Types these lines, and then ends the input."""
+    """Types these lines, then ends the input."""
 
     def __init__(self, *lines: str, there: bool = True) -> None:
         self._lines = iter(lines)

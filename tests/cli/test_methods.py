@@ -1,4 +1,4 @@
-"""`mcp-gen methods`: who sends what, with which params, and what is answered."""
+"""Tests of `mcp-gen methods`: direction, params and result of each method."""
 
 from __future__ import annotations
 

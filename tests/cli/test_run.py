@@ -1,4 +1,4 @@
-"""`mcp-gen run`: the server of a file or a module, on stdio or over HTTP."""
+"""Tests of `mcp-gen run`: serves a server of a file or a module on stdio or over HTTP."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Write = Callable[[str, str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Write a file of code; what was imported from it is forgotten afterwards."""
+    """Write a file of code; modules imported from it are unloaded afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
 
@@ -69,7 +69,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 
 def mcp_gen(*words: str | Path) -> list[str]:
-    """The command as a process."""
+    """Start the command as a process."""
     return [sys.executable, "-c", "from mcp_gen.cli import main; main()", *map(str, words)]
 
 
@@ -232,7 +232,7 @@ def free_port() -> int:
 
 
 def asked(port: int) -> str:
-    """What the tool of the server at a port says; waits until somebody listens there."""
+    """Return the text of the tool of the server at a port; retry until the port listens."""
     speaker = Speaker(PER_REQUEST)
     message = speaker.call(1, "color")
     profile = speaker.profile
@@ -274,7 +274,7 @@ def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
 
 @contextmanager
 def reloaded(path: Path) -> Iterator[tuple[int, Child]]:
-    """A server that is started anew when its code changes, and its port."""
+    """Return a server with `--reload`, and its port."""
     port = free_port()
     with started(mcp_gen("run", path, "--http", "--reload", "--port", str(port))) as process:
         yield port, process
@@ -286,7 +286,7 @@ def says_at_last(server: tuple[int, Child], color: str) -> None:
     deadline = time.monotonic() + WAIT_S
     while (last := asked(port)) != color:
         assert time.monotonic() < deadline, f"still {last}; {process.heard()}"
-        time.sleep(0.05)  # nothing tells when a file has been looked at; bounded above
+        time.sleep(0.05)  # there is no event for a checked file; bounded above
 
 
 def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:

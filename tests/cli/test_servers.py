@@ -1,4 +1,4 @@
-"""`mcp-gen tools`, `call`, `read` and `prompt`: what a server offers, from the command line."""
+"""Tests of `mcp-gen tools`, `call`, `read` and `prompt`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def a_server() -> Server:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server `here` is one of this process."""
+    """Serve the config entry `here` from this process."""
     named: Callable[[str], ServerConfig] = server_options._named
 
     def found(server: str) -> ServerConfig:
@@ -209,11 +209,11 @@ def test_headers_are_added_to_those_of_the_file(tmp_path: Path) -> None:
     assert found.config.headers == {"a": "1", "b": "2", "C": "3"}
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 def failed(*arguments: str) -> tuple[int, str]:
-    """The exit code, and the one line that says what is wrong."""
+    """Return the exit code and the one line of the error message."""
     ran = run(*arguments)
     assert ran.stdout == ""
     return ran.exit_code, ran.stderr.rstrip("\n")
@@ -277,7 +277,7 @@ def test_the_help_of_a_command_has_examples_and_exit_codes(command: str) -> None
     assert "Exit code 1" in told
 
 
-# --- what is shown and written ---
+# --- output ---
 
 
 def test_a_file_is_named_as_the_server_says_but_stays_in_its_folder(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`mcp-gen types`: what a type or a field is at each date, side by side."""
+"""Tests of `mcp-gen types`: a type or a field at each revision, side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers for the client tests: real ones, and scripted ones. All are recorded."""
+"""Recorded servers for the client tests: real and scripted ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mcp_gen.compat.recording import Frame, RecordingTransport
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
 
-__all__ = ["Recorded", "Reply", "Scripted", "client_violations", "connected", "violations"]
+__all__ = ["Recorded", "Reply", "ScriptedServer", "client_violations", "connected", "violations"]
 
 WAIT_S = 30.0
 
 Reply: TypeAlias = Callable[[Any], "dict[str, Any] | None"]
-"""From a request's params to `{"result": …}` or `{"error": …}`; None is silence."""
+"""Function of a request's params; returns `{"result": …}`, `{"error": …}` or None (no answer)."""
 
 
 class Serves(Protocol):
@@ -31,7 +31,7 @@ class Serves(Protocol):
 
 
 class Recorded:
-    """A server, and every frame of its conversations."""
+    """Server that records every frame of its conversations."""
 
     def __init__(self, server: Serves) -> None:
         self._server = server
@@ -42,7 +42,7 @@ class Recorded:
         return self._transport.frames if self._transport else []
 
     def asked(self, method: str) -> list[Any]:
-        """What the client has sent of this method."""
+        """Return the client's requests of this method."""
         sent = [msgspec.json.decode(one.data) for one in self.frames if one.sender == "client"]
         return [frame for frame in sent if frame.get("method") == method]
 
@@ -51,8 +51,8 @@ class Recorded:
         await self._server.serve(self._transport)
 
 
-class Scripted:
-    """A server that answers as `replies` say, by method, and is silent otherwise."""
+class ScriptedServer:
+    """Server that answers by `replies` per method, and does not answer other methods."""
 
     def __init__(self, revision: str, **replies: Any) -> None:
         self.revision = revision
@@ -63,18 +63,18 @@ class Scripted:
         self._transport: Duplex | None = None
 
     def on(self, method: str, reply: Reply | dict[str, Any]) -> Self:
-        """Answer a method so."""
+        """Set the response to a method."""
         self.replies[method] = reply if callable(reply) else lambda params: reply
         return self
 
     def complete(self, result: dict[str, Any]) -> dict[str, Any]:
-        """A whole result, as the revision wants it."""
+        """Return a complete result of the revision."""
         if mcp_wire.profile(self.revision).handshake is None:
             result = {"resultType": "complete", **result}
         return {"result": result}
 
     async def left(self) -> None:
-        """Wait until the client has hung up."""
+        """Wait until the client has disconnected."""
         async with asyncio.timeout(WAIT_S):
             await self._ended.wait()
 
@@ -94,7 +94,7 @@ class Scripted:
         self._ended.set()
 
     async def next(self, method: str | None) -> Any:
-        """The next message of this method (None: an answer); those before it are passed over."""
+        """Return the next message of this method (None: a response); earlier ones are skipped."""
         async with asyncio.timeout(WAIT_S):
             while True:
                 for place, frame in enumerate(self.came):
@@ -121,7 +121,7 @@ class Scripted:
 
 
 def opening(revision: str) -> dict[str, Reply]:
-    """How a server of one revision answers when a client begins."""
+    """Return the replies of a server of one revision to a client's opening."""
     profile = mcp_wire.profile(revision)
     info = {"name": "scripted", "version": "1"}
     if profile.handshake:
@@ -146,7 +146,7 @@ def opening(revision: str) -> dict[str, Reply]:
 async def connected(
     server: Serves, *, revision: str | None = None, **options: Any
 ) -> AsyncIterator[tuple[ClientSession, Recorded]]:
-    """A session with the server; at its end every frame that the client sent is checked."""
+    """Connect a session to the server; all client frames are checked at the end."""
     recorded = Recorded(server)
     async with Client("test", "1.0.0") as client:
         session = await client.connect(recorded, revision=revision, **options)
@@ -155,12 +155,12 @@ async def connected(
 
 
 def client_violations(revision: str, frames: list[Frame]) -> list[str]:
-    """What is wrong with what the client sent."""
+    """Return the violations in the client's frames."""
     return [one for one in violations(revision, frames) if one.startswith("client")]
 
 
 def violations(revision: str, frames: list[Frame]) -> list[str]:
-    """What is wrong with a conversation; what comes before the handshake is of the newest."""
+    """Return all violations; frames before the handshake are of the newest revision."""
     profile = mcp_wire.profile(revision)
     begins = 0
     if profile.handshake:

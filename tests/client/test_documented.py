@@ -1,4 +1,4 @@
-"""What docs/client.md shows does what it says."""
+"""Checks that the program in docs/client.md runs as documented."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "client.md"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The page's program, run as one module."""
+    """Run the page's program as one module."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len(blocks) == 3
     module = ModuleType("shown")

@@ -1,4 +1,4 @@
-"""A client of a test's own making, and a session of it with a server in this process."""
+"""A test's client, connected to a server in this process."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ in_results = pytest.mark.parametrize("revision", IN_RESULTS)
 async def using(
     client: Client, server: Any, revision: str | None, **options: Any
 ) -> AsyncIterator[ClientSession]:
-    """The session; leaving it ends the client. `server` is whatever `connect` takes."""
+    """Connect the client; the client ends with the session. `server` is any `connect` target."""
     async with client:
         yield await client.connect(server, revision=revision, **options)
 
 
 def declaring(**options: Any) -> Server:
-    """A server that declares everything, and has a resource for every URI of one letter."""
+    """Return a server with every capability, and a resource for every URI of one letter."""
     server = Server("declaring", declare=["tools", "prompts", "resources", "logging"], **options)
 
     def read(path: str) -> str:

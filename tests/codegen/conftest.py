@@ -1,4 +1,4 @@
-"""What the tests of the generator share."""
+"""Fixtures of the generator tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.emit import pydantic_models
 
 @pytest.fixture(autouse=True, scope="session")
 def _printed_once() -> Iterator[None]:
-    """datamodel-code-generator takes half of every run, and says of one schema always the same."""
+    """Cache the output of datamodel-code-generator, which takes half of every run."""
     known: dict[str, str] = {}
     really = pydantic_models.printed
 

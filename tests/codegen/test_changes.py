@@ -1,4 +1,4 @@
-"""Every kind of change: when it is told, from either side, and whom it breaks."""
+"""Every kind of schema change: when it is listed, in either direction, and which side it breaks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Definitions = dict[str, Any]
 
 
 def optional(**properties: Any) -> dict[str, Any]:
-    """An object with these properties, none of them required."""
+    """Return an object with these properties, none of them required."""
     return {**struct(**properties), "required": []}
 
 
@@ -30,7 +30,7 @@ def enum(*values: str) -> dict[str, Any]:
 def module(
     folder: Path, before: Definitions, after: Definitions, overlay: str = CAPABILITY
 ) -> ModuleType:
-    """The generated change table of two revisions, loaded without the rest of the package."""
+    """Return the generated change table of two revisions, without the rest of the package."""
     checkout(folder, before, overlay=overlay, revision=BEFORE)
     files = generate(checkout(folder, after, overlay=overlay, revision=AFTER)).package
     made = ModuleType("changes")
@@ -39,7 +39,7 @@ def module(
 
 
 def notice(params: str = "EchoRequestParams") -> Definitions:
-    """A notification that clients send, in place of the request of the same method."""
+    """Return a client notification in place of the request of the same method."""
     return {
         "ClientRequest": None,
         "EchoRequest": None,
@@ -198,7 +198,7 @@ def test_a_change_is_told_as_its_mirror_when_the_revisions_are_the_other_way_rou
     change: tuple[str, str, str],
     overlay: str,
 ) -> None:
-    # In the tables themselves: not that the later date is asked for, but that it is the other.
+    # The generated tables are swapped, not the arguments of the query.
     made = module(tmp_path, after, before, swapped(overlay))
     mirror = made.RULES[kind].mirror
     path = "Box" if kind == "type renamed" else change[0]
@@ -207,7 +207,7 @@ def test_a_change_is_told_as_its_mirror_when_the_revisions_are_the_other_way_rou
 
 
 def swapped(overlay: str) -> str:
-    """An overlay whose rows for either date are those for the other."""
+    """Return an overlay whose rows for the two revisions are swapped."""
     dates = overlay.replace(BEFORE, "then").replace(AFTER, BEFORE).replace("then", AFTER)
     return dates.replace('old = "Box"\nnew = "Chest"', 'old = "Chest"\nnew = "Box"')
 
@@ -235,7 +235,7 @@ def test_the_mirror_of_a_mirror_is_the_kind_itself() -> None:
     }
 
 
-# --- how two types relate ---
+# --- relations of types ---
 
 OLD_BOX = {"Box": TEXT}
 
@@ -279,7 +279,7 @@ def test_two_types_of_one_field_relate_by_what_they_allow(
 
 
 def kinds(*names: str) -> Definitions:
-    """A union of these structs, which differ in a constant."""
+    """Return a union of these structs, which differ in a constant."""
     return {
         **{name: struct(kind=const(name), text=STRING) for name in names},
         "Either": union(*names),

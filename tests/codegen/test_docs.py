@@ -1,4 +1,4 @@
-"""Documentation of the wire types: it is complete, it fits, and it says more than the names."""
+"""Documentation of the wire types: complete, applicable, and more than the names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = '"*.text" = "The words."\n"ServerCapabilities.echo" = "Present if it an
 
 @cache
 def published() -> tuple[Revision, ...]:
-    """The five dates, as the generator sees them."""
+    """Return the five revisions as the generator reads them."""
     overlay = Overlay(SCHEMA / "overlay.toml")
     return tuple(read(path.parent, overlay) for path in sorted(SCHEMA.glob("*/schema.json")))
 
@@ -44,7 +44,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def refused(folder: Path, text: str) -> str:
-    """The message with which a file is refused."""
+    """Return the error message for a file."""
     with pytest.raises(CodegenError) as caught:
         Docs.load(written(folder, text))
     return str(caught.value)
@@ -55,7 +55,7 @@ def refused_row(folder: Path, name: str, text: str) -> str:
 
 
 def tiny(folder: Path, **definitions: object) -> tuple[Revision, ...]:
-    """The schema with one request, with these definitions added."""
+    """Return the schema with one request, with these definitions added."""
     root = checkout(folder, definitions)
     return (read(root / "schema" / "2030-01-01", Overlay(root / "schema" / "overlay.toml")),)
 
@@ -77,7 +77,7 @@ def test_all_five_dates_are_looked_at() -> None:
     assert len(published()) == 5
 
 
-# --- what a row answers ---
+# --- texts of rows ---
 
 
 def test_a_type_has_the_text_of_its_row(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_has_no_row_has_an_empty_text(tmp_path: Path) -> None:
     assert (docs.type("Tool"), docs.field("Tool", "name")) == ("", "")
 
 
-# --- rows that no revision needs ---
+# --- unused rows ---
 
 
 def test_a_type_that_no_revision_has_stops(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_shared_row_that_every_type_overrides_stops(tmp_path: Path) -> None:
         docs.check_used()
 
 
-# --- what is undocumented ---
+# --- undocumented types ---
 
 
 def test_types_and_fields_without_a_row_are_listed(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_id_of_a_frame_needs_no_row_but_that_of_content_does(tmp_path: Path)
     assert docs.undocumented(revisions) == ["Broken", "Broken.error", "ToolUse", "ToolUse.id"]
 
 
-# --- rows that are refused ---
+# --- invalid rows ---
 
 
 def test_a_row_may_be_as_long_as_a_docstring_line(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A schema of one's own beside the published ones: what is made, what is said, what is asked."""
+"""Generating a draft schema beside the published ones: output, messages and required decisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EMPTY_OVERLAY = ""
 
 
 def invented() -> dict[str, Any]:
-    """The newest kept schema with a method, a content kind and a required field, less a type."""
+    """Return the newest kept schema with a method, content kind and required field more."""
     schema: dict[str, Any] = json.loads(
         (REPOSITORY / "schema" / NEWEST / "schema.json").read_text("utf-8")
     )
@@ -64,7 +64,7 @@ def invented() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of the command: where it wrote, and what it printed."""
+    """One run of the command: its output folder and its output."""
 
     out: Path
     said: str
@@ -84,7 +84,7 @@ def draft(tmp_path: Path) -> Callable[..., Ran]:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """The invented revision, with nothing but its schema."""
+    """Return the invented revision, with its schema alone."""
     return run_draft(tmp_path_factory.mktemp("usual"))
 
 
@@ -107,7 +107,7 @@ def run_draft(
 
 
 def python(out: Path, program: str) -> str:
-    """What a program prints that imports the package below `out`."""
+    """Return the output of a program that imports the package below `out`."""
     ran = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(out), str(REPOSITORY)])},
@@ -124,7 +124,7 @@ def rate(**values: str) -> str:
     return f'[[capability]]\nmethod = "tools/rate"\n{rows}reason = "a test"\n'
 
 
-# --- what is made ---
+# --- output ---
 
 
 def test_a_draft_is_a_module_beside_the_published_ones(usual: Ran) -> None:
@@ -192,7 +192,7 @@ def test_a_draft_with_facts_has_those(draft: Callable[..., Ran], tmp_path: Path)
 
 
 def changed_facts(facts: str) -> str:
-    """The facts of the newest revision, made to fit the invented one."""
+    """Return the facts of the newest revision, changed to fit the invented one."""
     lines = facts.replace('"Mcp-Method"', '"Mcp-Way"').splitlines(keepends=True)
     kept = "".join(line for line in lines if not line.startswith("ToolAnnotations ="))
     tool = '"inputSchema", "outputSchema", "annotations", "_meta",\n]'
@@ -223,7 +223,7 @@ def test_a_schema_that_opens_no_connection_is_a_module_and_no_revision(
 
 
 def extension() -> dict[str, Any]:
-    """One request with its params and result, and no union that says who sends it."""
+    """Return one request with its params and result, without a union for its sender."""
     return {
         "$defs": {
             "RateToolRequest": struct(
@@ -262,7 +262,7 @@ def test_no_change_is_said_where_there_is_none(draft: Callable[..., Ran]) -> Non
     assert f"changes from {NEWEST} to {NAME}: none\n\nto decide: nothing\n" in said
 
 
-# --- what is asked ---
+# --- input requests ---
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_what_an_extension_does_not_repeat_is_not_gone(draft: Callable[..., Ran]
     assert " removed " not in draft(extension(), name="ext").said
 
 
-# --- what stops ---
+# --- errors ---
 
 
 @pytest.mark.parametrize(

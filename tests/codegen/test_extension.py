@@ -1,4 +1,4 @@
-"""An extension's schema and facts: what is made of them, and where the generator stops."""
+"""Extension packages: output for a schema and facts, and where the generator stops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def refused(tmp_path: Path, change: Change | None = None, facts: tuple[str, str] = ("", "")) -> str:
-    """What the generator says to the invented extension with a change."""
+    """Return the error message for the invented extension with a change."""
     folder = shutil.copytree(PARCELS, tmp_path / "parcels")
     schema = json.loads((folder / "schema.json").read_text())
     if change:
@@ -42,7 +42,7 @@ def refused(tmp_path: Path, change: Change | None = None, facts: tuple[str, str]
     return str(caught.value)
 
 
-# --- what is made ---
+# --- output ---
 
 
 @pytest.mark.parametrize("given", [PARCELS, PARCELS / "schema.json"], ids=["folder", "file"])
@@ -100,7 +100,7 @@ def test_a_folder_without_a_schema_is_refused(
     assert "no schema.json" in capsys.readouterr().err
 
 
-# --- where it stops ---
+# --- errors ---
 
 
 def test_a_type_that_the_revision_has_is_not_defined_again(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the generator does not guess: it stops, names the place, and says what to add."""
+"""Errors of the generator: it stops, names the place, and says what to add."""
 
 from __future__ import annotations
 

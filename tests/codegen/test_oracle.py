@@ -1,4 +1,4 @@
-"""A second reading of the schemas: what datamodel-code-generator sees in them is what we see."""
+"""Oracle: datamodel-code-generator reads the schemas as this generator does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codegen.schema.load import Object
 from tests.wire.revisions import Kept, every_revision, kept
 
 Seen: TypeAlias = Hashable
-"""A type as both sides can say it: a name, or a kind and what is inside, without an order."""
+"""Comparable form of a type: a name, or a kind and its members, unordered."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Property:
     type: Seen
 
 
-# --- What datamodel-code-generator says ---
+# --- types in datamodel-code-generator ---
 
 
 def metadata(definitions: Object) -> list[dict[str, Any]]:
-    """Its description of the models that it makes of a normalised schema."""
+    """Return the model metadata of datamodel-code-generator for a normalised schema."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "metadata.json"
         printed(document(definitions), {}, constants_default=False, metadata=file)
@@ -42,7 +42,7 @@ def metadata(definitions: Object) -> list[dict[str, Any]]:
 
 
 def theirs(definitions: Object) -> dict[str, dict[str, Property]]:
-    """Each definition's properties by wire name; the one of an alias has no name."""
+    """Return the properties of each definition by wire name; an alias has one without a name."""
     models = metadata(definitions)
     definition = {model["class_name"]: name_of(model) for model in models}
     return {
@@ -61,7 +61,7 @@ def name_of(model: dict[str, Any]) -> str:
 
 
 def read(text: str, definition: dict[str, str], *, optional: bool) -> Seen:
-    """The type that an annotation says; what is optional is a union with None in it."""
+    """Return the type in an annotation; an optional type is a union with None."""
     seen = read_node(ast.parse(text, mode="eval").body, definition)
     if optional:
         (absent, *others) = sorted(arms_of(seen), key=lambda arm: arm != "None")
@@ -97,7 +97,7 @@ def literals(node: ast.expr) -> list[Any]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-# --- What our model says ---
+# --- types in our model ---
 
 
 def ours(there: Kept) -> dict[str, dict[str, Property]]:
@@ -149,11 +149,11 @@ def arms_of(seen: Seen) -> frozenset[Seen]:
 RENAMED = {
     ("2024-11-05", "Annotated"): "AnnotatedModel",  # it would hide the Annotated that it imports
 }
-"""Definitions that datamodel-code-generator cannot call by their names, and what it calls them."""
+"""Definitions that datamodel-code-generator renames, with the new names."""
 
 
 def differences(revision: str, definitions: Object) -> dict[str, tuple[Seen, Seen]]:
-    """Whatever the two do not see alike, by `Type/property`: what they say, and what we say."""
+    """Return all differences by `Type/property`: their reading and ours."""
     there, here = theirs(definitions), ours(kept(revision))
     places = {(name, wire) for side in (there, here) for name, one in side.items() for wire in one}
     return {

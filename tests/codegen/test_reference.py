@@ -1,4 +1,4 @@
-"""The reference pages: complete, linked, and in agreement with the revisions they describe."""
+"""Reference pages: complete, linked, and in agreement with the revisions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def documented() -> set[str]:
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """The cells of every table: the head, the rule under it, the rows."""
+    """Return the cells of every table: the head, the rule under it, the rows."""
     found: list[list[list[str]]] = []
     before = ""
     for line in text.splitlines():
@@ -50,7 +50,7 @@ def tables(text: str) -> list[list[list[str]]]:
 
 
 def table(text: str, title: str) -> list[dict[str, str]]:
-    """The rows of the table under a title, by the words of its head."""
+    """Return the rows of the table under a title, keyed by its head."""
     _, found, below = text.partition(f"\n## {title}\n")
     if not found:
         return []
@@ -59,7 +59,7 @@ def table(text: str, title: str) -> list[dict[str, str]]:
 
 
 def name_in(cell: str) -> str:
-    """What a cell has in backticks."""
+    """Return the first text in backticks of a cell."""
     return re.findall(r"`([^`]+)`", cell)[0]
 
 

@@ -1,4 +1,4 @@
-"""Regeneration: the same bytes every time, and a diff where the tree says something else."""
+"""Regeneration: identical bytes on every run, and a diff for a changed tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GENERATED = REPOSITORY / "generated" / "mcp_wire"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every generated file below a folder, by its path there."""
+    """Return every generated file below a folder, by its relative path."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -150,7 +150,7 @@ def test_a_new_revision_gets_a_package_of_its_own(tmp_path: Path) -> None:
 
 
 def out_of_date(out: Path) -> Path:
-    """Copy the generated package below `out`, with a line more in three of its files."""
+    """Copy the generated package below `out`, with one extra line in three of its files."""
     package = copied(out)
     for path in ("v2024_11_05/types.py", "v2025_03_26/types.py", "common.py"):
         (package / path).write_text((package / path).read_text() + "MORE = 1\n")

@@ -1,4 +1,4 @@
-"""The schema step as a maintainer runs it: files in, one line out, nothing changed on failure."""
+"""The schema step as a maintainer runs it: files in, one line out, no change on failure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sha256_of(content: bytes) -> str:
 
 
 class Project:
-    """A folder with a `schema/` of two revisions, and the step run in it."""
+    """Folder with a `schema/` of two revisions, in which the step is run."""
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root / "project"
@@ -106,7 +106,7 @@ def project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Project:
 
 @pytest.fixture
 def refusing_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An address on this machine at which nobody listens."""
+    """Return an address on this machine at which nothing listens."""
     monkeypatch.setenv("no_proxy", "*")
     with socket.socket() as bound_only:
         bound_only.bind(("127.0.0.1", 0))

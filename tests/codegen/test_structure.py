@@ -1,4 +1,4 @@
-"""What is kept of the published schemas: all of the structure, none of the prose."""
+"""Kept parts of the published schemas: all of the structure, none of the prose."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kept_bytes(revision: str) -> bytes:
 
 
 def published_bytes(revision: str) -> bytes:
-    """Return the published file, which is not part of the repository: it may lie beside it."""
+    """Return the published file, which is not in the repository but may lie beside it."""
     file = REPOSITORY.parent / "shared" / "upstream" / revision / "schema.json"
     if not file.exists():
         pytest.skip(f"the published schema is not here: ../shared/upstream/{revision}/schema.json")
@@ -41,9 +41,9 @@ def published_bytes(revision: str) -> bytes:
 
 
 def keywords(schema: Any, pointer: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield pointer, keyword and value of every keyword; of nested schemas only the names count.
+    """Yield pointer, keyword and value of every keyword; for nested schemas, names or number.
 
-    Written apart from `codegen.schema.structure`, to be a second opinion.
+    Independent of `codegen.schema.structure`, as a second opinion.
     """
     if isinstance(schema, bool):
         return
@@ -79,7 +79,7 @@ def validators(schema: bytes) -> Mapping[str, jsonschema_rs.Validator]:
 
 
 class Verdicts:
-    """The published and the kept schema of one revision, asked the same questions."""
+    """Verdicts of the published and the kept schema of one revision on the same values."""
 
     def __init__(self, revision: str) -> None:
         self.document: Schema = json.loads(published_bytes(revision))
@@ -91,7 +91,7 @@ class Verdicts:
         self.seen: Counter[tuple[str, bool]] = Counter()
 
     def same(self, definition: str, value: object) -> bool:
-        """Return the one verdict of both schemas, after counting it."""
+        """Return the common verdict of both schemas, after counting it."""
         published = self._published[definition].is_valid(value)
         kept = self._kept[definition].is_valid(value)
         assert kept is published, f"{definition}: published says {published} of {value}"

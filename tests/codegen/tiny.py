@@ -1,4 +1,4 @@
-"""A schema with one request, in a folder of its own: what the generator accepts, to change from."""
+"""Smallest schema, with one request, in a folder of its own; tests change it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def const(value: str) -> dict[str, Any]:
 
 
 def struct(**properties: Any) -> dict[str, Any]:
-    """An object with these properties, all of them required."""
+    """Return an object with these properties, all of them required."""
     return {"type": "object", "properties": properties, "required": sorted(properties)}
 
 
@@ -70,7 +70,7 @@ def checkout(
 
 
 def stopped(root: Path) -> str:
-    """The message with which the generator stops."""
+    """Return the message with which the generator stops."""
     with pytest.raises(CodegenError) as caught:
         generate(root)
     return str(caught.value)

@@ -1,4 +1,4 @@
-"""The closed check finds each key, value and frame that a revision does not have."""
+"""Closed check: finds each key, value and frame that a revision does not define."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ TOOL = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object",
 
 
 def of_revision(revision: str, result: dict[str, Any]) -> dict[str, Any]:
-    """A result with what this revision wants in each."""
+    """Return a result with the members that this revision requires in each."""
     if mcp_wire.profile(revision).lifecycle == "initialize":
         return result
     return {"resultType": "complete", **result}
 
 
 def listed(revision: str, **tool: Any) -> bytes:
-    """The answer to request 1, a tools/list: one tool."""
+    """Return the response to request 1, a `tools/list`, with one tool."""
     result = of_revision(revision, {"tools": [{**TOOL, **tool}]})
     if mcp_wire.profile(revision).cache_hints:
         result |= {"ttlMs": 0, "cacheScope": "private"}
@@ -46,7 +46,7 @@ def listed(revision: str, **tool: Any) -> bytes:
 
 
 def called(revision: str, **result: Any) -> bytes:
-    """The answer to request 1, a tools/call."""
+    """Return the response to request 1, a `tools/call`."""
     content = [{"type": "text", "text": "3"}]
     return answer(1, of_revision(revision, {"content": content, **result}))
 
@@ -60,7 +60,7 @@ def frame(**members: Any) -> bytes:
 
 
 class Conversation:
-    """Frames that are checked one after the other."""
+    """Checks frames one after the other."""
 
     def __init__(self, revision: str) -> None:
         self.speaker = Speaker(revision)
@@ -77,20 +77,20 @@ class Conversation:
 
 
 def listing(revision: str) -> Conversation:
-    """One in which the tools have been asked for, with id 1."""
+    """Return a conversation in which `tools/list` was requested, with id 1."""
     talk = Conversation(revision)
     assert talk.client(talk.speaker.request(1, "tools/list")) == []
     return talk
 
 
 def calling(revision: str) -> Conversation:
-    """One in which a tool has been called, with id 1."""
+    """Return a conversation in which a tool was called, with id 1."""
     talk = Conversation(revision)
     assert talk.client(talk.speaker.call(1, "add", a=1, b=2)) == []
     return talk
 
 
-# --- what is right ---
+# --- valid values ---
 
 
 def quickstart(revision: str) -> Server:
@@ -105,7 +105,7 @@ def quickstart(revision: str) -> Server:
 
 
 async def conversation(revision: str) -> list[Frame]:
-    """Everything that our client and our server say to each other."""
+    """Return all frames between our client and our server."""
     ours, theirs = memory_pair()
     recorded = RecordingTransport(ours)
     serving = asyncio.create_task(quickstart(revision).serve(theirs))
@@ -183,7 +183,7 @@ def test_a_batch_is_right_where_there_are_batches(revision: str) -> None:
     assert talk.server(b"[" + answer(2, {}) + b"," + listed(revision) + b"]") == []
 
 
-# --- what is wrong in a frame's parts ---
+# --- errors in parts of frames ---
 
 
 def test_icons_on_a_tool_are_none_of_the_oldest_revision() -> None:
@@ -252,7 +252,7 @@ def test_params_that_are_missing_are_found(revision: str) -> None:
     assert found == ["$.params: missing"]
 
 
-# --- what is wrong with a frame ---
+# --- errors of frames ---
 
 
 @every_revision

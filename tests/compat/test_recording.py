@@ -1,4 +1,4 @@
-"""A recording keeps every frame, says who sent it, and changes nothing."""
+"""RecordingTransport: keeps every frame with its sender, and changes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAIT_S = 30.0
 
 
 class Kept:
-    """A receiver that keeps what it is told."""
+    """Receiver that keeps what it is given."""
 
     def __init__(self) -> None:
         self.told: list[object] = []

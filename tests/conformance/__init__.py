@@ -1,1 +1,1 @@
-"""What the official conformance suite wants to find in a server."""
+"""Server and client for the official conformance suite."""

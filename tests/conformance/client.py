@@ -1,7 +1,7 @@
-"""The client that the official conformance suite tries: `python -m tests.conformance.client URL`.
+"""Client under test of the official conformance suite: `python -m tests.conformance.client URL`.
 
-The suite starts it once per scenario, which the environment names. What it does is what a program
-would do; that it does no more is looked at by the suite. `--revision` pins one.
+The suite starts it once per scenario, which an environment variable names. The client does what a
+program would do, and the suite checks its messages. `--revision` pins a revision.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from mcp_wire import latest
 __all__ = ["main"]
 
 Play: TypeAlias = Callable[[ClientSession, dict[str, Any]], Awaitable[None]]
-"""What is done in a scenario, with what the suite says about it."""
+"""Function that plays a scenario, given the session and the scenario's context from the suite."""
 
 TIMEOUT_S = 20.0
 ANSWERS: dict[str, Any] = {"string": "Ann", "integer": 3, "number": 1.5, "boolean": True}
 
 
 def fill_in(session: ClientSession, form: latest.ElicitRequestFormParams) -> dict[str, Any]:
-    """What must be filled in; the client itself adds what has a default."""
+    """Return answers for the required fields; the client itself adds defaults."""
     asked: dict[str, Any] = form.requested_schema.properties
     required = form.requested_schema.required or []
     return {
@@ -61,7 +61,7 @@ async def call_every_tool(session: ClientSession, told: dict[str, Any]) -> None:
 
 
 async def use_everything(session: ClientSession, told: dict[str, Any]) -> None:
-    """Each method that a header may be about."""
+    """Call each method that a header may repeat."""
     await call_every_tool(session, told)
     if session.server_capabilities.resources is not None:
         for resource in [resource async for resource in session.resources()]:
@@ -110,11 +110,11 @@ PLAYS: dict[str, Play] = {
     "json-schema-ref-no-deref": only_list,
     "json-schema-2020-12-preservation": echo_schema,
 }
-"""By scenario. Those of authorization are not here."""
+"""Plays by scenario. Scenarios of authorization are not included."""
 
 
 def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that a tool takes."""
+    """Return arguments that a tool accepts."""
     properties: dict[str, Any] = schema.get("properties", {})
     return {
         name: ANSWERS.get(properties.get(name, {}).get("type"), "x")
@@ -136,7 +136,7 @@ async def run(url: str, play: Play, told: dict[str, Any], revision: str | None) 
 
 
 class WarningsElsewhere(logging.Handler):
-    """Writes what is worse than a warning to stderr."""
+    """Handler that writes records above WARNING to stderr, and all others to stdout."""
 
     def emit(self, record: logging.LogRecord) -> None:
         severe = record.levelno > logging.WARNING
@@ -144,7 +144,7 @@ class WarningsElsewhere(logging.Handler):
 
 
 def main() -> int:
-    """Play the scenario that the environment names; without a name use all that the server has."""
+    """Play the scenario in the environment variable; without one, use every feature."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--revision")
     parser.add_argument("url")
@@ -154,7 +154,7 @@ def main() -> int:
     play = PLAYS.get(scenario) if scenario else use_everything
     if play is None:
         sys.exit(f"no such scenario: {scenario}")
-    # What it warns of is what the suite does on purpose; anything else on stderr is a fault.
+    # Warnings are about deliberate faults of the suite; any other text on stderr is a fault.
     logging.getLogger("mcp_gen").addHandler(WarningsElsewhere())
     try:
         asyncio.run(run(given.url, play, told, given.revision))

@@ -1,4 +1,4 @@
-"""The suite against the client of this folder, which it starts anew for each scenario."""
+"""Client leg: the suite against the client of this folder, started once per scenario."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ LEFT_OUT = {
     "auth/": "authorization: the client is given its token",
     "sep-2640-client-": "the skills extension: in no requirement set, and the client has none",
 }
-"""Scenarios that begin with these words are not run: why."""
+"""Prefixes of scenarios that are not run, with the reason."""
 
 ALSO_AT = {"tools_call": "2025-03-26"}
-"""Scenarios by the revision that they are run at and not about: without authorization none is.
+"""Scenarios that are also run at an older revision, which none is about without authorization.
 
-The server that `initialize` plays refuses it.
+The suite's server for `initialize` refuses it.
 """
 
 PINNED = frozenset({"2025-03-26", "2025-06-18"})
-"""Servers of the suite speak newer ones as well, which the client would choose if it might."""
+"""Revisions to pin: the suite's servers also support newer ones, which the client would choose."""
 
 FORCED = {"0.2.0-alpha.12": ("--force",), "0.1.16": ()}
-"""What makes the versions run a scenario at a revision that it is not about."""
+"""Options by suite version that force a scenario to run at a revision that it is not about."""
 
 NEVER_SENT = {
     "ClientMcpMethodHeader_initialize": "there is no handshake where there are these headers",
     "ClientMcpMethodHeader_notifications_initialized": "as there is no handshake",
 }
-"""Checks that are skipped because the client does not send what they are about: why it cannot."""
+"""Checks that are skipped because the client cannot send what they are about, with the reason."""
 
 ALONE = ("sse-retry",)
-"""What measures time is not disturbed."""
+"""Scenarios that measure time, and therefore run alone."""
 
 AT_ONCE = 3
 CLIENT = f"exec {sys.executable} -m tests.conformance.client"
 
 
 def cells(suite: Suite, version: str) -> list[Cell]:
-    """Every scenario for clients, at every revision that it is about, and some at an older."""
+    """Return every scenario for clients at its revisions, and some at an older revision."""
     listed = suite.cells("client", version, LEFT_OUT)
     names = {cell.scenario for cell in listed} & set(ALSO_AT)
     return [*(Cell("client", name, ALSO_AT[name], version) for name in sorted(names)), *listed]
 
 
 def run(suite: Suite, cells: list[Cell], faults: list[str]) -> dict[Cell, Outcome]:
-    """Run the cells, a few at once where nothing is timed."""
+    """Run the cells, a few at once; those that measure time run alone."""
 
     def outcome(cell: Cell) -> Outcome:
         return _outcome(suite, cell)

@@ -1,4 +1,4 @@
-"""What the suite compares, to the letter."""
+"""Test data with which the suite compares results exactly."""
 
 from base64 import b64decode
 from typing import Any

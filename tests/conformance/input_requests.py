@@ -1,4 +1,4 @@
-"""The tools and the prompt of the suite that ask the client something."""
+"""The tools and the prompt of the suite that make input requests."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Defaults:
 
 
 def asking_tools(server: Server) -> None:
-    """Add what asks: at once, and in rounds."""
+    """Add the tools and the prompt that make input requests, live and in rounds."""
     _asking(server)
     _asking_in_rounds(server)
 
     @server.prompt
     async def test_input_required_result_prompt(ctx: Context) -> str:
-        """A prompt that asks the user what it is about."""
+        """A prompt that asks the user for its topic."""
         answer = await ctx.elicit("What context should be used?", Subject, key="user_context")
         return f"Prompt with context: {_said(answer)}"
 
@@ -86,7 +86,7 @@ def _asking(server: Server) -> None:
 
     @server.tool
     async def test_missing_capability(ctx: Context) -> str:
-        """Ask the model; what a client that has none gets is an error."""
+        """Ask the model; a client without sampling gets an error."""
         await ctx.sample("Anything", max_tokens=100)
         return "Success"
 
@@ -103,7 +103,7 @@ def _asking(server: Server) -> None:
 
     @server.tool
     async def test_elicitation_sep1330_enums(ctx: Context) -> str | InputRequiredResult:
-        """Ask the user to choose, in every way there is; one of them has no Python type."""
+        """Ask the user to choose, with every kind of choice; one has no Python type."""
         if ctx.input_responses is None:
             form = ElicitRequestFormParams(message="Please choose", requested_schema=_choices())
             return InputRequiredResult(input_requests={"choices": ElicitRequest(params=form)})
@@ -149,7 +149,7 @@ def _asking_in_rounds(server: Server) -> None:
 
     @server.tool
     async def test_input_required_result_request_state(ctx: Context) -> str:
-        """Ask for a confirmation: the state comes back with it."""
+        """Ask for a confirmation; the request state is returned with it."""
         answer = await ctx.elicit("Please confirm", Confirmation, key="confirm")
         return f"state-ok: {_said(answer)}"
 
@@ -172,13 +172,13 @@ def _asking_in_rounds(server: Server) -> None:
 
     @server.tool
     async def test_input_required_result_tampered_state(ctx: Context) -> str:
-        """Ask for a confirmation: a state that was changed is refused."""
+        """Ask for a confirmation; a changed request state is refused."""
         answer = await ctx.elicit("Please confirm", Confirmation, key="confirm")
         return f"state-ok: {_said(answer)}"
 
     @server.tool
     async def test_input_required_result_capabilities(ctx: Context) -> str:
-        """Ask for what the client has declared, and for nothing else."""
+        """Make the input requests whose capabilities the client has declared."""
         declared: Any = ctx.client_capabilities
         if "sampling" in msgspec.to_builtins(declared):
             result = await ctx.sample(QUESTION, max_tokens=100, key="sample")

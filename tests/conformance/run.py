@@ -1,7 +1,7 @@
-"""Runs the official conformance suite, against our server and our client: `nox -s conformance`.
+"""Runs the official conformance suite against our server and client: `nox -s conformance`.
 
-Each scenario of each version of the suite is a process of its own, at each revision that it is
-about. There is no list of failures that are expected: every check passes, or the run fails.
+Each scenario of each version of the suite is a process of its own, at each of its revisions.
+There is no list of expected failures: every check passes, or the run fails.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OF = {"server": server_leg, "client": client_leg}
 
 
 def show(console: Console, outcomes: dict[Cell, Outcome]) -> None:
-    """Print a row per scenario, a column per version and revision, and below what is wrong."""
+    """Print a row per scenario, a column per version and revision, and the faults below."""
     columns = sorted({(cell.suite, cell.revision) for cell in outcomes})
     table = Table(title="passed/failed/warnings (skipped)")
     table.add_column("scenario")

@@ -1,4 +1,4 @@
-"""The server that the official conformance suite wants: names and texts are the suite's.
+"""Server under test of the official conformance suite; names and texts are the suite's.
 
 `python -m tests.conformance.server --port 8000` serves it over HTTP, on the loopback interface.
 """
@@ -23,7 +23,7 @@ RETRY_MS = 100
 
 
 def build() -> Server:
-    """A server of its own, with everything that the suite asks for."""
+    """Return a new server with all tools, resources and prompts of the suite."""
     server = Server("conformance", "1.0.0")
     _contents(server)
     _telling(server)
@@ -87,7 +87,7 @@ def _telling(server: Server) -> None:
 
     @server.tool
     async def test_logging_tool(ctx: Context) -> str:
-        """Log once: heard only where the request says so."""
+        """Log once, for requests with a log level."""
         await ctx.log("info", "Diagnostic trace")
         return "Logging evaluated"
 
@@ -107,7 +107,7 @@ def _telling(server: Server) -> None:
 
     @server.tool
     async def test_reconnection(ctx: Context) -> str:
-        """Hang up before the answer: the client comes back for it."""
+        """Disconnect before the response: the client resumes the stream."""
         await ctx.close_stream(retry_ms=RETRY_MS)
         await asyncio.sleep(PAUSE_S)
         return "Reconnection test completed successfully"
@@ -143,11 +143,11 @@ def _described(server: Server) -> None:
 
 def _changing(server: Server) -> None:
     async def test_added_tool() -> str:
-        """A tool that comes and goes."""
+        """A tool that is added and removed."""
         return "here"
 
     async def test_added_prompt() -> str:
-        """A prompt that comes and goes."""
+        """A prompt that is added and removed."""
         return "here"
 
     @server.tool
@@ -178,12 +178,12 @@ def _resources(server: Server) -> None:
 
     @server.resource("test://watched-resource", mime_type="text/plain")
     async def watched_resource() -> str:
-        """What can be subscribed to."""
+        """The resource that clients subscribe to."""
         return "Watched resource content"
 
     @server.resource("test://template/{id}/data", mime_type="application/json")
     async def template(id: str) -> dict[str, Any]:
-        """What depends on its URI."""
+        """A resource that depends on its URI."""
         return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
 
 

@@ -1,4 +1,4 @@
-"""The suite against the server of this folder, which all scenarios share."""
+"""Server leg: the suite against the server of this folder, which all scenarios share."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LEFT_OUT = {
     "tasks-status-notifications": "it skips itself: it cannot open the stream that brings them yet",
     "sep-2640-skills-": "the skills extension: in no requirement set, and the server has none",
 }
-"""Scenarios that begin with these words are not run: why."""
+"""Prefixes of scenarios that are not run, with the reason."""
 
 EXTENSIONS = {"tasks-": "2026-07-28"}
-"""Scenarios of extensions, which are about no revision: the one that has the extension."""
+"""Prefixes of extension scenarios, which name no revision, with the revision to run them at."""
 
 AT_ONCE = 2
 STARTS_S = 20.0
@@ -31,12 +31,12 @@ ENDS_S = 15.0
 
 
 def cells(suite: Suite, version: str) -> list[Cell]:
-    """Every scenario for servers, at every revision that it is about."""
+    """Return every scenario for servers, at every revision that it is about."""
     return suite.cells("server", version, LEFT_OUT, EXTENSIONS)
 
 
 def run(suite: Suite, cells: list[Cell], faults: list[str]) -> dict[Cell, Outcome]:
-    """Run the cells, a few at once; those that the server did not live to see are missing."""
+    """Run the cells, a few at once; cells after a crash of the server are missing."""
     with serving(faults) as server, ThreadPoolExecutor(AT_ONCE) as workers:
 
         def outcome(cell: Cell) -> Outcome | None:
@@ -66,7 +66,7 @@ class ServerUnderTest:
         return self.process.poll() is not None
 
     def end(self) -> list[str]:
-        """Tell it to stop; everything that was wrong with it, at its end or before."""
+        """Terminate the server; return all faults of its run and its exit."""
         faults: list[str] = []
         if self.died:
             faults.append(f"the server died with status {self.process.returncode}")
@@ -90,7 +90,7 @@ class ServerUnderTest:
             try:
                 socket.create_connection(("127.0.0.1", port)).close()
             except OSError:
-                time.sleep(0.05)  # nothing tells when a port is taken; bounded above
+                time.sleep(0.05)  # there is no event for a bound port; bounded above
             else:
                 return
         raise Unusable("\n".join(["the server did not start", *self.end()]))
@@ -98,7 +98,7 @@ class ServerUnderTest:
 
 @contextmanager
 def serving(faults: list[str]) -> Generator[ServerUnderTest]:
-    """A server that answers; afterwards `faults` say what was wrong with it."""
+    """Start a server and wait until it answers; its faults are added to `faults` at the end."""
     with tempfile.TemporaryDirectory() as folder:
         server = ServerUnderTest(Path(folder) / "log")
         try:

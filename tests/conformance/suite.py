@@ -1,4 +1,4 @@
-"""The official conformance suite as npm has installed it: its scenarios, and what one comes to."""
+"""The official conformance suite as installed by npm: its scenarios and their outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SUITES", "Cell", "LegName", "Outcome", "Suite", "Unusable"]
 
 SUITES = ("0.2.0-alpha.12", "0.1.16")
 NODE = 22
-"""The oldest Node that has what the suite imports."""
+"""Oldest Node version that the suite runs on."""
 
 SCENARIO_S = 90.0
 
@@ -30,12 +30,12 @@ _SAID_NO = re.compile(r"^Client (exited with code \d+|timed out.*)$", re.MULTILI
 
 
 class Unusable(Exception):
-    """The suite, or what it tries, cannot be run."""
+    """Raised if the suite or the program under test cannot be run."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario of a leg, at one revision, in one version of the suite."""
+    """Scenario of a leg, at one revision, in one version of the suite."""
 
     leg: LegName
     scenario: str
@@ -45,7 +45,7 @@ class Cell:
 
 @dataclass
 class Outcome:
-    """What the checks of a cell came to; `faults` say all that was not as it must be."""
+    """Outcome of the checks of a cell; `faults` lists every check that did not pass."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     faults: list[str] = field(default_factory=list[str])
@@ -59,10 +59,10 @@ class Outcome:
 
 
 class Suite:
-    """The suite in `folder`, each version under a name of its own.
+    """Suite in `folder`, with each version installed under its own name.
 
     Raises:
-        Unusable: there is no Node, or one that is too old.
+        Unusable: Node is missing or too old.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -79,13 +79,13 @@ class Suite:
         left_out: Mapping[str, str],
         extensions: Mapping[str, str] | None = None,
     ) -> list[Cell]:
-        """Every scenario of a leg, at every revision that it is about.
+        """Return every scenario of a leg, at every revision that it is about.
 
-        Scenarios whose names begin as `left_out` says are not run; its values say why. Those that
-        begin as `extensions` says are about no revision, and run at the one it names.
+        Scenarios with a prefix in `left_out` are not run; its values are the reasons. Scenarios
+        with a prefix in `extensions` name no revision, and run at the one that it gives.
 
         Raises:
-            Unusable: one is about no revision, and `left_out` does not say why it is not run.
+            Unusable: a scenario names no revision, and `left_out` gives no reason to skip it.
         """
         cells: list[Cell] = []
         listed, _ = self._run(self._script(version), "list", f"--{leg}")
@@ -104,7 +104,7 @@ class Suite:
         return cells
 
     def outcome(self, cell: Cell, *words: str) -> Outcome:
-        """Run one scenario; `words` tell the suite what it is to try."""
+        """Run one scenario; `words` are the suite's options that name the program under test."""
         what = ("--scenario", cell.scenario, "--spec-version", cell.revision)
         with tempfile.TemporaryDirectory() as folder:
             script = self._script(cell.suite)

@@ -1,4 +1,4 @@
-"""The tools of the suite that are tasks: at the revision that has them as an extension."""
+"""The tools of the suite that run as tasks, at the revision with the tasks extension."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Name:
 
 
 def task_tools(server: Server) -> None:
-    """Add what the scenarios about tasks call."""
+    """Add the tools of the scenarios about tasks."""
     _running(server)
     _asking(server)
 

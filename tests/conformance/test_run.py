@@ -1,4 +1,4 @@
-"""What the run of the conformance suite calls a failure, shown with a suite that is played."""
+"""The runner of the conformance suite reports every failure; scripts play the suite."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Play:
 
     @property
     def words(self) -> list[str]:
-        """What the suite was last told."""
+        """Return the arguments of the suite's last run."""
         return (self.folder / "words").read_text().split()
 
 

@@ -1,4 +1,4 @@
-"""JSON-RPC frames: what is read from bytes, what is refused, and what is written."""
+"""JSON-RPC frames: decoding, rejection and encoding."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_params_come_as_they_were_written() -> None:
     assert bytes(envelope.read(message).params) == b'{ "n": 1.50, "n": 1e2, "s": "\\u00e9" }'
 
 
-# --- what is refused ---
+# --- refusals ---
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_peers_error_that_is_none_still_is_an_error(error: bytes) -> None:
     assert envelope.read_error(Raw(error)).code == -32603
 
 
-# --- what is large, or no text ---
+# --- large and binary values ---
 
 
 def test_an_array_of_as_many_frames_as_there_may_be_is_split() -> None:

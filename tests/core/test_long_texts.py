@@ -1,4 +1,4 @@
-"""A long text is written by another encoder, and nobody can tell."""
+"""Long texts are encoded by another encoder with the same output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value restated at another revision: what is dropped, rewritten, refused, and what is said."""
+"""Projection to another revision: dropped, rewritten and refused members, and the losses."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ objects_only = pytest.mark.parametrize("revision", OBJECTS_ONLY)
 
 
 def structs(revision: str) -> dict[str, type[Wire]]:
-    """The wire types of a revision, by name."""
+    """Return the wire types of a revision, by name."""
     home = mcp_wire.types(revision)
     named = {name: getattr(home, name) for name in home.__all__}
     return {name: t for name, t in named.items() if isinstance(t, type) and issubclass(t, Wire)}
 
 
 def values(revision: str) -> Iterator[Wire]:
-    """The smallest and the fullest value of each type of a revision."""
+    """Return the smallest and the fullest value of each type of a revision."""
     for (name, kind), choose in product(structs(revision).items(), (smallest, fullest)):
         if name in kept(revision).definitions:
             given = kept(revision).instance(name, choose)

@@ -1,4 +1,4 @@
-"""Projection between any two dates: what comes out is of the target and closed, or is refused."""
+"""Projection between any two revisions: the value is closed at the target, or refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUNDS = 6
 
 
 def messages(revision: str) -> list[str]:
-    """The names of every params and every result type that is a struct."""
+    """Return the names of every params and every result type that is a struct."""
     profile = mcp_wire.profile(revision)
     kinds = {method.params for method in profile.methods.values()}
     kinds |= {result for method in profile.methods.values() for result in method.results}
@@ -45,7 +45,7 @@ def messages(revision: str) -> list[str]:
 
 @cache
 def definitions(revision: str) -> dict[str, Any]:
-    """The normalised schema of a revision, in which hoisted types have names too."""
+    """Return the normalised schema of a revision, in which hoisted types have names too."""
     return kept(revision).normalized
 
 
@@ -56,7 +56,7 @@ def validator(revision: str, name: str) -> Any:
 
 
 def made(revision: str, name: str, seed: str) -> Wire:
-    """A value of a type, random but the same in every run."""
+    """Return a random value of a type, the same in every run."""
     choose = random.Random(seed).choice if seed != "fullest" else fullest
     schema = definitions(revision)
     plain = with_object_schemas(instance({"$defs": schema}, schema[name], choose))
@@ -65,7 +65,7 @@ def made(revision: str, name: str, seed: str) -> Wire:
 
 
 def with_object_schemas(plain: Any) -> Any:
-    """The JSON with output schemas that every date takes as they are: those of objects."""
+    """Return the JSON with output schemas of objects, which every revision accepts."""
     if isinstance(plain, list):
         return [with_object_schemas(item) for item in plain]
     if not isinstance(plain, dict):
@@ -77,7 +77,7 @@ def with_object_schemas(plain: Any) -> Any:
 
 
 def is_closed(value: Wire) -> bool:
-    """Whether decoding with the value's own type and encoding again gives the same JSON."""
+    """Return True if decoding with the value's own type and encoding again gives the same JSON."""
     data = encode(value)
     return json.loads(encode(decoder(type(value)).decode(data))) == json.loads(data)
 

@@ -1,4 +1,4 @@
-"""Events are read as the HTML standard says, however the stream is cut into pieces."""
+"""SSE parser: events as in the HTML standard, however the stream is split into chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package of an extension that nobody has, made from its schema and facts beside this file."""
+"""The generated package of an invented extension, from the schema and facts beside this file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def made(extension: Path) -> Any:
-    """The package of an extension in a folder, by the folder's name."""
+    """Return the package of an extension in a folder, by the folder's name."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["--root", str(HERE.parents[1]), "--extension", str(extension)]
         assert main([*arguments, "--out", folder]) == 0

@@ -1,4 +1,4 @@
-"""A server with the invented extension, and what a test needs to talk with it."""
+"""Server with the invented extension, and helpers for its client."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ WAIT_S = 5.0
 DECLARED = {
     "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION.identifier: {}}}
 }
-"""What a request says in `_meta` of a client that has the extension."""
+"""Request `_meta` of a client that declares the extension."""
 
 
 # The package is made when the tests run: type checkers know nothing of it.
 class Shop(parcels.Handlers):  # type: ignore[misc, name-defined]
-    """The handlers of the extension: nothing else is written for it."""
+    """The handlers of the extension, with no other code."""
 
     async def track_parcel(self, ctx: Context, params: Any) -> Any:
-        """parcels/track"""
+        """Answer `parcels/track`."""
         return parcels.TrackParcelResult(state="moving", stops=[parcels.Stop(place="Oslo")])
 
 
 def shop(**settings: Any) -> Server:
-    """A server that has parcels, and tools that may answer with one."""
+    """Return a server with the extension, and tools that may answer with its results."""
     server = Server("shop")
     server.add_extension(EXTENSION, Shop(), settings=settings or None)
 
@@ -68,13 +68,13 @@ def client_of(*extensions: Any) -> Client:
 async def entered(
     server: Any, revision: str | None = PER_REQUEST, client: Client | None = None
 ) -> AsyncIterator[ClientSession]:
-    """A session of a client that has parcels, too, unless another one is given."""
+    """Connect a client that declares the extension, unless another client is given."""
     async with client or client_of() as using:
         yield await using.connect(server, revision=revision)
 
 
 class Heard:
-    """What a hook was told of, to be waited for."""
+    """Records the notifications that a hook received; tests wait for them."""
 
     def __init__(self) -> None:
         self.all: list[Any] = []
@@ -85,7 +85,7 @@ class Heard:
         self._news.set()
 
     async def count(self, number: int) -> list[Any]:
-        """Wait until so many have come."""
+        """Wait for this number of notifications."""
         async with asyncio.timeout(WAIT_S):
             while len(self.all) < number:
                 self._news.clear()

@@ -1,4 +1,4 @@
-"""What docs/extensions.md shows does what it says: the schema, the facts, and both programs."""
+"""Checks that schema, facts and programs in docs/extensions.md work as documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of an extension are judged with its types, and with no looser ones."""
+"""Frames of an extension are checked with its own types, and no more leniently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITH = Extensions([EXTENSION])
 def wrong(
     revision: str, asked: bytes, result: Any = None, extensions: Extensions | None = WITH
 ) -> list[str]:
-    """What is wrong with a request, and with its answer if there is one."""
+    """Return the violations in a request, and in its result if there is one."""
     checker = FrameChecker(mcp_wire.profile(revision), extensions)
     found = checker.check(asked, "client")
     if result is not None:

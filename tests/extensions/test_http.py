@@ -1,4 +1,4 @@
-"""The headers that repeat what a request of an extension says, and the statuses of refusals."""
+"""HTTP headers that repeat the params of an extension's requests, and statuses of refusals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An extension is added with a schema file and a handler: over every transport, frames closed.
+"""An extension takes a schema file and a handler: every transport, closed frames.
 
-What the watch of tests/support/checks/watch.py sees is judged with the types of the extension.
+The watch of tests/support/checks/watch.py checks frames with the types of the extension.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ async def test_hooks_of_a_client_run_around_what_it_asks() -> None:
     assert ran == ["moving"]
 
 
-# --- a side that does not have it ---
+# --- one side without the extension ---
 
 
 async def test_without_the_client_its_requests_name_what_must_be_declared() -> None:
@@ -235,7 +235,7 @@ def initialize(speaker: Speaker, capabilities: Any) -> bytes:
     return msgspec.json.encode(frame)
 
 
-# --- what is wrong when it is added ---
+# --- errors of registration ---
 
 
 def test_it_is_added_once() -> None:

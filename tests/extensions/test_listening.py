@@ -1,4 +1,4 @@
-"""What an extension adds to a request that listens."""
+"""Extensions to the filter of `subscriptions/listen`."""
 
 from __future__ import annotations
 

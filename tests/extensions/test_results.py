@@ -1,4 +1,4 @@
-"""Requests of the protocol that are answered with a result of an extension."""
+"""Extension results of the protocol's requests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_gen import Client, InvalidParams, McpError, ProtocolError, Server
-from tests.client.scripted import Scripted
+from mcp_gen import Client, InvalidResult, McpError, ProtocolError, Server
+from tests.client.scripted import ScriptedServer
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, client_of, entered, shop
 from tests.support.frames import HANDSHAKE, PER_REQUEST
@@ -96,22 +96,22 @@ async def test_a_client_pinned_to_older_types_gets_it_all_the_same() -> None:
     assert type(result) is parcels.ParcelResult
 
 
-def answering(result: dict[str, Any]) -> Scripted:
-    server = Scripted(PER_REQUEST)
+def answering(result: dict[str, Any]) -> ScriptedServer:
+    server = ScriptedServer(PER_REQUEST)
     return server.on("tools/call", {"result": result})
 
 
 async def test_a_client_without_the_extension_takes_it_for_what_it_is_an_error() -> None:
     server = answering({"resultType": "parcel", "parcelId": "p1"})
     async with entered(server, client=Client("plain")) as session:
-        with pytest.raises(InvalidParams):
+        with pytest.raises(InvalidResult):
             await session.call_tool("order", {"item": "p1"})
 
 
 async def test_a_kind_that_no_extension_has_is_an_error_with_the_extension_too() -> None:
     server = answering({"resultType": "letter", "parcelId": "p1"})
     async with entered(server) as session:
-        with pytest.raises(InvalidParams):
+        with pytest.raises(InvalidResult):
             await session.call_tool("order", {"item": "p1"})
 
 

@@ -1,4 +1,4 @@
-"""How many hostile requests there are, by theme: `python -m tests.hostile`."""
+"""Count the hostile requests by theme: `python -m tests.hostile`."""
 
 from __future__ import annotations
 

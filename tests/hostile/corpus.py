@@ -1,8 +1,8 @@
-"""The corpus as data: what is sent, what must come back, and who says so.
+"""The corpus as data: the bytes to send, the required response, and its source.
 
-Each file beside this one is a theme. A `[[request]]` is a good request (`send`, one of those in
-`bases.toml`) that was changed; a `[[combined]]` is many of them that differ in one place, or all
-combinations of what some headers may say.
+Each file beside this one is a theme. A `[[request]]` is a changed valid request (`send`, one of
+`bases.toml`). A `[[combined]]` is many requests that differ in one place, or all combinations of
+some headers' values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 
 
 class Base(Struct, frozen=True, forbid_unknown_fields=True):
-    """A good request."""
+    """A valid request."""
 
     revision: str
     method: str = "POST"
@@ -33,67 +33,67 @@ class Base(Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     body: str = ""
     session: str = "none"
-    """The session in which it is sent: see `Hostile`."""
+    """Session in which the request is sent: see `Hostile`."""
 
 
 class Hostile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A request, and its demanded answer. Absent means as in the base."""
+    """Hostile request with its required response. Absent members are as in the base."""
 
     theme: str
     id: str
     send: str
     source: str
-    """Who demands it: a name in `sources.toml`, or "ours"."""
+    """Source of the requirement: a name in `sources.toml`, or "ours"."""
     why: str = ""
     status: int | dict[str, int]
-    """By HTTP parser, where they refuse it themselves, each in its own way. 0: no answer at all."""
+    """HTTP status; by HTTP parser where parsers refuse the request differently. 0: no response."""
     code: int | dict[str, int] | None = None
-    """Of the JSON-RPC error; without one there is none."""
+    """JSON-RPC error code; None: no error."""
 
     method: str | None = None
     path: str | None = None
     drop: list[str] = []
     """Headers that are left out."""
     set: dict[str, str] = {}
-    """Headers that say something else."""
+    """Headers with another value."""
     add: list[list[str]] = []
-    """More lines of headers."""
+    """Additional header lines."""
     body: str | None = None
-    """META stands for the `_meta` of the revision, FILL for `fill`."""
+    """Request body; META is replaced by the revision's `_meta`, FILL by `fill`."""
     body_bytes: str | None = None
-    """The same, where it is not UTF-8: a byte for each character."""
+    """Request body that is not UTF-8: one byte per character."""
     fill: tuple[str, int] | None = None
-    """A text, and how often; also in headers."""
+    """Text and its number of repetitions; replaces FILL in headers, too."""
     chunks: str | None = None
-    """The body with chunked transfer coding, as it is on the wire."""
+    """Body with chunked transfer coding, as on the wire."""
     raw: str | None = None
-    """The whole request, as it is on the wire. HOST stands for the server, SESSION for the id."""
+    """Whole request, as on the wire. HOST is replaced by the server, SESSION by the session id."""
     half: bool = False
-    """Whether the client says nothing more after that, though more is expected."""
+    """True if the client sends nothing more, though the request is incomplete."""
     session: str | None = None
-    """"own", "ended", "foreign" (another client's), "none"."""
+    """"own", "ended", "foreign" (another client's) or "none"."""
     stream: bool = False
-    """Whether the answer is a stream that stays open."""
+    """True if the response is a stream that stays open."""
     answers: int = 1
-    """How many answers come, all alike."""
+    """Number of identical responses."""
     parts: int = 0
-    """How many messages the array has that is the answer."""
+    """Number of messages in the response's array."""
     has: str = ""
-    """What the body of the answer says."""
+    """Text that the response body contains."""
     over: list[str] = []
-    """The HTTP servers it is for; else all that can take it. "asgi" is the app without one."""
+    """HTTP servers of the row; empty: all that can take it. "asgi" is the app without a server."""
     alone: bool = True
-    """Whether it was written by itself, and not one of many that differ in one place."""
+    """True if the row is written by itself, not generated from a combined row."""
 
     @property
     def base(self) -> Base:
         return bases()[self.send]
 
     def is_for(self, server: str) -> bool:
-        """Whether it is sent to an HTTP server, or to the app without one ("asgi")."""
+        """Return True if the row is for this HTTP server, or for the app without one ("asgi")."""
         if self.over:
             return server in self.over
-        # What is wrong with HTTP itself no app ever sees.
+        # An app never sees errors of HTTP itself.
         return server != "asgi" or (self.theme != "framing" and "%" not in (self.path or ""))
 
     @property
@@ -106,10 +106,10 @@ class Hostile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def code_of(self, server: str) -> int | None:
         return self.code.get(server) if isinstance(self.code, dict) else self.code
 
-    # --- what is sent ---
+    # --- sent messages ---
 
     def lines(self) -> list[tuple[str, str]]:
-        """Its headers, but for those of the connection and of the session."""
+        """Return the header lines, without those of the connection and the session."""
         changed = {name.lower() for name in (*self.set, *self.drop)}
         kept = {n: v for n, v in self.base.headers.items() if n.lower() not in changed}
         found = [*kept.items(), *self.set.items(), *((name, value) for name, value in self.add)]
@@ -133,7 +133,7 @@ class Hostile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class _Choice(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a header may say: lines of it, each a value."""
+    """Alternatives for one header: lines of it, each a value."""
 
     says: str
     lines: list[str] = []
@@ -143,9 +143,9 @@ class _Choice(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Combined(Struct, frozen=True, forbid_unknown_fields=True):
-    """Many rows that differ in one place: in a path, in CASE, or in what headers say.
+    """Combined row: many requests that differ in one place: the path, CASE, or headers.
 
-    Of headers there are all combinations: good if each is, else refused.
+    Headers are tried in all combinations: valid if each is, else refused.
     """
 
     id: str
@@ -155,9 +155,9 @@ class _Combined(Struct, frozen=True, forbid_unknown_fields=True):
     code: int | None = None
     path: list[str] = []
     body: str = ""
-    """Has the word CASE, and each case stands for it."""
+    """Request body in which each case replaces the word CASE."""
     bytes: bool = False
-    """Whether that is a byte for each character."""
+    """True if each character of the body is one byte."""
     case: dict[str, str] = {}
     header: dict[str, list[_Choice]] = {}
     set: dict[str, str] = {}
@@ -183,7 +183,7 @@ class _Combined(Struct, frozen=True, forbid_unknown_fields=True):
     def _products(self) -> Iterator[dict[str, Any]]:
         for chosen in itertools.product(*self.header.values()):
             pairs = list(zip(self.header, chosen, strict=True))
-            # Headers stand in the order in which they are looked at.
+            # Headers are listed in the order of their checks.
             wrong = next((choice for choice in chosen if not choice.good), None)
             yield {
                 "id": f"{self.id}: " + ", ".join(f"{name} {c.says}" for name, c in pairs),
@@ -207,13 +207,13 @@ def bases() -> Mapping[str, Base]:
 
 @cache
 def sources() -> dict[str, str]:
-    """Where it stands what is demanded, by the names that rows have for it."""
+    """Return the links to the requirements, by the names in the rows."""
     return msgspec.convert(tomllib.loads(_text("sources")), dict[str, str])
 
 
 @cache
 def corpus() -> list[Hostile]:
-    """Every row, in the order of the themes."""
+    """Return every row, in the order of the themes."""
     found: list[Hostile] = []
     for file in sorted(HERE.glob("*.toml")):
         if file.stem not in ("bases", "sources"):

@@ -1,4 +1,4 @@
-"""Hostile requests to the app itself, without an HTTP server in between."""
+"""Hostile requests to the ASGI app itself, without an HTTP server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCAL = ("127.0.0.1", 8000)
 
 
 async def sent_to(app: App, hostile: Hostile) -> Answer:
-    """What the app answers; afterwards it is closed."""
+    """Return the app's response; afterwards the app is closed."""
     opened: list[Open] = []
     try:
         header, id = await _session(app, hostile, opened)
@@ -56,7 +56,7 @@ def _trimmed(value: str) -> bytes:
 async def _session(
     app: App, hostile: Hostile, opened: list[Open]
 ) -> tuple[list[tuple[str, str]], str]:
-    """The header of the session that it is sent in, and the id that stands there."""
+    """Return the session header of the request, and the id in it."""
     state, speaker = hostile.session_is, Speaker(hostile.base.revision)
     if state == "none":
         return [], ""

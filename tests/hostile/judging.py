@@ -1,4 +1,4 @@
-"""Whether an answer is the one that the corpus demands."""
+"""Compares a response with the corpus."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ INTERNALS = re.compile(
     rb"""Traceback|File "|\.py\b|site-packages|mcp_gen|mcp_wire|msgspec|asyncio|uvicorn|"""
     rb"""<class|object at 0x|\b[A-Z]\w+(?:Error|Exception)\b|\bNoneType\b|\bdict\b|\btuple\b"""
 )
-"""What no client is to see of a program."""
+"""Pattern of internals that a response must not reveal."""
 REFUSED_WITH_ID = {-32601, -32602, -32603, -32020, -32021, -32022}
-"""What is only said of a request that could be read: its id comes back."""
+"""Error codes of requests that could be decoded, whose id the response repeats."""
 
 
 def objections(hostile: Hostile, server: str, answer: Answer | None) -> list[str]:
-    """What is wrong with the answer of an HTTP server; empty if nothing is."""
+    """Return the differences to the required response of an HTTP server; empty if none."""
     if answer is None or not hostile.status_of(server):
         as_demanded = answer is None and not hostile.status_of(server)
         return [] if as_demanded else [f"got {answer or 'no answer'}"]
@@ -92,7 +92,7 @@ def _of_error(hostile: Hostile, code: int, body: bytes) -> Iterator[str]:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        # Its id is readable though its text is not.
+        # The id can be decoded although the text cannot.
         found: Any = msgspec.json.decode(data.decode(errors="replace"))
     except (msgspec.DecodeError, RecursionError):
         return {}

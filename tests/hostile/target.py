@@ -1,4 +1,4 @@
-"""The server that hostile requests are sent to, and the HTTP servers that it runs in."""
+"""The server under test for hostile requests, and the HTTP servers that run it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 __all__ = ["LIMIT_BYTES", "USER", "WAIT_S", "App", "Log", "Target", "running"]
 
 LIMIT_BYTES = 100_000
-"""How large a message may be here."""
+"""Message size limit of the server, in bytes."""
 WAIT_S = 10.0
 WITHOUT_SESSIONS = "/stateless"
 USER = b"x-user"
-"""The header that says who the client is: what an authenticating middleware would find out."""
+"""Header with the principal, in place of an authenticating middleware."""
 
 
 def marked(kind: Any, name: str) -> Any:
@@ -84,7 +84,7 @@ def make_server() -> Server:
 
 
 class App:
-    """What every HTTP server serves: an app with sessions, and one without at a path of its own."""
+    """App behind every HTTP server: one endpoint with sessions, one at its own path without."""
 
     def __init__(self) -> None:
         server = make_server()
@@ -106,7 +106,7 @@ def _principal(scope: Scope) -> str | None:
 
 
 class Log(logging.Handler):
-    """What is logged anywhere in the process."""
+    """Collects the log records of the whole process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class Log(logging.Handler):
         self.records.append(record)
 
     def take_failures(self) -> list[str]:
-        """What was logged of something that went wrong, and not before; then it is forgotten."""
+        """Return the records of failures since the last call."""
         records, self.records = self.records, []
         return [
             logging.Formatter().format(record)
@@ -137,7 +137,7 @@ class Target:
 
 @contextmanager
 def running(parser: Any) -> Iterator[Target]:
-    """uvicorn with one of its parsers, in a thread."""
+    """Run uvicorn with one of its parsers, in a thread."""
     config = uvicorn.Config(
         App(), http=parser, ws="none", loop="asyncio", log_config=None, access_log=False
     )

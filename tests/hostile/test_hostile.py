@@ -1,4 +1,4 @@
-"""Every request of the corpus gets the demanded answer, and the server is none the worse for it."""
+"""Every request of the corpus gets the required response, and the server stays healthy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_PROCESS = [hostile for hostile in CORPUS if hostile.is_for("asgi")]
 
 @pytest.fixture(scope="module")
 def log() -> Iterator[Log]:
-    """What is logged in this process, by whomever."""
+    """Collect the log records of this process."""
     log = Log()
     logging.getLogger().addHandler(log)
     yield log
@@ -35,7 +35,7 @@ def log() -> Iterator[Log]:
 
 @pytest.fixture(scope="module")
 def targets(log: Log) -> Iterator[dict[str, Target]]:
-    """An HTTP server with each parser, for all rows."""
+    """Return an HTTP server for each parser, shared by all rows."""
     with running("httptools") as one, running("h11") as other:
         yield {"httptools": one, "h11": other}
 
@@ -73,7 +73,7 @@ async def test_in_this_process_it_gets_the_demanded_answer(app: App, hostile: Ho
 
 @pytest.fixture(scope="module")
 def app() -> App:
-    """One app for all: each row closes it, and begins anew."""
+    """Return one app for all rows: each row closes it, and it starts again."""
     return App()
 
 

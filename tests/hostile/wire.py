@@ -1,4 +1,4 @@
-"""Hostile requests as bytes, over real sockets: nothing here corrects what it sends."""
+"""Hostile requests as bytes over real sockets, sent without correction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class Socket:
-    """A connection to a server, and what comes back on it."""
+    """Connection to a server, with the bytes that it returns."""
 
     def __init__(self, target: Target) -> None:
         self._socket = target.connect()
@@ -37,14 +37,14 @@ class Socket:
         self._socket.close()
 
     def send(self, data: bytes, *, half: bool = False) -> None:
-        # A server may have hung up before it has heard everything.
+        # A server may disconnect before it has read everything.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(data)
             if half:
                 self._socket.shutdown(socket.SHUT_WR)
 
     def answer(self, method: str = "POST", *, stream: bool = False) -> Answer | None:
-        """The next answer; only its head if it is a stream. None if the server hangs up."""
+        """Return the next response; of a stream the head alone. None if the server disconnects."""
         while True:
             head = self._until(b"\r\n\r\n")
             if not head:
@@ -70,7 +70,7 @@ class Socket:
         return self._exactly(int(headers.get("content-length", "0")))
 
     def line_with(self, mark: bytes) -> bytes:
-        """The next line that has these bytes."""
+        """Return the next line that contains these bytes."""
         self._until(mark)
         return mark + self._until(b"\n").strip()
 
@@ -97,7 +97,7 @@ class Socket:
 
 
 def request_of(hostile: Hostile, host: str, session: tuple[str, Lines]) -> bytes:
-    """A hostile request, byte for byte."""
+    """Return a hostile request, byte for byte."""
     id, header = session
     if hostile.raw is not None:
         return hostile.whole(hostile.raw).replace("HOST", host).encode("latin-1")
@@ -122,7 +122,7 @@ def head_of(method: str, path: str, lines: Lines) -> bytes:
 
 
 class Visit:
-    """What a client does before its hostile request, and after it."""
+    """Client steps before and after a hostile request."""
 
     def __init__(self, target: Target, revision: str) -> None:
         self._target = target
@@ -133,7 +133,7 @@ class Visit:
         self._stream: Socket | None = None
 
     def begin(self, state: str) -> tuple[str, Lines]:
-        """The id of a session in this state, and the header that names it."""
+        """Return the id of a session in this state, and its header."""
         if state == "none":
             return "", []
         self._owner = [(USER.decode(), "owner")] if state == "foreign" else []
@@ -167,7 +167,7 @@ class Visit:
         return self._stream.line_with(b"session_id=").decode().rpartition("=")[2]
 
     def ask(self, lines: Lines, body: bytes, method: str = "POST") -> Answer:
-        """A request on another connection, and its answer."""
+        """Send a request on another connection, and return its response."""
         sent = [("Host", self.host), ("Content-Length", str(len(body))), *lines]
         connection = Socket(self._target)
         try:
@@ -179,7 +179,7 @@ class Visit:
         return found
 
     def is_served(self) -> bool:
-        """Whether a good request is answered."""
+        """Return True if a valid request is served."""
         message = self._speaker.call("after", "echo", text="still here")
         found = self.ask(list(headers_of(self._speaker, message).items()), message)
         return found.status == 200 and b"still here" in found.body

@@ -1,4 +1,4 @@
-"""Servers of a manager that a test can cut off, and what the manager tells of them."""
+"""Servers of a manager that a test can disconnect, and the manager's events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAIT_S = 10.0
 
 
 def named_server(name: str, **options: Any) -> Server:
-    """A server whose tools, resource and prompt say whose they are."""
+    """Return a server whose tools, resource and prompt contain its name."""
     server = Server(name, **options)
 
     @server.tool
@@ -58,14 +58,14 @@ class Wire:
         return ours
 
     async def cut(self) -> None:
-        """The server goes away."""
+        """Cut all connections."""
         for one in self._far:
             await one.aclose()
         self._far.clear()
 
 
 class Told:
-    """The events of a manager; those that were waited for are taken."""
+    """Records a manager's events; events that were awaited are removed."""
 
     def __init__(self, manager: ClientManager) -> None:
         self.events: list[ManagerEvent] = []
@@ -79,11 +79,11 @@ class Told:
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
-        """What happened, and to whom."""
+        """Return the kind and the server of each event."""
         return [(one.kind, one.server) for one in self.events]
 
     async def next(self, *kinds: str) -> ManagerEvent:
-        """The next event of these kinds, behind the last that was waited for."""
+        """Return the next event of these kinds, after the last that was awaited."""
         async with asyncio.timeout(WAIT_S):
             while True:
                 while self._taken < len(self.events):
@@ -98,7 +98,7 @@ class Told:
 async def managing(
     servers: Mapping[str, Any], **options: Any
 ) -> AsyncIterator[tuple[ClientManager, Told]]:
-    """A manager that reconnects without a pause, and what it tells."""
+    """Start a manager that reconnects without delay, and yield it with its events."""
     manager = ClientManager(servers, **{"reconnect": AT_ONCE, **options})
     told = Told(manager)
     async with manager:

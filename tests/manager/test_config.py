@@ -1,4 +1,4 @@
-"""What a manager reads: a dict, or a file of `mcpServers` as hosts have it."""
+"""Manager configuration: a dict, or a host's file with `mcpServers`."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_keys_of_other_hosts_are_told_and_do_no_harm() -> None:
     ]
 
 
-# --- what a program gives ---
+# --- config from a program ---
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A manager of many servers: their names, lists and calls; what it adds and removes."""
+"""ClientManager: names, lists and calls of many servers; adding and removing them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Form:
 
 
 class Silent:
-    """Hears everything, and says nothing."""
+    """Receiver that ignores every message."""
 
     async def serve(self, transport: Duplex) -> None:
         self._over = asyncio.Event()
@@ -251,7 +251,7 @@ async def test_a_server_whose_list_cannot_be_had_keeps_nobody_from_being_listed(
     async with managing({"bad": bad, "good": named_server("good")}) as (manager, told):
         for _ in range(2):
             assert [one.server for one in await manager.tools()] == ["good"]
-    # It is left alone for a while, and told of once.
+    # It is not retried for a while, and reported once.
     assert told.kinds.count(("list_failed", "bad")) == 1
 
 
@@ -318,7 +318,7 @@ async def test_only_so_many_are_connected_to_at_a_time() -> None:
         async def serve(self, transport: Duplex) -> None:
             at_once[0] += 1
             at_once[1] = max(at_once)
-            # Others would begin now, if they might.
+            # Others would start now if the limit allowed it.
             for _ in range(10):
                 await asyncio.sleep(0)
             at_once[0] -= 1

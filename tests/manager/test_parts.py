@@ -1,4 +1,4 @@
-"""The parts of a manager by themselves: names, exports, delays and what was read."""
+"""Parts of the manager alone: names, model formats, back-off and the resource cache."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_server_that_goes_away_again_and_again_is_taken_up_later_but_not_much(
     assert [policy.delay_s(1, unstable) for unstable in (0, 1, 3, 100)] == [1, 2, 8, 8]
 
 
-# --- what was read ---
+# --- resource cache ---
 
 
 class Clock:
@@ -247,7 +247,7 @@ def test_what_was_read_for_one_is_not_shown_to_another() -> None:
 
 
 class Reads:
-    """A server that counts how often it is read."""
+    """Server that counts reads."""
 
     def __init__(self, revision: str = HANDSHAKE) -> None:
         self.reads = 0
@@ -281,7 +281,7 @@ async def test_a_resource_that_was_updated_is_read_again() -> None:
 
 
 async def test_a_server_that_says_how_long_a_resource_is_good_is_believed() -> None:
-    reads = Reads(PER_REQUEST)  # stale at once, if nothing else is said
+    reads = Reads(PER_REQUEST)  # stale at once by default
     async with managing({"r": reads.server}) as (manager, _):
         for _ in range(2):
             await manager.read_resource("reads://it")

@@ -1,4 +1,4 @@
-"""A manager's server that goes away: it is connected to again, and calls wait for it."""
+"""Reconnects of the manager: lost servers are connected again, and calls wait for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED = TransportError("nobody is there")
 
 
 class Cut:
-    """A server that goes away in the middle of a call, as often as `times` says."""
+    """Server that disconnects during a call, `times` times."""
 
     def __init__(self, times: int = 1, **annotations: Any) -> None:
         self.server = named_server("cut")
@@ -137,7 +137,7 @@ async def test_what_changed_while_nobody_could_tell_is_listed(
     begun: list[ChangeWatch] = []
 
     class Ends(ChangeWatch):
-        """The first stream ends when the test says so."""
+        """Server whose first stream ends when the test says so."""
 
         async def __aenter__(self) -> ChangeWatch:
             begun.append(self)
@@ -295,7 +295,7 @@ async def test_connections_that_ended_are_not_kept() -> None:
         assert len(client._links) == 1
 
 
-# --- over HTTP, where there is no connection that could end ---
+# --- over HTTP, without connections ---
 
 
 @every_revision
@@ -318,7 +318,7 @@ async def test_an_http_server_that_was_away_is_used_again(revision: str) -> None
                 said: Any = (await reading).messages[0].content
                 assert said.text == "web on tea"
                 assert await manager.call_tool("mcp__web__who", returns=str) == "web"
-                # The manager goes before its server does.
+                # The manager closes before its server does.
                 await manager.aclose()
 
 

@@ -1,4 +1,4 @@
-"""The soak of a manager in short: `python -m tests.soak manager` is the long one."""
+"""Short form of the manager soak: `python -m tests.soak manager` is the long one."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""A server script as a command, and what it left behind when it had ended."""
+"""A server script as a command, with its exit status and stderr."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-# The official client tells nobody how its child ended. This shell does; but if it is signalled with
-# its group, because the server did not end by itself, it writes no status.
+# The official client does not report its child's exit status. This shell does; but if it is
+# signalled with its group, because the server did not exit by itself, it writes no status.
 _SHELL = '"$@" 2>"$0/stderr"; echo $? >"$0/status"'
 
 
 class Command:
-    """One run of a server script. `words` start it."""
+    """One run of a server script; `words` is its command line."""
 
     transport = "stdio"
 
@@ -22,20 +22,20 @@ class Command:
 
     @property
     def target(self) -> list[str]:
-        """What a client needs to reach it."""
+        """Target for `Client.connect`."""
         return self.words
 
     def end(self) -> int | None:
-        """How it ended when its client had closed its stdin; None if it had to be made to."""
+        """Exit status after the client closed stdin; None if the server was killed."""
         return self.exit_status
 
     @property
     def exit_status(self) -> int | None:
-        """How the server ended; None if it is running, or had to be made to end."""
+        """Exit status; None if the server still runs or was killed."""
         status = self._folder / "status"
         return int(status.read_text()) if status.exists() else None
 
     @property
     def stderr(self) -> str:
-        """What the server has written to stderr."""
+        """Text that the server has written to stderr."""
         return (self._folder / "stderr").read_text()

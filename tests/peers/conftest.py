@@ -21,15 +21,15 @@ def pytest_configure() -> None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
     packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_INSPECTOR"}
     if not packages <= os.environ.keys() or shutil.which("node") is None:
-        # Not skipped: what was not tried did not pass.
+        # Fail instead of skip: a peer that was not run did not pass.
         raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")
-    # What the tests serve over HTTP is on this machine.
+    # The HTTP servers of the tests run on this machine.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> Callable[..., Command]:
-    """Makes a server script, and its arguments, a command."""
+    """Makes a command of a server script and its arguments."""
 
     def make(script: Path, *arguments: str) -> Command:
         return Command(tmp_path, script, *arguments)
@@ -39,27 +39,27 @@ def command(tmp_path: Path) -> Callable[..., Command]:
 
 @pytest.fixture(scope="session")
 def web() -> Iterator[str]:
-    """Where a server listens: `/mcp`, and `/sse` for clients of 2024-11-05."""
+    """Return the URL of a server with `/mcp`, and `/sse` for clients of 2024-11-05."""
     with served(transport="sse") as found:
         yield found.url
 
 
 @pytest.fixture(scope="session", params=["stateless", "json_only"])
 def bare_web(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where a server listens that leaves out a part of HTTP."""
+    """Return the URL of a server without a part of HTTP."""
     with served(**{request.param: True}) as found:
         yield found.url
 
 
 @pytest.fixture
 def server(way: Way, request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """What the Inspector's command line begins with to reach a server that way."""
+    """Return the Inspector's arguments that select a server."""
     if way.transport in PATHS:
         url = request.getfixturevalue("web") + PATHS[way.transport]
         yield ["--server-url", url, "--transport", way.transport]
         return
     command = request.getfixturevalue("command")(INSPECTED)
-    # What comes before the dashes is the server's, dashes and all.
+    # Arguments up to the dashes are the server's, dashes included.
     yield [*command.words, "--"]
     assert "Traceback" not in command.stderr
     assert command.exit_status == 0
@@ -67,7 +67,7 @@ def server(way: Way, request: pytest.FixtureRequest) -> Iterator[list[str]]:
 
 @pytest.fixture
 def ask(way: Way, server: list[str], tmp_path: Path) -> Ask:
-    """Run one method against a server that is reached this way."""
+    """Run one method against a server on this transport."""
 
     def ask(method: str, *words: str) -> Ran:
         return inspect(tmp_path, *server, "--protocol-era", way.era, "--method", method, *words)

@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line as a process: what it was told to do, and what it printed."""
+"""The MCP Inspector's command line as a process: its arguments and output."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ class Ran(NamedTuple):
 
     @property
     def shown(self) -> Any:
-        """The JSON that it printed."""
+        """Return the JSON output."""
         assert self.status == 0, self
         return json.loads(self.stdout)
 
     @property
     def text(self) -> str:
-        """The text that a tool has answered."""
+        """Return the text of a tool result."""
         (block,) = self.shown["content"]
         return str(block["text"])
 
     @property
     def error(self) -> Any:
-        """What the Inspector says went wrong: the last line of its stderr."""
+        """Return the error of the Inspector: the last line of its stderr."""
         assert self.status, self
         return json.loads(self.stderr.splitlines()[-1])["error"]
 
 
 def inspect(home: Path, *words: str) -> Ran:
-    """Run the Inspector as a user does whose home is this folder."""
+    """Run the Inspector with this folder as the user's home."""
     launcher = Path(os.environ["PEERS_INSPECTOR"], PACKAGE, "clients/launcher/build/index.js")
     environment = {
         "HOME": str(home),
         "PATH": os.environ["PATH"],
-        # Not the keys of whoever runs the tests.
+        # Without the credentials of the user who runs the tests.
         "MCP_INSPECTOR_SECRET_STORE": "file",
     }
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""What every client is to see of examples/everything_server.py, whoever made it."""
+"""Expected observations of examples/everything_server.py, for every client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWERS: dict[str, Any] = {
     "text": "A summary.",
     "root": "file:///home/ada",
 }
-"""What the clients answer: of a form the fields that it has."""
+"""The clients' answers; a form gets the fields that it has."""
 
 TOOLS = [
     "add",
@@ -56,7 +56,7 @@ TOOLS = [
 
 
 def expected(revision: str, client: str) -> dict[str, Any]:
-    """Everything that a client observes, by name."""
+    """Return all expected observations, by name."""
     wraps = revision != "2026-07-28"
     weather = [{"city": "Oslo", "celsius": 20, "sky": "clear"}]
     return {
@@ -82,7 +82,7 @@ def expected(revision: str, client: str) -> dict[str, Any]:
         "text": ["text/plain", "Welcome to everything."],
         "binary": ["image/png", "iVBORw0KGgo"],
         "from a template": {"id": 2, "name": "Grace"},
-        # The second release line makes one error of either code.
+        # The SDK's second release line maps both codes to one error.
         "missing": -32002 if wraps and client != "typescript-v2" else -32602,
         # --- prompts and completion ---
         "prompts": ["greet", "introduce", "review", "trip"],
@@ -90,7 +90,7 @@ def expected(revision: str, client: str) -> dict[str, Any]:
         "conversation": ["user text", "assistant text", "user text", "user image"],
         "completed argument": ["Lima", "Lisbon"],
         "completed variable": ["2"],
-        # --- what the server asks ---
+        # --- requests of the server ---
         "form": "dinner for 3, Ada <ada@example.org>",
         "two forms": "large and blue",
         "page": "the user said: accept",
@@ -99,7 +99,7 @@ def expected(revision: str, client: str) -> dict[str, Any]:
         "all at once": "accept, test-model, 1 folders",
         "from a thread": "blue",
         "from a prompt": "Say something about blue.",
-        # --- what changes ---
+        # --- changes ---
         "changed lists": ["prompts", "resources", "tools"],
         "changed tools": sorted([*TOOLS, "extra"]),
         "updated resource": "notes://board",

@@ -1,4 +1,4 @@
-"""The official Python SDK's client tries everything; what it sees comes back by name."""
+"""Uses every feature with the official Python SDK's client; returns observations by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LISTS = {
 
 
 class Peer:
-    """The client's callbacks, and what they have heard."""
+    """Callbacks of the client, and their received messages."""
 
     def __init__(self) -> None:
         self._news = anyio.Event()
@@ -53,7 +53,7 @@ class Peer:
         return types.ListRootsResult(roots=[types.Root(uri=ANSWERS["root"])])
 
     async def until(self, ready: Callable[[], bool]) -> None:
-        """Wait until enough was heard: what is heard may come behind an answer."""
+        """Wait for a condition: notifications may arrive after a response."""
         while not ready():
             self._news = anyio.Event()
             await self._news.wait()
@@ -71,7 +71,7 @@ class Peer:
 
 
 def reaching(server: Command | Served) -> Any:
-    """The client's transport."""
+    """Return the client's transport."""
     if server.transport == "http":
         return streamable_http_client(*server.target)
     if server.transport == "sse":
@@ -81,7 +81,7 @@ def reaching(server: Command | Served) -> Any:
 
 
 async def exercise(server: Command | Served, mode: str) -> dict[str, Any]:
-    """Everything that is observed; `{"failed": ...}` in place of what could not be."""
+    """Return all observations; `{"failed": ...}` in place of one that raised."""
     # Logging, sampling and roots: deprecated, but still spoken.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     peer = Peer()
@@ -101,13 +101,13 @@ async def exercise(server: Command | Served, mode: str) -> dict[str, Any]:
                 try:
                     with anyio.fail_after(WAIT_S):
                         seen[name] = await look()
-                except Exception as error:  # the other looks are to be had all the same
+                except Exception as error:  # the other observations are still made
                     seen[name] = {"failed": repr(error)}
     return seen
 
 
 def looks(client: Client, peer: Peer, mode: str) -> dict[str, Callable[[], Awaitable[Any]]]:
-    """What is looked at, in order."""
+    """Return the observations to make, in order."""
     legacy = mode == "legacy"
 
     async def text(tool: str, **arguments: Any) -> str:

@@ -1,4 +1,4 @@
-"""Our client tries the servers of others; what it sees comes back by name."""
+"""Uses servers of others with our client; returns observations by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GIVEN: dict[str, dict[str, str]] = {
 
 
 class Us:
-    """What servers may ask us, and what they told us."""
+    """Client callbacks, and the notifications received."""
 
     def __init__(self) -> None:
         self.pages: list[str] = []
@@ -58,7 +58,7 @@ class Us:
 
 
 async def exercise(target: str | list[str]) -> dict[str, Any]:
-    """Everything that is observed; `{"failed": ...}` in place of what could not be."""
+    """Return all observations; `{"failed": ...}` in place of one that raised."""
     us = Us()
     seen: dict[str, Any] = {}
     async with asyncio.timeout(2 * WAIT_S), us.client() as client:
@@ -67,7 +67,7 @@ async def exercise(target: str | list[str]) -> dict[str, Any]:
             try:
                 async with asyncio.timeout(WAIT_S):
                     seen[name] = await look()
-            except Exception as error:  # the other looks are to be had all the same
+            except Exception as error:  # the other observations are still made
                 seen[name] = {"failed": repr(error)}
     return seen
 
@@ -75,7 +75,7 @@ async def exercise(target: str | list[str]) -> dict[str, Any]:
 def looks(
     us: Us, client: Client, session: ClientSession
 ) -> dict[str, Callable[[], Awaitable[Any]]]:
-    """What is looked at, in order. The tools go by their names."""
+    """Return the observations to make, in order. Tools are named after the server's tools."""
 
     async def text(tool: str, **arguments: Any) -> str:
         result = await session.call_tool(tool, arguments)
@@ -171,7 +171,7 @@ def looks(
 
     async def other_roots() -> Any:
         await client.add_roots("file:///home/bob")
-        # It asks what they are now, and says so when it knows.
+        # The server requests the new roots, and answers afterwards.
         while "2 root(s)" not in str(await us.logged.get()):
             pass
         return await roots()

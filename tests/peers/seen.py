@@ -1,4 +1,4 @@
-"""What our client is to see of the servers of others, by name."""
+"""Expected observations of our client with servers of others, by name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TOOLS: dict[str, Any] = {
     "trigger-sampling-request": "A summary.",
     "trigger-url-elicitation": ["https://example.org/page"],
 }
-"""The tools of the everything-server for a client that may be asked anything, and what each did."""
+"""Tools of the everything-server for a client with all capabilities, with their results."""
 
 EVERYTHING: dict[str, Any] = {
     "server": ["mcp-servers/everything", "2.0.0", "2025-11-25"],
@@ -61,4 +61,4 @@ EVERYTHING: dict[str, Any] = {
     "completion": ["David", "Eve", "Frank"],
     "alive": ["Result", []],
 }
-"""All that is looked at."""
+"""All expected observations."""

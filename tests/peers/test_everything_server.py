@@ -1,7 +1,6 @@
-"""Clients that others have made try our everything-server: real processes, real pipes and sockets.
+"""Clients of others use our everything-server: real processes, real pipes and sockets.
 
-Each client runs once over each transport, tries everything, and says what it saw; each thing seen
-is a test.
+Each client runs once over each transport and uses every feature; each observation is a test.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ WAIT_S = 120.0
 
 
 class Peer(NamedTuple):
-    """Somebody's client, the way it begins, and how it reaches the server."""
+    """Client of others, its mode, and its transport."""
 
     client: str
     mode: str
@@ -36,21 +35,21 @@ class Peer(NamedTuple):
 
     @property
     def revision(self) -> str:
-        """The newest revision of that mode."""
+        """Return the newest revision of that mode."""
         return "2025-11-25" if self.mode == "legacy" else "2026-07-28"
 
 
 class Outcome:
-    """What came of one run."""
+    """Outcome of one run."""
 
     seen: dict[str, Any] | None = None
-    """Everything that the client saw."""
+    """All observations of the client."""
     failure = ""
-    """Why it saw nothing."""
+    """Reason for missing observations."""
     status: int | None = None
-    """How the server ended; None if it had to be made to."""
+    """Exit status of the server; None if it was killed."""
     stderr = ""
-    """What the server wrote."""
+    """Text that the server wrote to stderr."""
 
 
 CLIENTS = [
@@ -60,12 +59,12 @@ CLIENTS = [
     ("typescript-v2", "legacy"),
     ("typescript-v1", "legacy"),
 ]
-# The transport of 2024-11-05 is for those who shake hands.
+# The transport of 2024-11-05 requires a handshake.
 TRANSPORTS = {"auto": ("stdio", "http"), "legacy": ("stdio", "http", "sse")}
 PEERS = [Peer(*client, transport) for client in CLIENTS for transport in TRANSPORTS[client[1]]]
 
 each_peer = pytest.mark.parametrize(
-    # A client runs once: what it saw is for all tests of one process.
+    # A client runs once: its observations serve all tests of a process.
     "peer",
     [
         pytest.param(one, id="-".join(one), marks=pytest.mark.xdist_group("-".join(one)))
@@ -76,7 +75,7 @@ each_peer = pytest.mark.parametrize(
 
 @cache
 def outcome(peer: Peer) -> Outcome:
-    """What came of a client's run, for each test to tell."""
+    """Return the outcome of a client's run, for each test to check."""
     found = Outcome()
     with served(peer.transport) as server:
         try:
@@ -85,7 +84,7 @@ def outcome(peer: Peer) -> Outcome:
             else:
                 found.seen = _typescript(peer, server.target)
             found.status = server.end()
-        except Exception as error:  # told by each test, and tried only once
+        except Exception as error:  # reported by each test, but run only once
             found.failure = repr(error)
         found.stderr = server.stderr
     return found
@@ -93,7 +92,7 @@ def outcome(peer: Peer) -> Outcome:
 
 @contextmanager
 def served(transport: str) -> Iterator[Command | Served]:
-    """The server, in a process of its own, or to be started by the client."""
+    """Start the server in a process of its own, or return the command for the client."""
     if transport == "stdio":
         with tempfile.TemporaryDirectory() as folder:
             yield Command(Path(folder), EVERYTHING)
@@ -103,7 +102,7 @@ def served(transport: str) -> Iterator[Command | Served]:
 
 
 def seen(peer: Peer) -> dict[str, Any]:
-    """Everything that a client saw."""
+    """Return all observations of a client."""
     found = outcome(peer)
     assert found.seen is not None, f"{found.failure}\n{found.stderr}"
     return found.seen

@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line asks our servers, by every method and in every way it has."""
+"""The MCP Inspector's command line with our servers: every method, every transport."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_it_sets_the_log_level(ask: Ask, way: Way) -> None:
     assert ask("logging/setLevel", "--log-level", "warning").shown == {}
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 @each_web

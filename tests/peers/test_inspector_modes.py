@@ -1,4 +1,4 @@
-"""The MCP Inspector's command line in each of its modes, with servers in each of theirs."""
+"""The MCP Inspector's command line in each of its modes, with servers in each of their modes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_it_loads_a_tool_and_no_call_fails(web: str, era: str, tmp_path: Path) -
 
 @pytest.fixture
 def file(web: str, command: Commands, tmp_path: Path) -> Path:
-    """A file of servers, as clients have it; each is told of a folder."""
+    """Return a file of servers in the clients' format; each entry has roots."""
     program, *words = command(INSPECTED).words
     pipes = {
         "command": program,

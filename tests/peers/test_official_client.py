@@ -44,7 +44,7 @@ Serve = Callable[..., Command | Served]
 
 @pytest.fixture(params=["stdio", "http"])
 def serve(request: pytest.FixtureRequest, command: Commands) -> Iterator[Serve]:
-    """Makes a server script, and its arguments, a server that ends well."""
+    """Makes a server script and its arguments a server that must end well."""
     servers: list[Command | Served] = []
     with ExitStack() as running:
 
@@ -52,7 +52,7 @@ def serve(request: pytest.FixtureRequest, command: Commands) -> Iterator[Serve]:
             if request.param == "stdio":
                 server: Command | Served = command(script, *arguments)
             else:
-                # Before there was Streamable HTTP there was something else.
+                # Before Streamable HTTP there was HTTP+SSE.
                 transport = "sse" if arguments == OLDEST else "http"
                 server = running.enter_context(serving(script, *arguments, transport=transport))
             servers.append(server)
@@ -194,7 +194,7 @@ async def test_a_server_with_a_handshake_refuses_a_client_that_starts_without_on
     assert caught.value.code == InvalidRequest.code
 
 
-# --- what must not disturb the conversation ---
+# --- stray output ---
 
 
 @each_mode

@@ -44,7 +44,7 @@ async def connected(
 
 
 def read(result: Any) -> tuple[str, Any]:
-    """A result's text, and its structured content; None at a revision that has none."""
+    """Return a result's text and structured content; None at a revision without it."""
     (block,) = result.content
     return block.text, getattr(result, "structured_content", None)
 
@@ -151,7 +151,7 @@ async def test_our_client_refuses_what_it_does_not_offer_and_the_session_goes_on
     command: Commands,
 ) -> None:
     async with connected(command(OFFICIAL), "2025-11-25") as session:
-        # The official server hands the client's refusal on as its own.
+        # The official server returns the client's error as its own.
         with pytest.raises(McpError, match="does not offer `roots/list`") as caught:
             await session.call_tool("ask_for_roots")
         assert read(await session.call_tool("add", {"a": 1, "b": 2}))[0] == "3"
@@ -163,7 +163,7 @@ async def test_notifications_do_not_disturb_our_client(
     command: Commands, caplog: pytest.LogCaptureFixture, revision: str
 ) -> None:
     caplog.set_level(logging.WARNING)
-    # Without these the official server keeps progress to itself, and at 2026-07-28 logs as well.
+    # Without these the official server sends no progress, and at 2026-07-28 no log messages.
     meta = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
     async with connected(command(OFFICIAL), revision) as session:
         assert read(await session.call_tool("notify", meta=meta))[0] == "notified"

@@ -36,7 +36,7 @@ class Mood(BaseModel):
 
 
 class Official:
-    """The official server, and how far its tools are."""
+    """The official server, with the state of its tools."""
 
     def __init__(self) -> None:
         self.hanging = asyncio.Event()
@@ -85,10 +85,10 @@ async def connected(
     ):
         url = f"{web.origin}/sse" if kind == "sse" else web.url
         with warnings.catch_warnings():
-            # What is old is spoken all the same.
+            # Deprecated features must still work.
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             yield await client.connect(url, revision=revision), web
-    # What the official server needs for events watches for the end of the process.
+    # The official server's SSE library watches for the end of the process.
     watchers = [one for one in asyncio.all_tasks() if "_shutdown_watcher" in repr(one)]
     for watcher in watchers:
         watcher.cancel()

@@ -1,6 +1,6 @@
-"""Our client uses servers that others have written, over each transport that they have.
+"""Our client uses servers of others, over each transport that they have.
 
-The everything-server is tried once over each; each thing seen is a test.
+The everything-server is used once over each transport; each observation is a test.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from tests.support.processes.child import started
 WAIT_S = 60.0
 SERVER = Path("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 PATHS = {"streamableHttp": "/mcp", "sse": "/sse"}
-"""The transports of the everything-server that listen, and where."""
+"""Paths of the everything-server's HTTP transports."""
 
 pytestmark = pytest.mark.timeout(120)
 
 each_transport = pytest.mark.parametrize(
-    # What was seen is for all tests of one process.
+    # The observations serve all tests of a process.
     "transport",
     [pytest.param(one, marks=pytest.mark.xdist_group(one)) for one in ("stdio", *PATHS)],
 )
 
 
 class Outcome:
-    """What came of trying the server over one transport."""
+    """Outcome of using the server over one transport."""
 
     seen: dict[str, Any] | None = None
-    """Everything that our client saw."""
+    """All observations of our client."""
     failure = ""
-    """Why it saw nothing."""
+    """Reason for missing observations."""
     left = False
-    """Whether a process of a server that our client has started is still there."""
+    """True if a server process that our client started still runs."""
 
 
 @cache
 def outcome(transport: str) -> Outcome:
-    """What came of it, for each test to tell."""
+    """Return the outcome of one transport, for each test to check."""
     found = Outcome()
     with tempfile.TemporaryDirectory() as folder, served(transport, Path(folder)) as target:
         try:
             found.seen = asyncio.run(exercise(target))
-        except Exception as error:  # told by each test, and tried only once
+        except Exception as error:  # reported by each test, but run only once
             found.failure = repr(error)
         if transport not in PATHS:
             found.left = is_there(int(Path(folder, "group").read_text()))
@@ -64,7 +64,7 @@ def outcome(transport: str) -> Outcome:
 
 @contextmanager
 def served(transport: str, folder: Path) -> Iterator[str | list[str]]:
-    """What our client needs to reach the server over this transport."""
+    """Return the target of our client for the server over this transport."""
     words = ["node", str(Path(os.environ["PEERS_SERVERS"], SERVER)), transport]
     if transport not in PATHS:
         # A command is a process group, which the shell's id names.
@@ -78,7 +78,7 @@ def served(transport: str, folder: Path) -> Iterator[str | list[str]]:
 
 
 def is_there(group: int) -> bool:
-    """Whether a process group has a process left."""
+    """Return True if a process group has a process left."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -113,7 +113,7 @@ def test_nothing_is_left_of_the_server_that_our_client_started() -> None:
 WORDS = [sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"]
 NOON = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Kathmandu"}
 each_revision = pytest.mark.parametrize("revision", [None, "2025-11-25", "2024-11-05"])
-"""None: what both sides choose."""
+"""Parametrize `revision`; None lets both sides negotiate."""
 
 
 @asynccontextmanager

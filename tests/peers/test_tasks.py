@@ -18,13 +18,13 @@ from tests.peers.web import serving
 TASKS = Path(__file__).with_name("programs") / "task_server.py"
 WAIT_S = 60.0
 
-# What the client saw in its one run is for all tests of one process.
+# The observations of the client's only run serve all tests of a process.
 pytestmark = pytest.mark.xdist_group("typescript-tasks")
 
 
 @pytest.fixture(scope="module", params=["stdio", "http"])
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """What one run of the client saw."""
+    """Return the observations of one run of the client."""
     if request.param == "stdio":
         command = Command(tmp_path_factory.mktemp("tasks"), TASKS)
         yield _run("stdio", command.target)

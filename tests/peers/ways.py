@@ -1,4 +1,4 @@
-"""Ways in which the MCP Inspector reaches the inspected server."""
+"""Transports from the MCP Inspector to the inspected server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Ask = Callable[..., Ran]
 
 
 class Way(NamedTuple):
-    """How the Inspector is told to reach a server."""
+    """Transport from the Inspector to a server."""
 
     transport: str
     era: str

@@ -1,4 +1,4 @@
-"""A server's file as a process that serves it over HTTP on loopback, and how that process ended."""
+"""A server's file served over HTTP on loopback by a process, and the end of that process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["PATHS", "Served", "serving"]
 SCRIPT = Path(__file__).with_name("programs") / "over_http.py"
 SAYS = "listening at "
 PATHS = {"http": "/mcp", "sse": "/sse"}
-"""Where each transport is served."""
+"""Path of each transport."""
 
 
 class Served:
-    """A server that listens: `url` is where, without a path."""
+    """A listening server: `url` is its base without a path."""
 
     def __init__(self, child: Child, transport: str) -> None:
         self.transport = transport
@@ -31,17 +31,17 @@ class Served:
 
     @property
     def target(self) -> list[str]:
-        """What a client needs to reach it."""
+        """Target for `Client.connect`."""
         return [self.url + PATHS[self.transport]]
 
     def end(self) -> int:
-        """Tell it to end, and wait; its exit status."""
+        """Terminate the server and return its exit status."""
         self._child.signal(signal.SIGTERM)
         return self._child.ended()
 
     @property
     def stderr(self) -> str:
-        """What it has written to stderr, all of it once it has ended."""
+        """Text written to stderr; complete once the server has ended."""
         return self._child.stderr
 
 
@@ -49,7 +49,7 @@ class Served:
 def serving(
     file: Path, *arguments: str, transport: str = "http", **options: Any
 ) -> Iterator[Served]:
-    """A server of a file, at a port of its own; `options` are those of `Server.asgi`."""
+    """Serve a file at a free port; `options` are those of `Server.asgi`."""
     if transport == "sse":
         options["legacy_sse_path"] = PATHS["sse"]
     words = [sys.executable, str(SCRIPT), json.dumps(options), str(file), *arguments]

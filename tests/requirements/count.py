@@ -1,9 +1,9 @@
 """Counts the MUST and SHOULD of every page of the specification.
 
-The pages themselves are not kept here: `python -m tests.requirements.count CHECKOUT` takes those of
-a checkout of the specification's repository, and compares them with what pages.toml says of the
+The pages themselves are not kept here: `python -m tests.requirements.count CHECKOUT` reads those of
+a checkout of the specification's repository, and compares them with the counts in pages.toml of the
 commit that it names. `CHECKOUT=NAME` is a checkout of the extension of that name; there can be
-several. With `--write` it takes them up, and names the commits of the checkouts.
+several. With `--write` it updates the counts, and the commits of the checkouts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def count(text: str) -> int:
-    """How many words of the kind MUST and SHOULD a page has; MUST NOT is one of them."""
+    """Return the number of MUST and SHOULD words in a page; MUST NOT is one of them."""
     plain = html.unescape(_TAG.sub(" ", text)).replace("*", "")
     return len(_WORDS.findall(" ".join(plain.split())))
 
 
 def sections(text: str) -> set[str]:
-    """The names by which links get to the headings of a page."""
+    """Return the link anchors of a page's headings."""
     return {_slug(heading) for heading in _HEADING.findall(text)}
 
 
@@ -47,7 +47,7 @@ def _slug(heading: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare, or take up with `--write`; 1 where something differs."""
+    """Compare the counts, or update them with `--write`; return 1 if something differs."""
     words = [word for word in arguments if not word.startswith("--")]
     checkouts = {name: Path(path) for path, _, name in (word.partition("=") for word in words)}
     texts = {
@@ -62,12 +62,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _names(checkouts: Iterable[str]) -> set[str]:
-    """The revisions or extensions that checkouts have the texts of; no name is all revisions."""
+    """Return the revisions or extensions of the checkouts; without a name, all revisions."""
     return {one for name in checkouts for one in ([name] if name else pages().pages)}
 
 
 def _texts(checkout: Path, name: str) -> dict[tuple[str, str], str]:
-    """Each page of a checkout that has words to count, by revision or extension, and path."""
+    """Return each page of a checkout with words to count, by revision or extension, and path."""
     found: dict[tuple[str, str], str] = {}
     folder = checkout / (pages().extensions[name] if name else pages()).folder
     for text in sorted(_names([name])):
@@ -92,7 +92,7 @@ def _changed(texts: dict[tuple[str, str], str], names: set[str]) -> Iterator[str
 
 
 def _missing_sections(texts: dict[tuple[str, str], str], names: set[str]) -> Iterator[str]:
-    """Rows whose links lead nowhere."""
+    """Return the rows whose links lead nowhere."""
     for row in rows():
         for place in row.at:
             for name in names.intersection(place.texts):
@@ -107,7 +107,7 @@ def _commit(checkout: Path) -> str:
 
 
 def _taken_up(checkouts: dict[str, Path], texts: dict[tuple[str, str], str]) -> Pages:
-    """What pages.toml is to say, where it is to say something else."""
+    """Return the new content of pages.toml."""
 
     def of(name: str) -> dict[str, Page]:
         return {path: _page(text) for (one, path), text in texts.items() if one == name}

@@ -1,4 +1,4 @@
-"""What the specification demands, as data: a row per demand, with the words it stands for."""
+"""The specification's requirements as data: one row per requirement, with its word counts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SITE = "https://modelcontextprotocol.io/specification"
 
 
 class Place(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a demand stands: a page and its section, at some revisions.
+    """Place of a requirement: a page and its section, at some revisions.
 
-    `words` is how many MUST and SHOULD of that section the demand stands for: none where another
-    demand counts the word that both come from. The page is the specification's, or that of an
-    `extension`, which has one text for all revisions that it is for.
+    `words` is the number of MUST and SHOULD of that section that the requirement covers: none where
+    another requirement covers the word. The page is the specification's, or that of an `extension`,
+    which has one text for all of its revisions.
     """
 
     spec: str
@@ -50,22 +50,22 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that the page is one of: of revisions, or of the extension."""
+        """Texts of the page: those of the revisions, or that of the extension."""
         return (self.extension,) if self.extension else self.revisions
 
     def link(self, text: str) -> str:
-        """Where one of the texts has it."""
+        """Return the link to the page in one of the texts."""
         if self.extension:
             return pages().extensions[text].link(self.page, self.section)
         return f"{SITE}/{text}/{self.spec}".replace("/index", "")
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
-    """One demand, in our words.
+    """Requirement of the specification, in our words.
 
-    `applies` says whom it binds. An author is who writes a server with this library, a host who
-    writes an application with its client: they do what no library can do. `unmet` says why a demand
-    on our server or client is not met, `untested` why no test could show that it is.
+    `applies` names the party it binds. An author writes a server with this library, a host writes
+    an application with its client: they do what no library can do. `unmet` is the reason why our
+    server or client does not meet the requirement, `untested` why no test could show it.
     """
 
     id: str
@@ -79,34 +79,34 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def revisions(self) -> tuple[str, ...]:
-        """The revisions that it stands in, oldest first."""
+        """Revisions of the requirement, oldest first."""
         return tuple(sorted({revision for place in self.at for revision in place.revisions}))
 
     @property
     def binds_us(self) -> bool:
-        """Whether it binds what this library is: its server or its client."""
+        """True if the requirement binds this library's server or client."""
         return self.applies in {"server", "client"}
 
     @property
     def for_tests(self) -> bool:
-        """Whether a test can show that it is met."""
+        """True if a test can show that the requirement is met."""
         return self.binds_us and not (self.unmet or self.untested)
 
     @property
     def due(self) -> bool:
-        """Whether it must have a test now."""
+        """True if the requirement must have a test now."""
         return self.for_tests
 
 
 class Page(Struct, frozen=True, forbid_unknown_fields=True):
-    """A page of the specification as it was counted."""
+    """Page of the specification, with its counts."""
 
     words: int
     sha256: str
 
 
 class Extension(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which pages an extension has, by path, and where they were taken from."""
+    """Pages of an extension by path, and their source."""
 
     repository: str
     commit: str
@@ -120,7 +120,7 @@ class Extension(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pages(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which pages there are, by revision and path, and where they were taken from."""
+    """Pages by revision and path, and their source."""
 
     repository: str
     commit: str
@@ -130,7 +130,7 @@ class Pages(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def texts(self) -> dict[str, dict[str, Page]]:
-        """The pages by revision or extension, and by path."""
+        """Pages by revision or extension, and by path."""
         return self.pages | {name: one.pages for name, one in self.extensions.items()}
 
 
@@ -144,7 +144,7 @@ class _Pending(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def rows() -> tuple[Requirement, ...]:
-    """Every row of every area, as it stands in the files."""
+    """Return every row of every area, as in the files."""
     areas = sorted(path for path in HERE.glob("*.toml") if path.name not in DATA)
     read = [msgspec.toml.decode(path.read_bytes(), type=_Area) for path in areas]
     return tuple(row for area in read for row in area.requirement)
@@ -152,25 +152,25 @@ def rows() -> tuple[Requirement, ...]:
 
 @cache
 def requirements() -> dict[str, Requirement]:
-    """The demands by id."""
+    """Return the requirements by id."""
     return {row.id: row for row in rows()}
 
 
 @cache
 def pages() -> Pages:
-    """The pages as they were counted last."""
+    """Return the pages with their last counts."""
     return msgspec.toml.decode((HERE / "pages.toml").read_bytes(), type=Pages)
 
 
 @cache
 def pending() -> frozenset[str]:
-    """The demands whose tests are still to be written."""
+    """Return the requirements that still need tests."""
     data = (HERE / "pending.toml").read_bytes()
     return frozenset(msgspec.toml.decode(data, type=_Pending).pending)
 
 
 def words_by_page(of: Iterable[Requirement]) -> Counter[tuple[str, str]]:
-    """How many MUST and SHOULD of each page, by text and path, some rows stand for."""
+    """Return the number of MUST and SHOULD that the rows cover, by text and page."""
     found: Counter[tuple[str, str]] = Counter()
     for row in of:
         for place in row.at:

@@ -1,4 +1,4 @@
-"""Every word of the specification that demands something has a row, and every row its tests."""
+"""Every MUST and SHOULD of the specification has a row, and every row its tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def named() -> dict[str, list[str]]:
-    """The tests that name each requirement."""
+    """Return the tests that name each requirement."""
     found: dict[str, list[str]] = {}
     for path, line, id in named_in(TESTS):
         if id is not None:
@@ -41,7 +41,7 @@ def test_pages_of_every_revision_were_counted() -> None:
 
 
 def wrong_pages(of: Iterable[Requirement]) -> dict[str, str]:
-    """The pages that have other numbers of words than the rows say."""
+    """Return the pages whose word counts differ from the rows."""
     counted = {
         (text, path): page.words
         for text, pages_of in pages().texts.items()
@@ -127,7 +127,7 @@ def test_a_test_of_something_that_tests_cannot_show_is_refused(id: str) -> None:
         requirement(*ids)
 
 
-# --- where tests run ---
+# --- cells of tests ---
 
 
 def test_a_requirement_of_any_transport_is_tested_over_each_at_all_its_revisions() -> None:
@@ -148,7 +148,7 @@ def test_a_test_can_leave_out_only_where_it_would_run() -> None:
         cells(ids, ("htp",))
 
 
-# --- how words are counted ---
+# --- counting of words ---
 
 
 @pytest.mark.parametrize(

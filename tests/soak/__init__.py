@@ -1,1 +1,1 @@
-"""Long runs of mixed traffic, which nothing may be left of: `nox -s soak`."""
+"""Long runs of mixed traffic, which must leave nothing behind: `nox -s soak`."""

@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def over_http(plan: http.Plan, *, as_json: bool) -> int:
-    """Run the soak over HTTP, and print what came of it."""
+    """Run the soak over HTTP, and print its report."""
     console = Console(stderr=True)
     console.print(f"{plan.clients} clients for {plan.seconds:g} s, --seed {plan.seed}")
     waiting = console.status("starting") if console.is_terminal else nullcontext()

@@ -1,4 +1,4 @@
-"""The server of the HTTP soak in a process of its own, and what it complains of."""
+"""The server of the HTTP soak in a process of its own, and its log."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ ROOT = Path(__file__).parents[2]
 STARTS_S = 30.0
 ENDS_S = 20.0
 MOST = 50
-"""How many lines are kept of what was not to be expected."""
+"""Maximum number of unexpected log lines that are kept."""
 
 EXPECTED = re.compile(
     r"WARNING(?: +mcp_gen\.server)?: +"
     r"(?P<what>a client reads its stream too slowly|refused a message|notifications/\S+"
     r"|Invalid HTTP request received)"
 )
-"""What the server has to say of clients like ours."""
+"""Pattern of the log lines that the soak's clients cause."""
 
 
 class Child:
-    """A server that runs by itself."""
+    """Server process of the soak."""
 
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
         self._process = process
         self.port = port
         self.warnings: Counter[str] = Counter()
-        """What it said of its clients."""
+        """Log lines about its clients, by text."""
         self.complaints: list[str] = []
-        """What else it said."""
+        """All other log lines."""
         self._listening = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
@@ -56,7 +56,7 @@ class Child:
                 self.complaints.append(text)
 
     async def state(self, query: str = "") -> State:
-        """How it is; with a query after a collection of garbage, see tests/soak/server.py."""
+        """Return the server's state; with a query, after a garbage collection."""
         connection = await Connection.open(self.port)
         try:
             path = f"{STATE_PATH}?{query}" if query else STATE_PATH
@@ -67,7 +67,7 @@ class Child:
             await connection.hang_up()
 
     async def started(self) -> None:
-        """Wait until it can be connected to."""
+        """Wait until the server accepts connections."""
         async with asyncio.timeout(STARTS_S):
             while self._process.returncode is None:
                 try:
@@ -80,16 +80,16 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether it is still there."""
+        """Return True if the process still runs."""
         return self._process.returncode is None
 
     def stop(self) -> None:
-        """Tell it to end."""
+        """Terminate the process."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
 
     async def ended(self) -> int | None:
-        """Its exit status; None if it had to be killed."""
+        """Return the exit status; None if the process had to be killed."""
         try:
             async with asyncio.timeout(ENDS_S):
                 status: int | None = await self._process.wait()
@@ -103,7 +103,7 @@ class Child:
 
 @asynccontextmanager
 async def serving(idle_s: float) -> AsyncIterator[Child]:
-    """A server whose sessions end after so much silence; gone afterwards."""
+    """Run a server with this idle timeout of sessions, in seconds; stop it afterwards."""
     with socket.create_server((HOST, 0)) as found:
         port: int = found.getsockname()[1]
     words = (sys.executable, "-m", "tests.soak.server", str(port), str(idle_s))

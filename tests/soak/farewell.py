@@ -1,4 +1,4 @@
-"""The end of the server amid its work: what is being answered is answered, the rest ends."""
+"""Shutdown of a busy server: open requests are answered, everything else ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Part: TypeAlias = Callable[[Peer, asyncio.Event], Awaitable[None]]
 
 
 async def farewell(child: Child, rng: random.Random) -> list[str]:
-    """Tell the server to end while it answers, at every revision; what went wrong."""
+    """Terminate the server while it answers, at every revision; return the failures."""
     begun: list[asyncio.Event] = []
     parts: list[asyncio.Task[list[str]]] = []
     for revision in mcp_wire.REVISIONS:
@@ -53,7 +53,7 @@ async def _bounded(part: Part, someone: Peer, begun: asyncio.Event) -> list[str]
 
 
 async def _work(someone: Peer, begun: asyncio.Event) -> None:
-    """A call that goes on while the server ends."""
+    """Make a call that continues while the server shuts down."""
     id, said = someone.new_id(), Said()
     frame = someone.call(id, "work", {"steps": STEPS, "ms": STEP_MS})
     someone.watch.saw("client", frame)
@@ -78,7 +78,7 @@ async def _work(someone: Peer, begun: asyncio.Event) -> None:
 
 
 async def _listen(someone: Peer, begun: asyncio.Event) -> None:
-    """A stream that would go on for ever."""
+    """Open a stream that does not end by itself."""
     if isinstance(someone, Paired):
         begun.set()
         await someone.ended()

@@ -1,7 +1,7 @@
-"""Mixed traffic over real sockets at every revision: no answer lost, nothing left over.
+"""Mixed traffic over real sockets at every revision: every response arrives, nothing is left.
 
-Clients come in rounds. Behind each they all go, and the server comes to rest: then it must have no
-more tasks, sessions and sockets than at first, and over the rounds no more memory.
+Clients run in rounds. After each round all clients close, and the server becomes idle: it must have
+no more tasks, sessions and sockets than at first, and over the rounds no more memory.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from tests.support.checks.watch import Watch
 __all__ = ["Plan", "soak"]
 
 ROUNDS = 3
-"""So many at least: the first is a rehearsal, and the others can be compared."""
+"""Minimum number of rounds: the first is a rehearsal, the others can be compared."""
 REST_S = 30.0
-"""How long the server may take to come to rest: requests of lost clients may still run."""
+"""Time limit for the server to become idle, in seconds: requests of lost clients may still run."""
 ACT_S = 25.0
 LATE_S = 90.0
-"""How long a client may take for what it does when the round is over; each wait is bounded."""
+"""Time limit of a client's act beyond the round, in seconds; each wait has its own limit, too."""
 LOOK_S = 0.05
 ROUND_S = 20.0
 IDLE_S = 3.0
 LONGEST_LIFE = 15
 POLITE = 0.6
-"""How many end their sessions; the others leave that to the server."""
+"""Share of clients that end their sessions; the others leave that to the server."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long, how many, and what chance is made of."""
+    """Duration, number of clients and random seed."""
 
     seed: int
     seconds: float
     clients: int = 32
     round_s: float = ROUND_S
     idle_s: float = IDLE_S
-    """After how much silence the server ends a session."""
+    """Idle timeout of a session on the server, in seconds."""
     rest_s: float = REST_S
 
     @classmethod
     def of(cls, seed: int, seconds: float, clients: int) -> Plan:
-        """With a dozen rounds or more, as far as there is time for them."""
+        """Return a plan with a dozen rounds or more, as far as the time allows."""
         round_s = min(ROUND_S, max(1.0, seconds / 12))
         return cls(seed, seconds, clients, round_s, min(IDLE_S, max(1.0, round_s / 4)))
 
@@ -67,7 +67,7 @@ async def soak(
     tell: Callable[[str], None] = lambda line: None,
     complain: Callable[[str], None] = lambda what: None,
 ) -> Report:
-    """Run it; `tell` is told from time to time how it goes, `complain` at once what is wrong."""
+    """Run the soak; `tell` gets progress lines, `complain` each failure at once."""
     report = Report(plan.seed, complain)
     async with serving(plan.idle_s) as child:
         run = _Soak(plan, child, report, tell)
@@ -99,22 +99,22 @@ class _Soak:
         rng = random.Random(f"{plan.seed} rehearsal")
         profiles = map(mcp_wire.profile, mcp_wire.REVISIONS)
         self._doing: dict[Peer, str] = {}
-        """What each client does at the moment."""
+        """Current act of each client."""
         self._to_rehearse = [(one.revision, act) for one in profiles for act in _fitting(one)]
-        """What is to be done once, before anything is left to chance."""
+        """Acts that are run once before random ones."""
         rng.shuffle(self._to_rehearse)
 
     def _elapsed_s(self) -> float:
         return self._loop.time() - self._began_s
 
     async def run(self) -> None:
-        """One round after the other; at the end the server ends amid its work."""
+        """Run all rounds; at the end the server shuts down while it is busy."""
         at_first = await self._child.state()
         while len(self._report.rounds) < ROUNDS or self._elapsed_s() < self._plan.seconds:
             number = len(self._report.rounds) + 1
             await self._traffic(number)
             if await self._rest(number, at_first):
-                # There will be more of it: why is told already.
+                # More of the same follows; the cause is reported already.
                 break
         rng = random.Random(f"{self._plan.seed} farewell")
         self._report.blame(await farewell(self._child, rng))
@@ -154,7 +154,7 @@ class _Soak:
     # --- a round ---
 
     async def _client(self, seed: str) -> None:
-        """One client after the other, until the round is over."""
+        """Run one client after the other, until the round is over."""
         rng = random.Random(seed)
         while self._child.running and (self._to_rehearse or self._loop.time() < self._until_s):
             if self._to_rehearse:
@@ -166,7 +166,7 @@ class _Soak:
                 await self._life(revision, rng, acts, rng.randint(1, LONGEST_LIFE))
 
     async def _life(self, revision: str, rng: random.Random, acts: list[Act], most: int) -> None:
-        """One client: it begins, does some of these acts, and goes."""
+        """Run one client: it opens, does some of these acts, and closes."""
         watch = Watch()
         someone = peer(self._child.port, revision, rng, watch)
         if someone.profile.session_header:
@@ -179,7 +179,7 @@ class _Soak:
                     break
                 (act,) = rng.choices(acts, [act.weight for act in acts])
                 self._doing[someone] = act.name
-                # What keeps a stream alive would keep a client waiting for ever.
+                # Heartbeats on a stream would keep a client waiting for ever.
                 async with asyncio.timeout(ACT_S):
                     await act.does(someone)
                 self._report.done[act.name, revision] += 1
@@ -197,7 +197,7 @@ class _Soak:
         self._report.blame(f"{revision}: {one}" for one in watch.violations)
 
     async def _rest(self, number: int, at_first: State) -> list[str]:
-        """Wait until there is no more than at first, and take down what there is; what is left."""
+        """Wait until the server is idle as at first; record its state and return what is left."""
         deadline_s = self._loop.time() + self._plan.rest_s
         await asyncio.sleep(KEPT_S * 1.2)
         while True:
@@ -213,7 +213,7 @@ class _Soak:
 
 
 def _left(state: State, at_first: State) -> list[str]:
-    """What is there that was not at first."""
+    """Return what exists now and did not at first."""
     counts = {name: getattr(state, name) for name in ("tasks", "files", "sessions", "waiting")}
     more = {name: number - getattr(at_first, name) for name, number in counts.items()}
     return [f"{number} {name} are left" for name, number in more.items() if number > 0]

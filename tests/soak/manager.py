@@ -1,9 +1,8 @@
-"""A manager over 20 servers for a while: no answer may be wrong, and no error unforeseen.
+"""A manager over 20 servers for a while: no wrong answer and no unexpected error.
 
-`python -m tests.soak manager --seconds 60 [--seed N] [--json]`. Servers of every revision in
-memory, behind commands, and over HTTP; one that has other tools all the time; one that is killed
-every second; and three that fail, each in its own way: it ends at once, it never answers, nobody is
-there.
+`python -m tests.soak manager --seconds 60 [--seed N] [--json]`. The servers are of every revision:
+in memory, commands, and over HTTP. One changes its tools all the time; one is killed every second;
+and three fail: one exits at once, one never answers, one does not exist.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ STEADY_WORKERS, OTHER_WORKERS = 12, 4
 
 @dataclass(frozen=True)
 class Size:
-    """How many there are of what costs a process each, and how long each round is."""
+    """Numbers of servers with a process each, and the duration of a round."""
 
     commands: int = len(mcp_wire.REVISIONS)
     kill_every_s: float = 1.0
@@ -49,24 +48,24 @@ class Size:
 
 @dataclass
 class Report:
-    """What was done, and what is wrong with it."""
+    """Counts of the calls made, and the failures."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    """How many by what was asked."""
+    """Number of answers by kind of request."""
     lost: int = 0
-    """Calls that the killed server did not answer, as it has to be."""
+    """Calls that the killed server did not answer, as expected."""
     failed: int = 0
-    """Calls to servers that are not there, as it has to be."""
+    """Calls to missing servers, which fail as expected."""
     events: Counter[str] = field(default_factory=Counter)
     servers: int = 0
     slowest_s: float = 0.0
-    """The longest that a call to a server which is there took."""
+    """Longest call to a running server, in seconds."""
     objects: list[int] = field(default_factory=list)
-    """How many objects the collector knows, as time goes by."""
+    """Numbers of objects that the garbage collector tracks, over time."""
     wrong: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        """All of it in one line."""
+        """Return the report in one line."""
         asked = ", ".join(f"{count} {what}" for what, count in sorted(self.answers.items()))
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(self.events.items()))
         return (
@@ -77,7 +76,7 @@ class Report:
 
 
 def a_server(name: str, revisions: tuple[str, ...] = mcp_wire.REVISIONS) -> Server:
-    """A server whose answers say whose they are."""
+    """Return a server whose answers contain its name."""
     server = Server(name, revisions=revisions)
 
     @server.tool(annotations=ToolAnnotations(idempotent_hint=True))
@@ -125,7 +124,7 @@ def failing(size: Size) -> dict[str, ServerLike]:
 
 @contextlib.asynccontextmanager
 async def all_servers(size: Size) -> AsyncIterator[tuple[dict[str, ServerLike], Server]]:
-    """All of them by name; and the one whose tools change."""
+    """Return all servers by name, and the one whose tools change."""
     servers: dict[str, ServerLike] = failing(size)
     changing = a_server(CHANGING)
     servers[CHANGING] = changing
@@ -167,7 +166,7 @@ class _Soak:
             self.changed.set()
 
     async def worker(self, number: int, names: list[str]) -> None:
-        """Ask one thing after the other, of one of these servers, and look at the answers."""
+        """Make one call after the other to one of these servers, and check the answers."""
         asks = (self._call, self._call, self._read, self._prompt, self._list)
         count = 0
         while self._goes_on():
@@ -210,7 +209,7 @@ class _Soak:
         self._compare("exports", (await self._manager.tools_for("anthropic")).problems, [])
 
     async def failing(self) -> None:
-        """What is not there says so, every time and at once."""
+        """Check that missing servers fail at once, every time."""
         while self._goes_on():
             for name in FAILING:
                 try:
@@ -224,7 +223,7 @@ class _Soak:
             await asyncio.sleep(0.1)
 
     async def killer(self) -> None:
-        """Kill a server every second, as soon as it is there again."""
+        """Kill a server every second, as soon as it runs again."""
         while self._goes_on():
             with contextlib.suppress(SessionLost):
                 result = await self._manager.call_tool(
@@ -235,7 +234,7 @@ class _Soak:
             await asyncio.sleep(self._size.kill_every_s)
 
     async def changer(self, server: Server) -> None:
-        """Tools come and go; once that was told, the list has to be the new one."""
+        """Add and remove tools; after `list_changed` the list must be the new one."""
 
         async def extra() -> str:
             return "extra"
@@ -272,7 +271,7 @@ async def soak(
     sample_s: float = 5.0,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """Ask all servers for things while `goes_on`, and tell what came of it."""
+    """Make calls to all servers while `goes_on`, and return the report."""
     report = Report()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: report.wrong.append(repr(context)))
@@ -326,13 +325,13 @@ async def _sample(report: Report, every_s: float, tell: Callable[[str], None]) -
     while True:
         await asyncio.sleep(every_s)
         gc.collect()
-        # The web servers of the tests remember what came to them.
+        # The web servers of the tests record all requests.
         report.objects.append(sum(one.__class__ is not Got for one in gc.get_objects()))
         tell(report.line())
 
 
 class _Records(logging.Handler):
-    """Everything that is worth an error is wrong here."""
+    """Handler that reports every record at ERROR and above as a failure."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(logging.ERROR)
@@ -347,7 +346,7 @@ def _tell(line: str) -> None:
 
 
 def run(seconds: float, seed: int, *, as_json: bool) -> int:
-    """Run the soak, and print what came of it; 1 if something is wrong."""
+    """Run the soak and print the report; return 1 after a failure."""
     print(f"{seconds:g} s, --seed {seed}", file=sys.stderr)
     end: list[float] = []
 

@@ -1,4 +1,4 @@
-"""Many sessions at once for a while: calls, progress, cancellations; nothing may be left over."""
+"""Many sessions at once: calls, progress and cancellations that leave nothing behind."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["STEPS", "Report", "rounds", "run", "soak"]
 
 STEPS = 5
 TURNS = 10
-"""Between them everybody hangs up."""
+"""Number of turns; all clients disconnect between them."""
 
 
 @dataclass
 class Report:
-    """What was done, and what is wrong with it."""
+    """Counts of the calls made, and the failures."""
 
     calls: int = 0
     cancelled: int = 0
@@ -35,16 +35,16 @@ class Report:
     messages: int = 0
     reconnected: int = 0
     wrong: list[str] = field(default_factory=list)
-    """Errors, log records and tasks that should not be."""
+    """Errors, log records and tasks that should not exist."""
     objects: list[int] = field(default_factory=list)
-    """How many objects the collector knows, whenever everybody has hung up."""
+    """Numbers of objects that the garbage collector tracks, after each turn."""
     blocks: list[int] = field(default_factory=list)
-    """How many blocks of memory are in use then."""
+    """Numbers of memory blocks in use, after each turn."""
     resident_kb: list[int] = field(default_factory=list)
-    """How much memory the process has then."""
+    """Resident memory of the process in kB, after each turn."""
 
     def line(self) -> str:
-        """All of it in one line."""
+        """Return the report in one line."""
         return (
             f"{self.calls} calls, {self.reports} reports, {self.messages} log messages, "
             f"{self.cancelled} cancelled, {self.reconnected} reconnected; "
@@ -53,7 +53,7 @@ class Report:
 
 
 def a_server() -> Server:
-    """A server whose tools do what sessions mostly do."""
+    """Return a server with the tools that sessions typically call."""
     server = Server("soak", max_concurrent_requests=50, request_timeout_s=60)
 
     @server.tool
@@ -82,7 +82,7 @@ class _Soak:
         self.goes_on = goes_on
 
     async def client(self, revision: str) -> None:
-        """One client: talk for a while, hang up, come back."""
+        """Run one client: it makes calls for a while, disconnects and reconnects."""
         while self.goes_on():
             async with Client("soak") as client:
                 client.hooks.on_logging_message(self._logged)
@@ -119,7 +119,7 @@ class _Soak:
 
 
 async def soak(sessions: int, turns: Iterable[Callable[[], bool]]) -> Report:
-    """Let so many sessions talk, in turns that go on as long as they say; what was left over."""
+    """Run the sessions in turns, each with its own duration; return the report."""
     report = Report()
     records = _Records(report)
     loop = asyncio.get_running_loop()
@@ -152,7 +152,7 @@ def _sample(report: Report) -> None:
 
 
 class _Records(logging.Handler):
-    """Everything that is worth a warning is wrong here."""
+    """Handler that reports every record at WARNING and above as a failure."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(logging.WARNING)
@@ -163,13 +163,13 @@ class _Records(logging.Handler):
 
 
 def rounds(number: int) -> Callable[[], bool]:
-    """True so often: a measure of how long that does not depend on the machine."""
+    """Return True this many times: a duration that does not depend on the machine."""
     counted = count()
     return lambda: next(counted) < number
 
 
 def for_a_while(seconds: float) -> Iterator[Callable[[], bool]]:
-    """Turns that take so long together."""
+    """Yield turns that take this many seconds together."""
     began_s = time.monotonic()
     for number in range(1, TURNS + 1):
         yield partial(_is_before, began_s + seconds * number / TURNS)
@@ -180,7 +180,7 @@ def _is_before(end_s: float) -> bool:
 
 
 def run(seconds: float, sessions: int, *, as_json: bool) -> int:
-    """Run it, and print what came of it; the exit status."""
+    """Run the soak and print the report; return the exit status."""
     report = asyncio.run(soak(sessions, for_a_while(seconds)))
     for name in LIMITS:
         report.wrong += grown(name, getattr(report, name))

@@ -1,4 +1,4 @@
-"""What came of the HTTP soak: what was done, what it took, what is wrong."""
+"""Report of the HTTP soak: acts, figures and failures."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ MOST = 50
 
 @dataclass
 class Report:
-    """Filled while the soak runs."""
+    """Report that is filled while the soak runs."""
 
     seed: int
     complain: Callable[[str], None] = lambda what: None
-    """Is told at once what is wrong."""
+    """Called at once with each failure."""
     done: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often each act was done, by its name and revision."""
+    """Number of acts, by name and revision."""
     answers: int = 0
-    """Requests that were answered as they must be; not those that were hung up on."""
+    """Requests that were answered correctly, without those that the client disconnected from."""
     expired: int = 0
-    """Sessions that were silent for too long because the machine was busy."""
+    """Sessions that expired because the machine was busy."""
     rounds: list[State] = field(default_factory=list)
-    """How the server was after each round, when everybody had gone."""
+    """State of the server after each round, without clients."""
     peak_kb: int = 0
     seconds: float = 0.0
     status: int | None = None
-    """What the server ended with, told by SIGTERM to end; None if it did not."""
+    """Exit status of the server after SIGTERM; None if it did not exit."""
     warnings: Counter[str] = field(default_factory=Counter)
-    """What the server's log says of its clients."""
+    """Lines of the server's log about its clients, by text."""
     wrong: list[str] = field(default_factory=list)
     found_wrong: int = 0
-    """How much is wrong, also beyond what is kept."""
+    """Number of failures, including those that are not kept."""
 
     def blame(self, what: Iterable[str]) -> None:
-        """Something is wrong."""
+        """Record failures."""
         for one in what:
             self.found_wrong += 1
             self.complain(one)
@@ -52,11 +52,11 @@ class Report:
                 self.wrong.append(one)
 
     def growth(self) -> dict[str, float]:
-        """How much more there is of each at the end, as a part of what was there before."""
+        """Return the growth of each figure, as a part of its value after the warm-up."""
         return {name: growth([getattr(one, name) for one in self.rounds]) for name in LIMITS}
 
     def judge(self) -> None:
-        """Blame what grows, and name the kinds of objects that there are more of."""
+        """Record growth beyond the limits, with the kinds of objects that grow."""
         for name in LIMITS:
             what = grown(name, [getattr(one, name) for one in self.rounds])
             self.blame(f"{one}; {self._more()}" for one in what)
@@ -70,7 +70,7 @@ class Report:
         return ", ".join(f"{kind} +{number}" for kind, number in more.most_common(8))
 
     def json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return the report as JSON."""
         return {
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
@@ -90,7 +90,7 @@ class Report:
         }
 
     def tables(self) -> list[Table]:
-        """What was done, and what it took."""
+        """Return tables of the acts and the figures."""
         acts = Table("act", *mcp_wire.REVISIONS, title="how often", title_justify="left")
         for name in sorted({name for name, _ in self.done}):
             counts = [self.done[name, revision] for revision in mcp_wire.REVISIONS]

@@ -1,4 +1,4 @@
-"""The server of the HTTP soak, which can be asked how it is: `python -m tests.soak.server PORT`."""
+"""The server of the HTTP soak, with a state endpoint: `python -m tests.soak.server PORT`."""
 
 from __future__ import annotations
 
@@ -28,44 +28,44 @@ __all__ = ["KEPT_S", "MAX_BODY_BYTES", "STATE_PATH", "State"]
 STATE_PATH = "/state"
 MAX_BODY_BYTES = 256 * 1024
 KEPT_S = 0.3
-"""How long a connection may wait to be used again."""
+"""Keep-alive timeout of HTTP connections, in seconds."""
 PAUSE_S = 0.02
 TIMEOUT_S = 20.0
-"""How long a request may take: nothing that a lost client has begun is to last."""
+"""Request timeout in seconds, so that requests of lost clients end."""
 
 STATE_TTL_S = 15.0
-"""How long the server keeps what a round of questions needs: it is not to add up."""
+"""Lifetime of request states in seconds, so that they do not accumulate."""
 
 TASK_TTL_S, MAX_TASK_TTL_S = 3.0, 10.0
-"""How long it keeps tasks, and how long if it is asked to: neither are they to add up."""
+"""Default and maximum `ttl` of tasks in seconds, so that they do not accumulate."""
 
 
 class State(msgspec.Struct):
-    """How the server is."""
+    """State of the server process."""
 
     objects: int
-    """Those that the garbage collector knows."""
+    """Number of objects that the garbage collector tracks."""
     blocks: int
-    """Those that Python has memory for, of any kind."""
+    """Number of memory blocks that Python has allocated."""
     resident_kb: int
     tasks: int
     files: int
     """Open sockets, and the few files of the process itself."""
     sessions: int
     waiting: int
-    """Calls of `wait`, which only ends if it is cancelled."""
+    """Calls of `wait`, which ends by cancellation alone."""
     kinds: dict[str, int] = {}
-    """How many objects of each class, where that was asked for."""
+    """Number of objects of each class, if requested."""
 
 
 class Form(msgspec.Struct):
-    """What a user is asked."""
+    """Elicitation form."""
 
     word: str
 
 
 def build() -> tuple[Server, list[str]]:
-    """The server, and who waits there."""
+    """Return the server, and the set of waiting calls."""
     server = Server(
         "soak",
         "1.0.0",
@@ -119,7 +119,7 @@ def _working(server: Server, waiting: list[str]) -> None:
 
     @server.tool
     async def wait(ctx: Context) -> str:
-        """Report that it waits, and wait for ever."""
+        """Report that the call waits, and wait for ever."""
         waiting.append("")
         try:
             await ctx.report_progress(1)
@@ -130,7 +130,7 @@ def _working(server: Server, waiting: list[str]) -> None:
 
     @server.tool
     async def poll(ctx: Context, steps: int) -> str:
-        """Report each step, and hang up behind it: the client is to come back."""
+        """Report each step, and disconnect after it: the client resumes the stream."""
         for step in range(steps):
             await ctx.report_progress(step + 1, steps)
             await ctx.close_stream(retry_ms=10)
@@ -145,34 +145,34 @@ def _working(server: Server, waiting: list[str]) -> None:
 def _telling(server: Server) -> None:
     @server.tool
     async def touch(uri: str) -> str:
-        """Tell those who have subscribed to a resource that it has changed."""
+        """Notify the subscribers of a resource."""
         server.notify.resource_updated(uri)
         return "touched"
 
     @server.tool
     async def change(name: str) -> str:
-        """Add a tool and take it away again: the list has changed."""
+        """Add and remove a tool: the list has changed."""
         server.add_tool(add_one, name=name)
         server.remove_tool(name)
         return "changed"
 
     @server.tool
     async def pour(ctx: Context, messages: int, size: int) -> str:
-        """Log as fast as the client reads."""
+        """Log at the pace of the client (back-pressure)."""
         for _ in range(messages):
             await ctx.log("info", "x" * size)
         return "poured"
 
     @server.tool
     async def shout(ctx: Context, messages: int, size: int) -> str:
-        """Log, whether the client reads or not."""
+        """Log without waiting for the client."""
         for _ in range(messages):
             await ctx.client.notify_logging_message("info", "x" * size)
         return "shouted"
 
     @server.tool
     async def tell_session(ctx: Context, messages: int, size: int, wait: bool) -> str:
-        """Log what belongs to no request, as fast as the client reads or faster."""
+        """Log outside of a request, with or without back-pressure."""
         session = ctx.session
         assert session is not None
         for _ in range(messages):
@@ -204,7 +204,7 @@ def _asking(server: Server) -> None:
 
     @server.tool
     async def ask_twice(ctx: Context, word: str) -> str:
-        """Two questions, one after the other: two rounds where questions end requests."""
+        """Make two input requests in turn: two rounds at revisions with `input_required`."""
         first = await ctx.once("first", lambda: word)
         user = await ctx.elicit(f"{word} 1", Form, key="one")
         again = await ctx.elicit(f"{word} 2", Form, key="two")
@@ -212,7 +212,7 @@ def _asking(server: Server) -> None:
 
 
 class Observed:
-    """The app, and beside it one path that tells how the process is."""
+    """The app, and a state endpoint beside it."""
 
     def __init__(self, app: AsgiApp, server: Server, waiting: list[str]) -> None:
         self._app = app
@@ -228,7 +228,7 @@ class Observed:
             await self._app(scope, receive, send)
 
     def state(self, query: bytes) -> State:
-        """How the process is; after a collection of garbage, if that is asked for."""
+        """Return the state of the process; with a query, after a garbage collection."""
         if query:
             gc.collect()
             give_back()
@@ -248,9 +248,9 @@ class Observed:
 
 def main() -> None:
     port, idle_s = int(sys.argv[1]), float(sys.argv[2])
-    # A line for each, so that whoever reads them can tell them apart.
+    # One line each, so that a reader can tell the records apart.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # The timer of a connection that waits to be used again holds it, also when it was reset.
+    # The keep-alive timer of a connection holds a reference to it, even after a reset.
     web: Any = uvicorn
     web.Config = partial(uvicorn.Config, timeout_keep_alive=cast("int", KEPT_S))
     server, waiting = build()

@@ -25,7 +25,7 @@ async def test_mixed_traffic_over_http_loses_no_answer_and_leaves_nothing_behind
         for act in (*ACTS, *PIECES, *RUDE)
         if act.fits(mcp_wire.profile(one))
     }
-    # A session may be lost to silence on a busy machine, and what was to be done in it.
+    # A session may expire on a busy machine, with the acts planned for it.
     assert len(everything - report.done.keys()) <= report.expired
 
 

@@ -1,4 +1,4 @@
-"""What a client says at one revision, byte for byte, and what is looked for in the answers."""
+"""Client messages of one revision, byte for byte, and checks of the responses."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 
 ALL = mcp_wire.REVISIONS
 HANDSHAKE = [one for one in ALL if mcp_wire.profile(one).handshake][-1]
-"""The newest revision that begins with a handshake."""
+"""Newest revision with a handshake."""
 PER_REQUEST = [one for one in ALL if not mcp_wire.profile(one).handshake][-1]
-"""The newest revision that every request names for itself."""
+"""Newest revision without a handshake, where every request names it."""
 
 STREAMABLE = [one for one in ALL if mcp_wire.profile(one).http_transport == "streamable"]
-"""The revisions that have one HTTP endpoint."""
+"""Revisions with the Streamable HTTP endpoint."""
 
 BATCHING = [one for one in ALL if mcp_wire.profile(one).allows_batches]
 
@@ -56,7 +56,7 @@ without_batches = pytest.mark.parametrize("revision", [one for one in ALL if one
 
 @dataclass(frozen=True)
 class Speaker:
-    """A client of one revision, as the bytes it sends."""
+    """Client of one revision, as the bytes that it sends."""
 
     revision: str
 
@@ -66,7 +66,7 @@ class Speaker:
 
     @property
     def opening(self) -> list[bytes]:
-        """The handshake and its notification, or nothing. The handshake's id is 0."""
+        """Return the handshake and its notification, or nothing. The handshake's id is 0."""
         return [] if self.profile.handshake is None else [self.initialize(0), self.initialized]
 
     def initialize(self, id: int, asked: str | None = None) -> bytes:
@@ -83,7 +83,7 @@ class Speaker:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What every request of this revision has in `_meta`."""
+        """Return the `_meta` of every request of this revision."""
         profile = self.profile
         if profile.protocol_version_key is None:
             return {}
@@ -94,7 +94,7 @@ class Speaker:
         }
 
     def request(self, id: Any, method: str, params: dict[str, Any] | None = None) -> bytes:
-        """A request; a `_meta` among the params is added to what the revision has there."""
+        """Return a request; a `_meta` among the params is merged into the revision's own."""
         params = params or {}
         meta = {**self.meta, **params.get("_meta", {})}
         params = {**params, "_meta": meta} if meta else params
@@ -113,7 +113,7 @@ def encoded(frame: Any) -> bytes:
 
 
 def decoded(lines: Iterable[bytes]) -> list[Any]:
-    """The frames of a stream, in order."""
+    """Return the frames of a stream, in order."""
     return [msgspec.json.decode(line) for line in lines]
 
 
@@ -124,10 +124,10 @@ def server_violations(
     custom: bool = False,
     extensions: Extensions | None = None,
 ) -> list[ClosedViolation]:
-    """What is wrong at `revision` with what the server said; the client may say anything.
+    """Return the violations of the server at `revision`; client frames are not checked.
 
-    `custom` says that the server has methods of its own, whose results nobody else can judge;
-    `extensions` are those that it offers.
+    `custom` is true for a server with methods of its own, whose results cannot be checked;
+    `extensions` are those of the server.
     """
     checker = FrameChecker(mcp_wire.profile(revision), extensions)
     found: list[ClosedViolation] = []
@@ -138,7 +138,7 @@ def server_violations(
             client_is_right = client_is_right and not violations
         else:
             found += violations
-    # What is no request can still have an id, which its error then carries.
+    # A message that is no request can still have an id, which its error repeats.
     excused = set() if client_is_right else {"answers no request"}
     excused |= {"answers a method that the revision lacks"} if custom else set()
     return [one for one in found if one.what not in excused]

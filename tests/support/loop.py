@@ -1,4 +1,4 @@
-"""One event loop per test: bounded in time, and empty when the test has ended."""
+"""One event loop per test, with a timeout; it must be empty at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEST_LIMIT_S = 60.0
 
 
 def run_clean(test: Coroutine[Any, Any, None]) -> None:
-    """Run a test; fail if it leaves a task behind, or an exception that nobody looked at."""
+    """Run a test; fail if it leaves a task or an unretrieved exception behind."""
     asyncio.run(_bounded(test))
 
 

@@ -1,4 +1,4 @@
-"""What a peer may get wrong, and what it must be told: one table for every transport."""
+"""Malformed messages of a peer and their responses: one table for every transport."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 
 @dataclass(frozen=True)
 class Malformed:
-    """A message, and its answer: an error's code and id, or nothing at all."""
+    """Message with its response: an error's code and id, or nothing."""
 
     name: str
     make: Callable[[Speaker], bytes]
     code: int | None = None
     id: int | str | None = None
     only_after_handshake: bool = False
-    """Without a handshake, and without `_meta`, nobody knows at which revision it is meant."""
+    """True if the message names no revision: it is used at revisions with a handshake alone."""
 
     def is_answered_by(self, frames: list[Any]) -> bool:
-        """Whether these frames are the answer; without an id the member must be absent."""
+        """Return True if these frames are the response; without an id the member must be absent."""
         if self.code is None or len(frames) != 1:
             return self.code is None and not frames
         (frame,) = frames
@@ -46,7 +46,7 @@ def _literal(
 
 
 def _call(name: str, params: bytes, error: Any, id: int | None = None) -> Malformed:
-    """A tool call with these bytes for its params; META stands for the revision's `_meta`."""
+    """Return a tool call with these params as bytes; META is replaced by the revision's `_meta`."""
 
     def make(speaker: Speaker) -> bytes:
         filled = params.replace(b"META", encoded(speaker.meta))

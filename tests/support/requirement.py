@@ -1,4 +1,4 @@
-"""Tests name what they show: `@requirement("tools:declared")`, an id of tests/requirements."""
+"""Marks for requirements: `@requirement("tools:declared")`, an id of tests/requirements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRANSPORTS = ("memory", "stdio", "http")
 
 
 class Named(NamedTuple):
-    """A test file that names a requirement; no id where what it names is no plain text."""
+    """Requirement named in a test file; its id is None unless it is a string literal."""
 
     path: Path
     line: int
@@ -31,11 +31,11 @@ class Named(NamedTuple):
 
 
 def requirement(*ids: str) -> Callable[[F], F]:
-    """Marks a test as one of these requirements.
+    """Mark a test as one of these requirements.
 
-    A test that takes `connect` runs over every transport and at every revision that all of them
-    apply to; one that takes `revision` instead, at every revision that one of them applies to. So
-    does one that takes `reach`, and over every transport that one of them applies to.
+    A test with a `connect` parameter runs over every transport and at every revision that all of
+    them apply to; one with `revision` instead, at every revision that one of them applies to. So
+    does one with `reach`, and over every transport that one of them applies to.
 
     Raises:
         LookupError: there is no such requirement, or none that a test could show.
@@ -53,7 +53,7 @@ def requirement(*ids: str) -> Callable[[F], F]:
 
 
 def not_over(*cells: str, why: str) -> Callable[[F], F]:
-    """Marks a test whose requirements say nothing about some cells, and says why they do not.
+    """Mark a test whose requirements do not apply to some cells, with the reason.
 
     A cell is a transport, `http`, or one at a revision, as `http-` and its date.
     """
@@ -62,10 +62,10 @@ def not_over(*cells: str, why: str) -> Callable[[F], F]:
 
 
 def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
-    """Where a test of these requirements runs: over what, and at which revisions.
+    """Return the cells of a test of these requirements: its transports and revisions.
 
     Raises:
-        LookupError: it would not run there anyway.
+        LookupError: an excluded cell is none of the test's.
     """
     rows = [requirements()[id] for id in ids]
     revisions = [one for one in mcp_wire.REVISIONS if all(one in row.revisions for row in rows)]
@@ -74,10 +74,10 @@ def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
 
 
 def reaches(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Reach]:
-    """Where a test of what these requirements demand of clients runs.
+    """Return the cells of a test of these client requirements.
 
     Raises:
-        LookupError: it would not run there anyway.
+        LookupError: an excluded cell is none of the test's.
     """
     rows = [requirements()[id] for id in ids]
     any_way = any(row.transport == "any" for row in rows)
@@ -87,7 +87,7 @@ def reaches(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Reach]:
 
 
 def revisions_of(ids: tuple[str, ...]) -> list[str]:
-    """Every revision that one of these requirements stands in."""
+    """Return every revision of these requirements."""
     rows = [requirements()[id] for id in ids]
     return [one for one in mcp_wire.REVISIONS if any(one in row.revisions for row in rows)]
 
@@ -105,7 +105,7 @@ def _transports(rows: list[Requirement]) -> tuple[str, ...]:
 
 
 def named_in(folder: Path) -> Iterator[Named]:
-    """Every id that a test of a folder names, read from the text: nothing is imported."""
+    """Return every id named in the tests of a folder, read from the text without an import."""
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text("utf-8")
         for node in ast.walk(ast.parse(text)) if "@requirement(" in text else ():

@@ -1,4 +1,4 @@
-"""The harness of the async tests can fail."""
+"""The harness of the async tests detects failures."""
 
 from __future__ import annotations
 

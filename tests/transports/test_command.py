@@ -1,4 +1,4 @@
-"""A server that is a command: how it starts, how it fails, and that nothing of it is left."""
+"""Command transport: start, failures, and no processes left behind."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ignoring_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait long for a child that is known not to end when its stdin does."""
+    """Shorten the grace period for a child that does not end with its stdin."""
     monkeypatch.setattr(command, "CLOSE_STDIN_WAIT_S", 0.05)
 
 
@@ -74,7 +74,7 @@ def python(script: str, *arguments: str) -> list[str]:
 
 
 class Started:
-    """A child that was started, what it said, and what it and its children wrote to stderr."""
+    """Started child process, with its output and the stderr of it and its children."""
 
     def __init__(self, stderr: int) -> None:
         self._stderr = stderr
@@ -85,12 +85,12 @@ class Started:
         self._news = asyncio.Event()
 
     async def line(self) -> bytes:
-        """The next line."""
+        """Return the next line."""
         await self._until(lambda: bool(self.came))
         return self.came.pop(0)
 
     async def ended(self) -> BaseException | None:
-        """Why no line will come any more."""
+        """Return the error that ended the lines."""
         await self._until(lambda: self.hung_up)
         return self.error
 
@@ -101,7 +101,7 @@ class Started:
                 await self._news.wait()
 
     def log(self) -> str:
-        """Its stderr, which ends when nobody is left who could write to it."""
+        """Return the child's stderr, which ends with the last process that has it open."""
         written = b""
         while select.select([self._stderr], [], [], WAIT_S)[0]:
             data = os.read(self._stderr, 65536)
@@ -127,7 +127,7 @@ class Started:
 async def running(
     words: list[str], *, max_message_bytes: int = 4_000_000
 ) -> AsyncIterator[tuple[CommandTransport, Started]]:
-    """A child that has said that it is ready."""
+    """Start a child and wait until it is ready."""
     stderr, theirs = os.pipe()
     transport = CommandTransport(words, stderr=theirs, max_message_bytes=max_message_bytes)
     started = Started(stderr)
@@ -142,7 +142,7 @@ async def running(
 
 
 def gone(process_id: int | None) -> bool:
-    """Whether there is no such process: it has ended, and has been waited for."""
+    """Return True if the process has ended and was waited for."""
     assert process_id is not None
     try:
         os.kill(process_id, 0)
@@ -188,7 +188,7 @@ async def test_a_command_runs_in_the_folder_that_is_named(tmp_path: Path) -> Non
     script = "import os; print(os.getcwd(), flush=True)"
     transport, started = CommandTransport(python(script), cwd=tmp_path), Started(-1)
     await transport.start(started)
-    # One stat of a local folder: nothing else waits for this loop.
+    # One `stat` of a local folder; no other task needs the loop.
     assert os.path.samefile(await started.line(), tmp_path)  # noqa: ASYNC240
     await transport.aclose()
 
@@ -201,7 +201,7 @@ async def test_the_stderr_of_a_command_is_ours(capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().err == "end of stdin\n"
 
 
-# --- talking ---
+# --- conversation ---
 
 
 async def test_messages_larger_than_a_pipe_go_both_ways() -> None:
@@ -241,7 +241,7 @@ async def test_every_frame_of_a_command_is_one_of_its_revision(revision: str) ->
     assert server_violations(revision, transport.frames) == []
 
 
-# --- ending by itself ---
+# --- commands that exit by themselves ---
 
 
 async def test_a_command_that_exits_at_once_is_a_lost_session_with_its_exit_status() -> None:
@@ -272,7 +272,7 @@ async def test_sending_to_a_command_that_has_ended_does_nothing() -> None:
         await asyncio.wait_for(transport.drain(), WAIT_S)
 
 
-# --- being ended ---
+# --- closing commands ---
 
 
 @requirement("lifecycle:client:shutdown")

@@ -1,4 +1,4 @@
-"""A stream is cut into messages, and messages are written as lines, whatever way the bytes come."""
+"""LineReader and writing of lines: messages are split correctly, whatever the chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEVER = 10_000
 
 
 class Kept:
-    """A receiver that keeps what it is handed."""
+    """Receiver that keeps its messages."""
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []
@@ -33,7 +33,7 @@ class Kept:
 
 
 def read(*chunks: bytes, limit: int = NEVER) -> Kept:
-    """What comes of these chunks."""
+    """Return a receiver after these chunks were read."""
     kept = Kept()
     reader = LineReader(kept, limit)
     for chunk in chunks:
@@ -135,7 +135,7 @@ def test_a_message_that_never_ends_is_not_kept_in_memory() -> None:
 
 
 class Pipe:
-    """Where lines are written to."""
+    """Recorder of written lines."""
 
     def __init__(self) -> None:
         self.writes: list[bytes] = []

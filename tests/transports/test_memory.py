@@ -1,4 +1,4 @@
-"""Two ends in one process: what one sends the other gets, until either closes."""
+"""Memory transport: messages pass in both directions, until either end closes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WAIT_S = 30.0
 
 
 class End:
-    """One end, and what its receiver was handed."""
+    """One end, with its received messages."""
 
     def __init__(self, transport: MemoryTransport) -> None:
         self.transport = transport
@@ -25,7 +25,7 @@ class End:
         return self
 
     async def got(self, count: int) -> list[bytes]:
-        """The messages, once there are so many."""
+        """Return the messages, once there are this many."""
         async with asyncio.timeout(WAIT_S):
             while len(self.messages) < count:
                 self._news.clear()
@@ -72,7 +72,7 @@ async def test_a_message_arrives_at_once() -> None:
 
 
 class Echo(End):
-    """An end that answers what it is handed, and says in which order that went."""
+    """End that echoes its messages, and records the order."""
 
     def __init__(self, transport: MemoryTransport, log: list[str], answers: list[bytes]) -> None:
         super().__init__(transport)

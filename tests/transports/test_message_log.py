@@ -1,4 +1,4 @@
-"""A logged transport says what goes over it, and changes nothing."""
+"""Message log: it logs every message, and changes nothing."""
 
 from __future__ import annotations
 

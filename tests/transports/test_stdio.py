@@ -1,4 +1,4 @@
-"""A server on stdin and stdout, as a real process with real pipes."""
+"""Server on stdin and stdout, as a real process with real pipes."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_signal_ends_the_server_without_a_traceback(number: signal.Signals) ->
     assert "Traceback" not in server.stderr
 
 
-# --- beginning at a revision with a handshake ---
+# --- opening with a handshake ---
 
 
 @with_handshake
@@ -279,7 +279,7 @@ def test_a_handshake_with_a_server_that_has_none_is_told_what_it_speaks() -> Non
     assert error["data"]["supported"] == [PER_REQUEST]
 
 
-# --- naming the revision with every request ---
+# --- the revision of every request ---
 
 
 def test_requests_with_and_without_a_handshake_may_be_mixed() -> None:

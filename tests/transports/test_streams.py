@@ -1,4 +1,4 @@
-"""Lines over sockets: whole messages both ways, whatever the other side does."""
+"""Stream transport over sockets: whole messages both ways, whatever the peer does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OLD, NEW = Speaker(HANDSHAKE), Speaker(PER_REQUEST)
 
 
 class Kept:
-    """A receiver that keeps what it is handed."""
+    """Receiver that keeps its messages."""
 
     def __init__(self) -> None:
         self.messages: list[bytes] = []
@@ -56,7 +56,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @asynccontextmanager
 async def both_ends() -> AsyncIterator[tuple[Streams, Streams]]:
-    """Two ends of a pair of connected sockets, as streams."""
+    """Return two ends of a pair of connected sockets, as streams."""
     pair = socket.socketpair()
     ends = [await asyncio.open_unix_connection(sock=one) for one in pair]
     try:
@@ -69,7 +69,7 @@ async def both_ends() -> AsyncIterator[tuple[Streams, Streams]]:
 
 @asynccontextmanager
 async def started(**options: Any) -> AsyncIterator[tuple[StreamTransport, Kept, Streams]]:
-    """A transport that delivers, its receiver, and the other end."""
+    """Return a started transport, its receiver, and the other end."""
     async with both_ends() as (ours, theirs):
         transport, kept = StreamTransport(*ours, **options), Kept()
         await transport.start(kept)
@@ -195,7 +195,7 @@ def a_server(**options: Any) -> Server:
 
 
 class Peer:
-    """A client that writes and reads lines."""
+    """Client that writes and reads lines."""
 
     def __init__(self, streams: Streams) -> None:
         self.reader, self.writer = streams

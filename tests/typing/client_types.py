@@ -1,4 +1,4 @@
-"""What type checkers know of clients. `nox -s types` reads this; nothing runs it."""
+"""Typing of clients, for type checkers. `nox -s types` reads this; it is never run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers know of hooks and calls. `nox -s types` reads this; nothing runs it."""
+"""Typing of hooks and calls, for type checkers. `nox -s types` reads this; it is never run."""
 
 from __future__ import annotations
 

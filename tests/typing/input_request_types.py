@@ -1,4 +1,4 @@
-"""What type checkers know of questions. `nox -s types` reads this; nothing runs it."""
+"""Typing of input requests, for type checkers. `nox -s types` reads this; it is never run."""
 
 from __future__ import annotations
 

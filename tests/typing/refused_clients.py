@@ -1,4 +1,4 @@
-"""What type checkers refuse: every line that ends in `# refused`, and no other. Nothing runs it."""
+"""Errors for type checkers: exactly the lines that end in `# refused`. Never run."""
 
 from __future__ import annotations
 

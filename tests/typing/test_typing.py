@@ -1,4 +1,4 @@
-"""Both type checkers accept what the API is for, and refuse what it is not for."""
+"""Both type checkers accept correct uses of the API, and refuse incorrect ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Check = Callable[[Path], set[int]]
 
 
 def run(*words: str) -> str:
-    """What a checker prints."""
+    """Return the output of a checker."""
     ran = subprocess.run(
         [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S
     )
@@ -29,14 +29,14 @@ def run(*words: str) -> str:
 
 
 def mypy(path: Path) -> set[int]:
-    """The lines in which mypy finds errors."""
+    """Return the lines in which mypy finds errors."""
     where = path.relative_to(ROOT)
     found = run("mypy", "--no-pretty", str(where))
     return {int(n) for n in re.findall(rf"^{where}:(\d+): error", found, re.MULTILINE)}
 
 
 def pyright(path: Path) -> set[int]:
-    """The lines in which pyright finds errors."""
+    """Return the lines in which pyright finds errors."""
     found = json.loads(run("pyright", "--outputjson", str(path)))["generalDiagnostics"]
     return {one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"}
 

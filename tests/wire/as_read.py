@@ -1,4 +1,4 @@
-"""What decoding accepts, as a JSON Schema: the published one, changed by the overlay's rows."""
+"""JSON Schema of the values that decoding accepts: the published one, with the overlay's rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANY_OBJECT: Schema = {"type": "object"}
 
 
 class AsRead:
-    """The definitions of one revision as they are read, each row of the overlay put into force."""
+    """Definitions of one revision as they are decoded, with each row of the overlay applied."""
 
     def __init__(self, there: Kept, *, closed: bool) -> None:
         self.there = there
@@ -45,7 +45,7 @@ class AsRead:
             target[last] = row["new"]
 
     def _fold(self, schema: Schema) -> Schema:
-        """One object for an `allOf`, so that it is clear which member is required."""
+        """Merge an `allOf` into one object, with all required members in one list."""
         if "allOf" not in schema:
             members = schema.get("properties", {})
             folded = {wire: self._fold(member) for wire, member in members.items()}
@@ -105,7 +105,7 @@ class AsRead:
         return {"properties": properties, "required": required}
 
     def _assumed(self, member: Schema, path: str) -> bool:
-        """Whether a row says what is meant where the member is absent."""
+        """Return True if a row gives the meaning of an absent member."""
         owner, _, wire = path.rpartition("/")
         lenient = {row["path"] for row in self.there.rows("lenient")}
         constant = "const" in member and self._reads("constant")
@@ -130,7 +130,7 @@ class AsRead:
         return {"anyOf": known}
 
     def _union_name(self, names: list[str], path: str) -> str:
-        """The definition that has these arms, or the name that a row gives the place."""
+        """Return the definition with these arms, or the name that a row gives the place."""
         for name, schema in self.given.items():
             arms = schema.get("anyOf", ())
             if all("$ref" in arm for arm in arms) and {_name(arm) for arm in arms} == set(names):
@@ -141,7 +141,7 @@ class AsRead:
         )
 
     def _picked(self, arms: list[Any]) -> Any:
-        """The first arm whose conditions hold, and no other."""
+        """Return a schema of the first arm whose conditions hold, and no other."""
         read: Any = False
         for arm in reversed(arms):
             holds = {"allOf": [ANY_OBJECT, *map(_condition, arm["when"])]}
@@ -149,7 +149,7 @@ class AsRead:
         return read
 
     def _tagged(self, names: list[str]) -> list[Schema]:
-        """The arms of a union; what tells them apart must be there, if a row does not assume it."""
+        """Return the arms of a union with their tag required, unless a row assumes it."""
         wire = self._tag(names)
         default = [
             r["value"] for r in self.there.rows("const") if r["property"] == wire and "but" in r
@@ -211,21 +211,21 @@ def _as_read(there: Kept, closed: bool) -> AsRead:
 
 @cache
 def as_read(there: Kept, name: str, *, closed: bool = False) -> jsonschema_rs.Validator:
-    """Judges what decoding accepts, by the rows of the overlay; `closed`: and what it keeps."""
+    """Return a validator of the values that decoding accepts; `closed`: and keeps."""
     made = _as_read(there, closed)
     return jsonschema_rs.validator_for({**made.document, **made.ref(name)})
 
 
 @cache
 def meant(there: Kept, name: str) -> jsonschema_rs.Validator:
-    """Judges what is meant: a result says which kind it is, as the [[const]] rows have it."""
+    """Return a validator of complete results: with the [[const]] rows applied."""
     definitions = {"$defs": there.definitions, "definitions": there.definitions}
     return jsonschema_rs.validator_for({**definitions, "$ref": f"#/$defs/{name}"})
 
 
 @cache
 def published(there: Kept, name: str) -> jsonschema_rs.Validator:
-    """Judges what the specification accepts."""
+    """Return a validator of the specification."""
     document = json.loads((there.folder / "schema.json").read_bytes())
     container = "$defs" if "$defs" in document else "definitions"
     ref = {"$ref": f"#/{container}/{name}"}

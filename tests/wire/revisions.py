@@ -1,4 +1,4 @@
-"""The five revisions as the tests see them: kept schema, generator's model, generated module."""
+"""The five revisions for the tests: kept schema, generator's model and generated module."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ every_revision = pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
 
 @cache
 def overlay_rows(kind: str) -> list[dict[str, Any]]:
-    """The rows of one kind, as they stand in the overlay."""
+    """Return the rows of one kind, as in the overlay."""
     rows: list[dict[str, Any]] = tomllib.loads((SCHEMAS / "overlay.toml").read_text("utf-8"))[kind]
     return rows
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One revision's inputs and output."""
+    """Inputs and output of one revision."""
 
     revision: str
 
@@ -50,7 +50,7 @@ class Kept:
 
     @cached_property
     def definitions(self) -> dict[str, Any]:
-        """The definitions of the kept schema, with what the overlay says we read otherwise."""
+        """Definitions of the kept schema, with the overlay's patches."""
         document = json.loads((self.folder / "schema.json").read_bytes())
         found: dict[str, Any] = document.get("$defs") or document["definitions"]
         for name, schema in found.items():
@@ -64,7 +64,7 @@ class Kept:
 
     @cached_property
     def normalized(self) -> dict[str, Any]:
-        """Definitions after normalisation: the types that the overlay names are here too."""
+        """Definitions after normalisation, including the types that the overlay names."""
         overlay = Overlay(SCHEMAS / "overlay.toml")
         source = load(self.folder / "schema.json", None, self.revision, self.revision)
         return normalize(source, overlay).definitions
@@ -81,16 +81,16 @@ class Kept:
         return getattr(self.types, name)
 
     def listed(self, kind: str) -> set[str]:
-        """The names that the rows of one kind list for this revision."""
+        """Return the names in the rows of one kind for this revision."""
         return {name for row in self.rows(kind) for name in row["names"]}
 
     def instance(self, name: str, choose: Choose) -> Any:
-        """An instance of a definition of the kept schema."""
+        """Return an instance of a definition of the kept schema."""
         document = {"$defs": self.definitions, "definitions": self.definitions}
         return instance(document, self.definitions[name], choose)
 
     def minimal(self, name: str) -> Any:
-        """The smallest instance of any struct or scalar, those included that the overlay names."""
+        """Return the smallest instance of any struct or scalar, those of the overlay included."""
         return instance({"$defs": self.normalized}, self.normalized[name], smallest)
 
     def rows(self, kind: str) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ class Kept:
         return [row for row in overlay_rows(kind) if here in row.get("revisions", [here])]
 
     def _close(self, schema: Any, path: str) -> None:
-        """Leave out unknown keys where a [[closed]] row says that they are dropped."""
+        """Remove unknown keys where a [[closed]] row drops them."""
         patterns = [pattern for row in self.rows("closed") for pattern in row["paths"]]
         if "properties" in schema and any(fnmatchcase(path, pattern) for pattern in patterns):
             schema.pop("additionalProperties", None)
@@ -108,7 +108,7 @@ class Kept:
             self._close(arm, path)
 
     def _fix(self, schema: Any, name: str) -> None:
-        """Put in the constant that a [[const]] row says is meant."""
+        """Insert the constants of the [[const]] rows."""
         properties = schema.get("properties", {})
         for row in self.rows("const"):
             applies = name in row["only"] if "only" in row else name not in row["but"]
@@ -130,5 +130,5 @@ def fullest(choices: Any) -> Any:
 
 
 def text(value: Any) -> str:
-    """JSON text in one spelling: unlike Python's, its equality tells 1 from 1.0 and from true."""
+    """Return JSON text in one spelling: unlike Python's, its equality tells 1 from 1.0 and true."""
     return json.dumps(value, sort_keys=True)

@@ -17,7 +17,7 @@ from tests.wire.as_read import as_read, meant, published
 from tests.wire.revisions import every_revision, kept, smallest, text
 
 AT_ONCE = 25
-"""Of all that is one step away from an instance, this many, spread over the whole."""
+"""Number of mutations that are tried per instance, spread over all of them."""
 
 EVERY_DEFINITION = [
     (revision, name)
@@ -42,7 +42,7 @@ def draw_instance(data: st.DataObject, revision: str, name: str) -> Any:
 
 
 def problem_of(revision: str, name: str, value: Any) -> str:
-    """What decoding says against a value; empty when it is accepted."""
+    """Return the decoding error of a value; empty if it is accepted."""
     try:
         decode(kept(revision).named(name), json.dumps(value).encode())
     except msgspec.ValidationError as error:
@@ -63,7 +63,7 @@ def without_null(value: Any) -> Any:
 
 
 def is_part(part: Any, value: Any) -> bool:
-    """Whether the one is the other with some keys left out, at any depth."""
+    """Return True if `part` is `value` with some keys left out, at any depth."""
     if isinstance(part, list) and isinstance(value, list) and len(part) == len(value):
         return all(map(is_part, part, value))
     if isinstance(part, dict) and isinstance(value, dict):
@@ -72,7 +72,7 @@ def is_part(part: Any, value: Any) -> bool:
 
 
 def check(revision: str, name: str, value: Any) -> bool:
-    """Hold the verdict on a value against the two schemas; whether the published one accepts it."""
+    """Compare decoding with both schemas; return True if the published one accepts the value."""
     there = kept(revision)
     valid = published(there, name).is_valid(value)
     problem = problem_of(revision, name, value)
@@ -116,7 +116,7 @@ def test_one_violation_is_refused_unless_the_overlay_says_otherwise(
 
 
 def is_inside(changed: Any, value: Any) -> bool:
-    """Whether it is a member that is wrong, not the object itself."""
+    """Return True if a member is wrong, not the object itself."""
     both = isinstance(changed, dict) and isinstance(value, dict)
     return both and changed.keys() == value.keys()
 
@@ -143,7 +143,7 @@ def test_what_comes_back_lacks_only_the_keys_that_the_revision_does_not_name(rev
 
 
 def refusal(revision: str, name: str, value: Any) -> tuple[bool, str]:
-    """What the published schema and what decoding says."""
+    """Return the published schema's verdict, and the decoding error."""
     valid = published(kept(revision), name).is_valid(value)
     return valid, problem_of(revision, name, value)
 

@@ -1,4 +1,4 @@
-"""The change table between the published revisions, and which of them has what."""
+"""Change table between the published revisions, and availability."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ every_pair = pytest.mark.parametrize(
 
 
 def rows(before: str, after: str, path: str) -> list[Change]:
-    """What has changed under one path."""
+    """Return the changes under one path."""
     return [change for change in changes(before, after) if change.path == path]
 
 
@@ -130,7 +130,7 @@ def test_both_directions_tell_of_the_same_changes(before: str, after: str) -> No
 
 
 def reach(name: str, revisions: tuple[str, str]) -> set[str]:
-    """A type and every type that its values may hold, at either date."""
+    """Return a type and every type that its values may hold, at either revision."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -146,7 +146,7 @@ def reach(name: str, revisions: tuple[str, str]) -> set[str]:
 
 
 def untouched(before: str, after: str, effect: str) -> set[str]:
-    """The definitions of both dates in which nothing, however deep, has this effect."""
+    """Return the definitions of both revisions in which nothing, however deep, has this effect."""
     broken = {
         change.path.partition(".")[0]
         for change in changes(before, after)
@@ -159,7 +159,7 @@ def untouched(before: str, after: str, effect: str) -> set[str]:
 
 
 def unread(name: str, written: str, read: str) -> list[Any]:
-    """Instances of one date that the other date does not read and write back as they are."""
+    """Return instances of one revision that the other does not decode and encode unchanged."""
     values = [kept(written).instance(name, choose) for choose in (smallest, fullest)]
     return [value for value in values if text(value) != text(through(name, read, value))]
 
@@ -327,7 +327,7 @@ def test_the_table_has_the_methods_of_every_revision(revision: str) -> None:
     assert there == set(mcp_wire.profile(revision).methods)
 
 
-# --- what it costs ---
+# --- cost ---
 
 
 def test_the_table_imports_no_revision() -> None:

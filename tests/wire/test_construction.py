@@ -1,4 +1,4 @@
-"""How every wire type is made: by keyword, once and for all, and as fast as a struct can be."""
+"""Construction of wire types: keyword-only, immutable, and as fast as a plain struct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.wire.revisions import every_revision, kept
 
 
 def structs(revision: str) -> Iterator[type[Wire]]:
-    """Every struct of a revision, with those that leave something undecoded."""
+    """Return every struct of a revision, including those with undecoded parts."""
     for found in vars(kept(revision).types).values():
         if isinstance(found, type) and issubclass(found, Wire) and found is not Wire:
             yield found
@@ -20,7 +20,7 @@ def structs(revision: str) -> Iterator[type[Wire]]:
 
 @every_revision
 def test_every_type_is_made_by_keyword_only(revision: str) -> None:
-    # What could be given by position is what could be matched by position.
+    # Positional arguments would also be positional patterns.
     assert [one.__name__ for one in structs(revision) if one.__match_args__] == []
 
 

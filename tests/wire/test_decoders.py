@@ -1,4 +1,4 @@
-"""Every wire type of every revision can be decoded, but for those the overlay says are not."""
+"""Decoders of every wire type of every revision, but for those that the overlay excludes."""
 
 from __future__ import annotations
 

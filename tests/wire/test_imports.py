@@ -1,4 +1,4 @@
-"""A revision is a module of its own: exact names, and nothing imported that nobody asked for."""
+"""Imports of revision modules: exact names, and nothing imported unasked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.wire.revisions import every_revision
 
 
 def imported_by(statement: str) -> set[str]:
-    """The modules that a fresh interpreter has after a statement and had not before."""
+    """Return the modules that a statement imports in a fresh interpreter."""
     program = (
         f"import sys\nbefore = set(sys.modules)\n{statement}\nprint(*(set(sys.modules) - before))\n"
     )
@@ -24,7 +24,7 @@ def imported_by(statement: str) -> set[str]:
 
 
 def revisions_in(modules: set[str]) -> set[str]:
-    """The revisions whose modules are among these."""
+    """Return the revisions whose modules are among these."""
     found = {name.split(".")[1] for name in modules if name.startswith("mcp_wire.v")}
     return {
         revision
@@ -77,7 +77,7 @@ def test_one_revision_imports_no_other(revision: str) -> None:
 
 @every_revision
 def test_one_revision_imports_the_standard_library_and_msgspec_alone(revision: str) -> None:
-    # What msgspec imports for itself, typing_extensions where it is installed, is its own affair.
+    # Imports of msgspec itself do not count: typing_extensions, where it is installed.
     modules = imported_by(f"import {mcp_wire.types(revision).__name__}")
     modules -= imported_by("import msgspec")
     roots = {name.partition(".")[0] for name in modules}

@@ -1,4 +1,4 @@
-"""The facts and methods of each revision: complete, its own, and as `facts.toml` states them."""
+"""Profiles: complete facts and methods of each revision, as in `facts.toml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pydantic models: the wire types once more, and exact on the way there and back."""
+"""Pydantic models: the same types as the wire types, with an exact round trip."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from tests.wire.test_round_trip import (
 NO_MODEL = {
     "RawCallToolRequestParams": "left undecoded for a handler's own types; a model is decoded",
 }
-"""Names of wire types that are no names of models, and why."""
+"""Names of wire types without a model, with the reason."""
 
 OTHER_ATTRIBUTES = {
     "schema": ("schema_", "pydantic's BaseModel has an attribute of that name"),
 }
-"""Attributes of wire types that models call otherwise, and why."""
+"""Attributes of wire types with another name in the models, with the reason."""
 
 
 def model(revision: str, name: str) -> type[WireModel]:
@@ -53,7 +53,7 @@ def adapter(revision: str, name: str) -> TypeAdapter[Any]:
 
 
 def wired(value: Any) -> Any:
-    """The value with every model in it as a wire type."""
+    """Return the value with every model in it as a wire type."""
     match value:
         case WireModel():
             return from_pydantic(value)
@@ -90,7 +90,7 @@ def test_attributes_and_keys_are_those_of_the_wire_types(revision: str) -> None:
 
 
 def attributes(kind: type[WireModel]) -> list[tuple[str, str]]:
-    """Every attribute and its key on the wire, in their order."""
+    """Return every attribute and its key on the wire, in order."""
     return [(name, info.alias or name) for name, info in kind.model_fields.items()]
 
 
@@ -147,7 +147,7 @@ def test_a_definition_with_the_name_of_an_import_keeps_its_name(revision: str) -
     }
 
 
-# --- What a model reads ---
+# --- decoding by models ---
 
 
 @pytest.mark.parametrize("choose", [smallest, fullest, None], ids=["smallest", "fullest", "random"])
@@ -170,10 +170,10 @@ def test_a_model_reads_python_values_as_it_reads_json(revision: str, name: str) 
 
 
 BOUNDS = {"greater_than_equal", "less_than_equal", "too_long"}
-"""Errors of models alone: the bounds of the schema, which wire types leave to documentation."""
+"""Errors of models alone: bounds of the schema, which wire types leave to documentation."""
 
 LAX_ALONE = {"ProgressToken", "RequestId"}
-"""Scalars that take `true` for a number outside a model, because models are what is strict."""
+"""Scalars that accept `true` for a number outside a model, because models alone are strict."""
 
 
 @pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
@@ -267,7 +267,7 @@ EVERY_ARM = [*unions()]
 
 
 def smallest_of(revision: str, union: str, arm: str) -> dict[str, Any]:
-    """The smallest instance of an arm that a union can tell."""
+    """Return the smallest instance of an arm that a union can identify."""
     return {**telling(kept(revision), union, arm), **kept(revision).minimal(arm)}
 
 
@@ -368,11 +368,11 @@ def test_an_unknown_block_is_taken_as_it_is() -> None:
     assert encode(from_pydantic(result)) == b'{"content":[{"type": "hologram"}]}'
 
 
-# --- There and back ---
+# --- round trip ---
 
 
 def structs(there: Kept) -> Iterator[tuple[str, Wire]]:
-    """Values of every struct: the smallest, and some made of instances of the kept schema."""
+    """Return values of every struct: the smallest, and some from instances of the kept schema."""
     for name in there.model.structs:
         yield name, decode(there.named(name), json.dumps(there.minimal(name)).encode())
     for name in there.model.structs.keys() & there.definitions.keys():
@@ -421,7 +421,7 @@ def test_a_class_that_extends_a_model_becomes_the_model_s_wire_type() -> None:
     text_content: Any = model("2025-06-18", "TextContent")
 
     class Note(text_content):
-        """A text block with a method of its own."""
+        """Text block with an additional method."""
 
     result = model("2025-06-18", "CallToolResult")(content=[Note(text="a")])
     assert encode(from_pydantic(result)) == b'{"content":[{"type":"text","text":"a"}]}'
@@ -553,7 +553,7 @@ def test_the_package_imports_no_revision() -> None:
 
 
 def models_in(modules: set[str]) -> set[str]:
-    """The revisions whose models are among these."""
+    """Return the revisions whose models are among these."""
     return {revision for revision in mcp_wire.REVISIONS if models(revision).__name__ in modules}
 
 

@@ -1,4 +1,4 @@
-"""What is decoded is encoded as it was: equal JSON, or a deviation that the overlay names."""
+"""Round trip of values: decoding and encoding give equal JSON, or a deviation in the overlay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATEST = kept(mcp_wire.LATEST)
 
 
 def there_and_back(kind: Any, value: Any) -> str:
-    """The value as JSON text, after it has been decoded and encoded again."""
+    """Return the value as JSON text, after decoding and encoding."""
     return text(json.loads(encode(decode(kind, json.dumps(value).encode()))))
 
 
@@ -60,7 +60,7 @@ STRANGE = {
 
 
 def open_maps(there: Kept, type_: ir.Type) -> Iterator[Any]:
-    """A value of the type with `STRANGE` inside, if the type is an open map, or a map of them."""
+    """Yield values with `STRANGE` inside, if the type is an open map or a map of them."""
     resolved = behind_aliases(there, type_)
     if isinstance(resolved, ir.MapOf):
         if behind_aliases(there, resolved.value) == ir.Scalar("any"):
@@ -76,7 +76,7 @@ def behind_aliases(there: Kept, type_: ir.Type) -> ir.Type:
 
 
 def with_open_maps(there: Kept) -> dict[str, Any]:
-    """For each field that is an open map, by `Type/field`: an instance with `STRANGE` in it."""
+    """Return an instance with `STRANGE` for each field that is an open map, by `Type/field`."""
     return {
         f"{struct.name}/{field.wire}": {**there.minimal(struct.name), field.wire: value}
         for struct in there.model.structs.values()
@@ -149,7 +149,7 @@ def test_logged_data_of_an_error_may_be_null() -> None:
 
 
 def unions() -> Iterator[tuple[str, str, str]]:
-    """Revision, union and arm, of every union that is told apart by a tag or by its keys."""
+    """Yield revision, union and arm of every union that a tag or its keys discriminate."""
     for revision in mcp_wire.REVISIONS:
         for alias in kept(revision).model.unions:
             if alias.strategy in ("tag", "pick"):
@@ -186,7 +186,7 @@ def test_the_unions_of_results_are_among_them(union: str) -> None:
 
 
 def telling(there: Kept, union: str, arm: str) -> dict[str, Any]:
-    """The keys that a [[pick]] row looks for, should they be optional in the arm."""
+    """Return the keys that a [[pick]] row looks for in the arm, with their smallest values."""
     picks = [row["arms"] for row in there.rows("pick") if row["name"] == union]
     keys = [key for arms in picks for one in arms if one["type"] == arm for key in one["when"]]
     properties = there.normalized[arm]["properties"]
@@ -216,7 +216,7 @@ def test_a_decoder_reads_arms_with_the_hook_of_its_revision(revision: str) -> No
 
 
 class Pair(msgspec.Struct):
-    """A type of a user's own, with arms of two revisions in it."""
+    """User-defined type with arms of two revisions."""
 
     older: v2024_11_05.EmbeddedResource
     newer: v2026_07_28.EmbeddedResource
@@ -246,7 +246,7 @@ HERE = "the unknown block stands here"
 
 
 def around(there: Kept, type_: ir.Type, passed: tuple[str, ...] = ()) -> Iterator[Any]:
-    """JSON values of the type with `HERE` in one place of a block, each place once."""
+    """Yield JSON values of the type with `HERE` in place of a block, each place once."""
     match type_:
         case ir.ListOf(item):
             for inner in around(there, item, passed):
@@ -276,7 +276,7 @@ def tag_of(there: Kept, name: str) -> dict[str, str]:
 
 
 def places(there: Kept) -> Iterator[tuple[str, bytes]]:
-    """Type and JSON of every place below a type, with an unknown block standing there."""
+    """Yield type and JSON of every place below a type, with an unknown block there."""
     for name in there.model.structs:
         for value in around(there, ir.Ref(name)):
             written = json.dumps(value).replace(json.dumps(HERE), BLOCK.decode())
@@ -385,7 +385,7 @@ def test_a_union_that_is_not_content_refuses_unknown_kinds(revision: str) -> Non
         decode(there.named("CompletionReference"), b'{"type": "ref/other", "uri": "", "name": ""}')
 
 
-# --- Results that say what they are ---
+# --- results with a resultType ---
 
 RESULTS = [
     name
@@ -400,7 +400,7 @@ ANY_RESULTS = [
 
 
 def complete(name: str) -> tuple[dict[str, Any], str]:
-    """The smallest complete result of a type or union, and the type that it is of."""
+    """Return the smallest complete result of a type or union, with its type."""
     alias = LATEST.model.aliases.get(name)
     arms = ir.arm_names(alias.type) if alias else [name]
     (arm,) = set(arms) - {"InputRequiredResult"}
@@ -469,7 +469,7 @@ def test_a_result_may_ask_for_input(name: str) -> None:
     assert name in ANY_RESULTS
 
 
-# --- What is assumed when absent, and written always ---
+# --- defaults of absent members ---
 
 
 def lenient() -> Iterator[tuple[str, str, Any]]:

@@ -1,4 +1,4 @@
-"""`mcp-gen call`: call a tool of a server."""
+"""`mcp-gen call`: call a tool (`tools/call`)."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def call(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
-    """Call a tool, and print what it returns.
+    """Call a tool and print its result.
 
-    Progress is shown on a terminal, on stderr. What the server asks is put to you there, and
-    declined where there is no terminal. What was returned beside texts is printed with --json.
+    Progress is shown on a terminal, on stderr. Elicitations of the server are prompted for there,
+    and declined without a terminal. --json prints the whole result, with what is beside the texts.
 
     Exit code 1 if the tool fails or the server refuses, 2 for a mistake in the command line, 3 if
-    the server cannot be reached, goes away or takes too long.
+    the server cannot be reached, disconnects or times out.
 
     **Examples**
 
     * `mcp-gen call server.py add --arg a=1 --arg b=2` calls a tool of a Python file
-    * `mcp-gen call https://example.org/mcp search --args '{"tags": ["a", "b"]}'` gives JSON
-    * `mcp-gen call "npx a-server" draw --arg size=9 --save pictures` writes what is no text
+    * `mcp-gen call https://example.org/mcp search --args '{"tags": ["a", "b"]}'` passes JSON
+    * `mcp-gen call "npx a-server" draw --arg size=9 --save pictures` writes images to a folder
     """
     command = ServerCommand.of(
         "call",
@@ -94,7 +94,7 @@ def call(
 
 
 async def _schema(session: ClientSession, name: str, server: str) -> dict[str, Any]:
-    """The schema of a tool's arguments.
+    """Return the input schema of a tool.
 
     Raises:
         UsageError: there is no such tool.

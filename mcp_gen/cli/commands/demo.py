@@ -1,4 +1,4 @@
-"""`mcp-gen demo`: one server, every revision, every frame checked."""
+"""`mcp-gen demo`: run one server at every revision, and check every frame."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Talk to a server once per revision, and check every frame both ways.
+    """Connect to a server once per revision, and check every frame in both directions.
 
     Exit code 1 if anything is wrong at any revision.
     """
@@ -55,7 +55,7 @@ def demo(
 
 
 async def _demo(server: Path | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.compat.demo import quickstart, run_demo
     from mcp_gen.core.revisions import select
 

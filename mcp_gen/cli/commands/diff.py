@@ -1,4 +1,4 @@
-"""`mcp-gen diff`: what changed between two revisions, and whom it breaks."""
+"""`mcp-gen diff`: list changes between two revisions, and whom they break."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def diff(
         bool, typer.Option("--markdown", help="Print Markdown for a page or a pull request.")
     ] = False,
 ) -> None:
-    """List what changed from revision A to B, grouped by whom it breaks.
+    """List the changes from revision A to B, grouped by whom they break.
 
-    A may be the later one: then the list says what a program has to do without. A change *breaks
-    senders* if what they write for A is wrong at B, and *breaks receivers* if what comes at B is
-    wrong for what they know of A.
+    A may be the later one: the list then shows what a program loses at the earlier revision. A
+    change *breaks senders* if what they send for A is invalid at B, and *breaks receivers* if what
+    arrives at B is invalid by what they know of A.
 
     **Examples**
 
-    * `mcp-gen diff 2025-06-18 2025-11-25` shows what a program gains and loses by the step
+    * `mcp-gen diff 2025-06-18 2025-11-25` shows what a program gains and loses by the upgrade
     * `mcp-gen diff 2026-07-28 2024-11-05` shows what an old peer cannot be sent
     * `mcp-gen diff 2025-11-25 2026-07-28 --markdown > changes.md` writes a page
     """
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_wire.changes import changes
 
     if as_json and as_markdown:
@@ -73,7 +73,7 @@ def _print(found: tuple[Change, ...], before: str, after: str) -> None:
     for effect, changes in _by_effect(found):
         table = plain_table("change", "where", "before", "after")
         for change in changes:
-            # The arms that came and went say more than two long unions.
+            # Two long unions are hard to compare: show only the added and removed members.
             brief = len(change.before) + len(change.after) > 60 and change.detail[:2] in (
                 "+ ",
                 "- ",
@@ -96,7 +96,7 @@ def _markdown(found: tuple[Change, ...], before: str, after: str) -> Iterator[st
 
 
 def _code(text: str) -> str:
-    # A bar ends the cell of a table even inside backticks.
+    # A bar ends a table cell even inside backticks.
     return "`{}`".format(text.replace("|", "\\|")) if text else ""
 
 

@@ -1,4 +1,4 @@
-"""`mcp-gen methods`: who sends what, with which params, and what is answered."""
+"""`mcp-gen methods`: list the methods with sender, params and results."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def methods(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """List the methods: who sends them, params, results, needed capability, and at which dates.
+    """List the methods: sender, params, results, required capability and revisions.
 
-    Without a revision all methods there ever were are listed, each as it is at the newest date that
-    has it.
+    Without a revision every method of any revision is listed, as it is at the newest one that has
+    it.
 
     **Examples**
 
     * `mcp-gen methods` lists every method
-    * `mcp-gen methods --revision 2024-11-05` lists those of one date, as they are there
+    * `mcp-gen methods --revision 2024-11-05` lists those of one revision, as they are there
     * `mcp-gen methods --json` prints them for a script
     """
     try:
@@ -56,7 +56,7 @@ def methods(
 
 
 def _rows(revision: str | None) -> list[_MethodRow]:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_wire.changes import METHODS, shapes
 
     wanted = mcp_wire.profile(revision).revision if revision else None

@@ -1,4 +1,4 @@
-"""`mcp-gen prompt`: the prompts of a server, and the messages of one."""
+"""`mcp-gen prompt`: list prompts (`prompts/list`) or print one (`prompts/get`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prompt(
     **Examples**
 
     * `mcp-gen prompt server.py` lists the prompts of a Python file
-    * `mcp-gen prompt https://example.org/mcp review --arg code="a = 1"` fills one in
+    * `mcp-gen prompt https://example.org/mcp review --arg code="a = 1"` passes an argument
     * `mcp-gen prompt notes summarise --config servers.json --arg name=shopping --json`
     """
     command = ServerCommand.of(

@@ -1,4 +1,4 @@
-"""`mcp-gen read`: the resources of a server, and what is in one."""
+"""`mcp-gen read`: list resources (`resources/list`) or read one (`resources/read`)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read(
     **Examples**
 
     * `mcp-gen read server.py` lists the resources of a Python file
-    * `mcp-gen read https://example.org/mcp notes://welcome` prints what is in one
+    * `mcp-gen read https://example.org/mcp notes://welcome` prints the contents of one
     * `mcp-gen read files file:///logo.png --config servers.json --save pictures` writes it
     """
     command = ServerCommand.of(
@@ -79,7 +79,7 @@ def _list(command: ServerCommand) -> None:
         try:
             templates = [one async for one in session.resource_templates()]
         except McpError:
-            templates = []  # servers with resources need have no templates
+            templates = []  # a server with resources may lack templates
         return resources, templates
 
     resources, templates = command.ask(work)

@@ -1,4 +1,4 @@
-"""`mcp-gen run`: a server of a file or a module, on stdio or over HTTP."""
+"""`mcp-gen run`: run the server of a file or module, on stdio or over HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["reloaded_app", "run"]
 
 TARGET = "MCP_GEN_RUN_TARGET"
-"""The environment variable that tells a process which was started anew what to run."""
+"""Environment variable with the target, for the processes that `--reload` starts."""
 
 
 def run(
@@ -37,18 +37,18 @@ def run(
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
     ] = False,
 ) -> None:
-    """Run a server: on stdin and stdout, or over HTTP at `/mcp`.
+    """Run a server on stdio, or over HTTP at `/mcp`.
 
-    The file is imported, so what stands under `if __name__ == "__main__":` does not run.
+    The file is imported, so code under `if __name__ == "__main__":` does not run.
 
-    `--reload` watches the folder of the file and the folders in it. Sessions end with the process
-    that had them. It needs HTTP: over stdio a client would lose its session without being told.
+    `--reload` watches the folder of the file and its subfolders. Sessions end with the process that
+    holds them. It needs --http: over stdio a client would lose its session without notice.
 
     **Examples**
 
     * `mcp-gen run server.py` runs the only server in a file
     * `mcp-gen run inventory.main:server --http --port 9000` runs one of a module over HTTP
-    * `mcp-gen run server.py --http --reload` starts it anew whenever its code changes
+    * `mcp-gen run server.py --http --reload` restarts it whenever its code changes
     """
     if not http and (host is not None or port is not None or reload):
         option = "--reload" if reload else "--port" if host is None else "--host"
@@ -66,7 +66,7 @@ def run(
 def _run_http(
     target: str, server: Server | PerConnection[Server], host: str, port: int, reload: bool
 ) -> None:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.server.serving.http import run_http, url_at
 
     def announce(url: str) -> None:
@@ -74,7 +74,7 @@ def _run_http(
         print(f"{name}: {url}", file=sys.stderr)
 
     if reload:
-        # Loaded when it is needed: `mcp-gen --help` is to be quick.
+        # Imported here so that `mcp-gen --help` stays fast.
         from mcp_gen.cli.reloading import serve_reloaded
 
         announce(url_at(host, port, "/mcp"))
@@ -85,7 +85,7 @@ def _run_http(
 
 
 def reloaded_app() -> Any:
-    """The ASGI app of the target, in a process that is started anew when code changes."""
+    """Return the ASGI app of the target, in a process that `--reload` started."""
     try:
         return load(os.environ[TARGET]).asgi()
     except McpGenError as error:

@@ -1,4 +1,4 @@
-"""`mcp-gen tools`: what a server can do."""
+"""`mcp-gen tools`: list the tools of a server (`tools/list`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tools(
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
-    """List the tools of a server, with their arguments; a `?` ends what may be left out.
+    """List the tools of a server with their arguments; `?` marks optional ones.
 
     Exit code 1 if the server refuses, 2 for a mistake in the command line, 3 if the server cannot
     be reached.
@@ -36,7 +36,7 @@ def tools(
     **Examples**
 
     * `mcp-gen tools https://example.org/mcp` lists the tools of a remote server
-    * `mcp-gen tools "uvx mcp-server-time" --revision 2024-11-05` starts a command, and pins a date
+    * `mcp-gen tools "uvx mcp-server-time" --revision 2024-11-05` starts a command, pins a revision
     * `mcp-gen tools files --config servers.json --json` prints the schemas of one in a file
     """
     command = ServerCommand.of(
@@ -58,7 +58,7 @@ def tools(
 
 
 def signature(tool: Any) -> str:
-    """The arguments of a tool in short: `count: integer, sides?: 4 | 6`."""
+    """Return the arguments of a tool in short: `count: integer, sides?: 4 | 6`."""
     schema: dict[str, Any] = tool.input_schema
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
@@ -75,10 +75,10 @@ def _kind(schema: Any) -> str:
         return "any"
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
-    told: Any = schema.get("type")
-    if told is None:
+    declared: Any = schema.get("type")
+    if declared is None:
         parts: list[Any] = schema.get("anyOf") or schema.get("oneOf") or []
         return " | ".join(dict.fromkeys(map(_kind, parts))) or "any"
-    if told == "array":
+    if declared == "array":
         return f"{_kind(schema.get('items'))}[]"
-    return " | ".join(map(str, told)) if told.__class__ is list else str(told)
+    return " | ".join(map(str, declared)) if declared.__class__ is list else str(declared)

@@ -1,4 +1,4 @@
-"""`mcp-gen types`: what a type or a field is at each date, side by side."""
+"""`mcp-gen types`: show a type or field at each revision, side by side."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def types(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Show what a type or a field is at each date, side by side.
+    """Show a type, a field or a method at each revision, side by side.
 
-    Dates between which nothing changes share a column. A `?` ends what may be left out, `-` stands
-    for what is not there, and a shape that stays as it was is dim.
+    Revisions between which nothing changes share a column. `?` marks what is optional, `-` what is
+    absent, and a shape that stays the same is dim.
 
     **Examples**
 
     * `mcp-gen types Tool` shows the fields of a type
     * `mcp-gen types Tool.icons` shows one field, by its key on the wire
-    * `mcp-gen types ContentBlock --json` prints the arms of a union for a script
+    * `mcp-gen types ContentBlock --json` prints the members of a union for a script
     """
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_wire.changes import shapes
 
     try:
@@ -61,7 +61,7 @@ def _print(name: str, found: dict[str, dict[str, str]]) -> None:
 
 
 def _rows(shape: Shape) -> dict[str, str]:
-    """The parts of a shape by name: fields, arms of a union of names, columns of a method."""
+    """Return the parts of a shape by name: fields, members of a union, columns of a method."""
     if isinstance(shape, dict):
         return shape
     if not isinstance(shape, str):

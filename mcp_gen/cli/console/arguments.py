@@ -1,4 +1,4 @@
-"""Arguments of a tool from the command line: text in, values of the kinds that its schema has."""
+"""Parses tool arguments of the command line into values of the tool's input schema."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _KINDS: dict[type, str] = {
 
 
 def pairs(given: list[str] | None) -> list[tuple[str, str]]:
-    """The names and texts of `--arg name=value`.
+    """Parse `--arg name=value` options into names and texts.
 
     Raises:
-        UsageError: one that is no pair.
+        UsageError: an option without a name or `=`.
     """
     found: list[tuple[str, str]] = []
     for one in given or ():
@@ -40,10 +40,10 @@ def pairs(given: list[str] | None) -> list[tuple[str, str]]:
 
 
 def whole(text: str | None) -> Json:
-    """The arguments of `--args`: a JSON object, `-` for stdin.
+    """Parse `--args`: a JSON object, or `-` to read one from stdin.
 
     Raises:
-        UsageError: it is none.
+        UsageError: not valid JSON, or no object.
     """
     if text is None:
         return {}
@@ -59,10 +59,16 @@ def whole(text: str | None) -> Json:
 
 
 def by_schema(given: list[tuple[str, str]], schema: Json) -> Json:
-    """The arguments as values. One that is given several times is an array.
+    """Convert argument texts to values of the types in a schema.
+
+    An argument of an array type that is given several times is collected into one array.
+
+    Args:
+        given: Names and texts, from `pairs`.
+        schema: The input schema of the tool.
 
     Raises:
-        UsageError: a name that the tool does not have, or text that is no value of its kind.
+        UsageError: an argument that the tool lacks, or text that does not fit its type.
     """
     properties: Json = schema.get("properties") or {}
     values: Json = {}
@@ -104,12 +110,12 @@ def _named(kinds: set[str]) -> str:
 
 
 def _kinds(wanted: Any, root: Json, depth: int) -> Iterator[str]:
-    """The JSON types that a schema allows, as far as it says so; none: any."""
+    """Yield the JSON types that a schema allows; none if it does not restrict them."""
     if wanted.__class__ is not dict or depth > 8:
         return
-    told: Any = wanted.get("type")
-    if told is not None:
-        yield from told if told.__class__ is list else [told]
+    declared: Any = wanted.get("type")
+    if declared is not None:
+        yield from declared if declared.__class__ is list else [declared]
         return
     values: list[Any] = [*wanted.get("enum", ()), *([wanted["const"]] if "const" in wanted else ())]
     yield from (_KINDS[type(one)] for one in values)

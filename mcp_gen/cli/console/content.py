@@ -1,4 +1,4 @@
-"""What a server answered, for people: texts as they are, pictures and files said or saved."""
+"""Prints results for people: text as it is, other content described or saved to files."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["plain", "saved", "show"]
 
 _ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "image/webp": ".webp"}
-"""What the standard library does not know everywhere."""
+"""File extensions that `mimetypes` does not know on every platform."""
 
 
 def plain(value: Any) -> Any:
-    """A value of the protocol as JSON."""
+    """Return a wire value as plain JSON data."""
     return json.loads(encode(value))
 
 
 def show(result: Any, folder: Path | None = None) -> None:
-    """Print what a result holds; write what is not text into a folder, if there is one."""
+    """Print the content of a result; write what is not text to a folder, if one is given."""
     for message in getattr(result, "messages", None) or (result,):
         role: str | None = getattr(message, "role", None)
         held: Any = getattr(message, "content", None)
@@ -72,14 +72,16 @@ def _media(part: Any) -> Media | None:
 
 
 def saved(media: Media, folder: Path) -> Path:
-    """Where a picture, a sound or a file was written to; nothing that is there is overwritten.
+    """Write media to a new file in a folder, and return its path.
+
+    The name is derived from the URI. An existing file is never overwritten: the name gets a number.
 
     Raises:
         UsageError: the folder cannot be written to.
     """
     kind = (media.mime_type or "").partition(";")[0].strip()
     ending = _ENDINGS.get(kind) or mimetypes.guess_extension(kind) or ".bin"
-    # What a server calls it may be a path to anywhere.
+    # The server chooses the URI: keep the name, never its folders (path traversal).
     last = unquote(urlsplit(media.uri or "").path.rpartition("/")[2])
     name = re.sub(r"[^A-Za-z0-9._-]", "_", last).lstrip(".")[:100]
     stem, dot, given = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""Questions of a server, put to whoever sits at the terminal; declined where nobody does."""
+"""Answers elicitations at the terminal; declines them where nobody can answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Asks", "Filling"]
 
 
 class Asks(Protocol):
-    """Somebody who can be told and asked; a `Screen` is one."""
+    """Terminal that can show text and ask for a line; `Screen` is one."""
 
     @property
     def can_ask(self) -> bool: ...
@@ -25,13 +25,13 @@ class Asks(Protocol):
 
 
 class Filling:
-    """Fills in forms, one field after the other, and asks before a page is opened."""
+    """Elicitation handlers: prompt for each field of a form, confirm before a URL is opened."""
 
     def __init__(self, user: Asks) -> None:
         self._user = user
 
     async def form(self, session: Any, form: latest.ElicitRequestFormParams) -> latest.ElicitResult:
-        """The user's answers; `decline` without a user, `cancel` at the end of input."""
+        """Answer a form elicitation: `decline` without a terminal, `cancel` at end of input."""
         if not self._user.can_ask:
             self._user.say(f"declined, for nobody is here to answer: {form.message}", "yellow")
             return latest.ElicitResult(action="decline")
@@ -50,7 +50,7 @@ class Filling:
         return latest.ElicitResult(action="accept", content=content)
 
     async def page(self, session: Any, page: UrlElicitation) -> Action:
-        """Whether the user goes to a page, which is shown and not opened."""
+        """Answer a URL elicitation: show the URL and ask; it is not opened."""
         self._user.say(f"{page.message}\n{page.url}", "bold")
         if not self._user.can_ask:
             return "decline"
@@ -65,7 +65,7 @@ class Filling:
         return answer.strip().lower() in ("", "y", "yes")
 
     async def _field(self, key: str, field: Any, *, needed: bool) -> Any:
-        """One answer; None for none."""
+        """Prompt for one field until the answer is valid; None for no answer."""
         choices = _choices(field)
         if field.description:
             self._user.say(field.description, "dim")
@@ -75,17 +75,17 @@ class Filling:
         hint = "" if default is None else f" [{_shown(default)}]"
         hint = hint or ("" if needed else " (empty for none)")
         while True:
-            said = (await self._user.ask(f"{field.title or key}{hint}: ")).strip()
-            if not said and (default is not None or not needed):
+            text = (await self._user.ask(f"{field.title or key}{hint}: ")).strip()
+            if not text and (default is not None or not needed):
                 return default
             try:
-                return _read(field, choices, said)
+                return _read(field, choices, text)
             except ValueError as error:
                 self._user.say(str(error), "red")
 
 
 def _choices(field: Any) -> dict[str, str]:
-    """What may be answered, with its title; empty where anything may."""
+    """Return the allowed values with their titles; empty if any value is allowed."""
     source: Any = getattr(field, "items", None) or field
     options: Any = getattr(source, "one_of", None) or getattr(source, "any_of", None)
     if options:
@@ -95,51 +95,51 @@ def _choices(field: Any) -> dict[str, str]:
     return dict(zip(values, titles, strict=False))
 
 
-def _read(field: Any, choices: dict[str, str], said: str) -> Any:
-    """The answer as the field wants it.
+def _read(field: Any, choices: dict[str, str], text: str) -> Any:
+    """Convert an answer to the type of its field.
 
     Raises:
-        ValueError: it does not fit; the message says what does.
+        ValueError: the answer does not fit; the message says what does.
     """
     if field.type == "array":
-        picked = [one.strip() for one in said.split(",") if one.strip()]
+        picked = [one.strip() for one in text.split(",") if one.strip()]
         for one in picked:
             _pick(one, choices)
         return picked
     if choices:
-        return _pick(said, choices)
+        return _pick(text, choices)
     if field.type == "boolean":
-        return _boolean(said)
+        return _boolean(text)
     if field.type in ("integer", "number"):
-        return _number(field, said)
-    if not said:
+        return _number(field, text)
+    if not text:
         raise ValueError("expected an answer")
-    if field.min_length is not None and len(said) < field.min_length:
+    if field.min_length is not None and len(text) < field.min_length:
         raise ValueError(f"expected at least {field.min_length} characters")
-    if field.max_length is not None and len(said) > field.max_length:
+    if field.max_length is not None and len(text) > field.max_length:
         raise ValueError(f"expected at most {field.max_length} characters")
-    return said
+    return text
 
 
-def _pick(said: str, choices: dict[str, str]) -> str:
-    if said in choices:
-        return said
+def _pick(text: str, choices: dict[str, str]) -> str:
+    if text in choices:
+        return text
     for value, title in choices.items():
-        if said.lower() in (value.lower(), title.lower()):
+        if text.lower() in (value.lower(), title.lower()):
             return value
     raise ValueError(f"expected one of {', '.join(choices)}")
 
 
-def _boolean(said: str) -> bool:
+def _boolean(text: str) -> bool:
     found = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
-    if said.lower() not in found:
+    if text.lower() not in found:
         raise ValueError("expected yes or no")
-    return found[said.lower()]
+    return found[text.lower()]
 
 
-def _number(field: Any, said: str) -> float:
+def _number(field: Any, text: str) -> float:
     try:
-        value = int(said) if field.type == "integer" else float(said)
+        value = int(text) if field.type == "integer" else float(text)
     except ValueError:
         raise ValueError(f"expected {_article(field.type)}") from None
     if field.minimum is not None and value < field.minimum:

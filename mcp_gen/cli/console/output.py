@@ -1,4 +1,4 @@
-"""What the commands print with: tables for people, JSON for scripts, one line for what is wrong."""
+"""Output of the commands: tables for people, JSON for scripts, errors in one line."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _WIDTH_WITHOUT_TERMINAL = 160
 
 
 def console() -> Console:
-    """Where tables go. Without a terminal there is no width to keep to, but a readable one."""
+    """Return the console for tables; without a terminal it is 160 characters wide."""
     made = Console()
     return made if made.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
 def plain_table(*columns: str, title: str = "") -> Table:
-    """A table without lines, in which long text is folded and nothing is cut off."""
+    """Return a table without lines, which folds long text instead of cutting it off."""
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -32,16 +32,17 @@ def plain_table(*columns: str, title: str = "") -> Table:
 
 
 def shown(text: str, style: str = "") -> Text:
-    """Text as it is: what stands in brackets in a type is no markup."""
+    """Return text without markup: brackets in type names are printed as they are."""
     return Text(text, style=style)
 
 
 def print_json(value: Any) -> None:
+    """Print a value as indented JSON."""
     print(json.dumps(value, indent=2))
 
 
 def fail(command: str, error: Exception | str, code: int = 2) -> NoReturn:
-    """Say in one line what is wrong, and end with this exit code."""
+    """Print an error in one line on stderr, and exit with `code`."""
     said = " ".join(str(error).split())
     print(f"mcp-gen {command}: {said}", file=sys.stderr)
     raise typer.Exit(code) from None

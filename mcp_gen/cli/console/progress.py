@@ -1,4 +1,4 @@
-"""What is shown on stderr while a server works: progress, log messages, questions."""
+"""Shows progress, log messages and prompts on stderr while a server works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ __all__ = ["Screen", "visible"]
 
 
 class Screen:
-    """The terminal behind stderr. Where there is none, or with `quiet`, there are no bars."""
+    """Terminal on stderr: progress bars, messages and prompts.
+
+    Args:
+        quiet: True shows no progress bars. There are none without a terminal either.
+        console: The console; one on stderr by default.
+    """
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -50,37 +55,37 @@ class Screen:
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is somebody to ask: a terminal to show the question, and one to answer."""
+        """True if stderr and stdin are a terminal: a prompt can be shown and answered."""
         return self.console.is_terminal and sys.stdin.isatty()
 
     def begin(self, what: str) -> None:
-        """Something takes its time, and nobody knows yet how much."""
+        """Show a progress bar without a known total."""
         self._task = self._progress.add_task(visible(what), total=None, done="")
 
     def report(self, done: float, total: float | None, message: str | None) -> None:
-        """How far a server is."""
+        """Show a progress notification in the bar."""
         if self._task is None:
             return
-        told = f"{done:g}" if total is None else f"{done:g}/{total:g}"
-        self._progress.update(self._task, completed=done, total=total, done=told)
+        done_text = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        self._progress.update(self._task, completed=done, total=total, done=done_text)
         if message:
             self._progress.update(self._task, description=visible(message).replace("\n", " "))
 
     def say(self, text: str, style: str = "") -> None:
-        """A line above the bars."""
+        """Print a line above the bars."""
         self.console.print(Text(visible(text), style=style))
 
     def logged(self, session: Any, params: Any) -> None:
-        """A log message came."""
+        """Print a log message of the server."""
         data: Any = params.data
         name = f"{params.logger}: " if params.logger else ""
         self.say(f"[{params.level}] {name}{data}", "dim")
 
     async def ask(self, prompt: str) -> str:
-        """One line from the user, without its end.
+        """Prompt for one line, and return it without its line end.
 
         Raises:
-            EOFError: there will be none.
+            EOFError: end of input.
         """
         self._progress.stop()
         loop = asyncio.get_running_loop()
@@ -101,7 +106,7 @@ class Screen:
                 line = None
             loop.call_soon_threadsafe(deliver, line)
 
-        # Not one of the loop's own threads: these are waited for when the command is interrupted.
+        # A daemon thread, not the loop's executor: an interrupted command would wait for that.
         threading.Thread(target=read, daemon=True).start()
         try:
             return await answer
@@ -110,5 +115,5 @@ class Screen:
 
 
 def visible(text: str) -> str:
-    """Text of a server for a terminal, without what could control it."""
+    """Return text of a server without control characters, which could control the terminal."""
     return "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)

@@ -1,4 +1,4 @@
-"""Frame of the commands that talk to one server: options, asking, printing."""
+"""Base of the commands that connect to one server: options, requests, printing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """One run of a command that talks to a server."""
+    """One run of a command that connects to a server.
+
+    Args:
+        name: The name of the command.
+        options: The server and how to connect to it.
+        as_json: True prints JSON.
+    """
 
     name: str
     options: Options
@@ -44,15 +50,15 @@ class ServerCommand:
         timeout: float,
         as_json: bool,
     ) -> ServerCommand:
-        """Read the command line's options; ends the command where they make no sense."""
+        """Parse the command line options; exits with code 2 if they are invalid."""
         return cls(name, options_of(name, server, config, revision, header, timeout), as_json)
 
     def ask(self, work: Callable[[ClientSession, Screen], Awaitable[T]]) -> T:
-        """Return what `work` gives with a session; ends the command where something is wrong."""
+        """Connect, run `work` with the session, and return its result; exits on errors."""
         return ask_server(self.name, self.options, work, quiet=self.as_json)
 
     def print_result(self, result: Any, save: Path | None) -> None:
-        """Print a result, as JSON if that is wanted; write what is not text to a folder."""
+        """Print a result, or its JSON; write what is not text to a folder."""
         if self.as_json:
             print_json(plain(result))
             return
@@ -68,7 +74,14 @@ class ServerCommand:
         row: Callable[[Any], Sequence[str]],
         nothing: str,
     ) -> None:
-        """Print a list as a table, whose first column is the name; `nothing` if it is empty."""
+        """Print a list as a table, or as JSON.
+
+        Args:
+            items: The wire values.
+            columns: The titles of the columns.
+            row: Returns the cells of an item, the name first.
+            nothing: The text for an empty list.
+        """
         if self.as_json:
             print_json([plain(one) for one in items])
             return
@@ -80,7 +93,7 @@ class ServerCommand:
 
 
 async def list_items(session: ClientSession, screen: Screen, kind: str) -> list[Any]:
-    """Return all `tools`, `prompts` or `resources`; none where the server does not declare them."""
+    """Return all tools, prompts or resources; none if the server does not declare them."""
     if getattr(session.server_capabilities, kind) is None:
         return []
     screen.begin(f"listing the {kind}")

@@ -1,7 +1,7 @@
-"""What the commands that talk to a server have in common: naming it, reaching it, its errors.
+"""Options, connection and error reporting of the commands that connect to a server.
 
-Exit codes: 0 done, 1 the server refused or the tool failed, 2 a mistake in the command line, 3 the
-server cannot be reached or went away, 130 interrupted.
+Exit codes: 0 success, 1 the server refused or the tool failed, 2 a mistake in the command line,
+3 the server cannot be reached or disconnected, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -75,7 +75,14 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for sc
 
 @dataclass(frozen=True)
 class Options:
-    """Which server, and how to speak to it."""
+    """Server of a command, and how to connect to it.
+
+    Args:
+        server: The server as it was named in the command line.
+        config: How to reach it.
+        revision: The protocol revision to use; None negotiates the newest.
+        timeout_s: Seconds that a request may take; progress restarts it.
+    """
 
     server: str
     config: ServerConfig
@@ -84,7 +91,7 @@ class Options:
 
     @property
     def again(self) -> str:
-        """The server as it stands in a command line."""
+        """The server as it is written in a command line, quoted if necessary."""
         return f'"{self.server}"' if " " in self.server else self.server
 
 
@@ -96,8 +103,8 @@ def options_of(
     header: list[str] | None,
     timeout: float,
 ) -> Options:
-    """What the command line says of the server; ends the command where that makes no sense."""
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    """Parse the options that name a server; exits with code 2 if they are invalid."""
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.core.revisions import select
 
     try:
@@ -113,7 +120,7 @@ def options_of(
 
 
 def _named(server: str) -> ServerConfig:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.manager.config import config_of
 
     if server.endswith(".py") and Path(server).is_file():
@@ -127,7 +134,7 @@ def _named(server: str) -> ServerConfig:
 
 
 def _configured(path: str, name: str) -> ServerConfig:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.manager.config import read_servers
 
     servers = read_servers(path)
@@ -145,7 +152,7 @@ def _configured(path: str, name: str) -> ServerConfig:
 def _with_headers(config: ServerConfig, lines: list[str]) -> ServerConfig:
     if config.url is None:
         raise UsageError("--header is for URLs")
-    # A file has no functions to be called for them.
+    # Headers of a file or the command line are never a function.
     headers: dict[str, str] = {} if callable(config.headers) else dict(config.headers or {})
     for line in lines:
         name, colon, value = line.partition(":")
@@ -162,7 +169,7 @@ def ask_server(
     *,
     quiet: bool = False,
 ) -> T:
-    """What `work` gives with a session; ends the command in one line where something is wrong."""
+    """Connect, run `work` with the session, and return its result; exits on errors in one line."""
     try:
         return asyncio.run(_with_session(options, work, quiet=quiet))
     except KeyboardInterrupt:
@@ -175,7 +182,7 @@ def ask_server(
 async def _with_session(
     options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], *, quiet: bool
 ) -> T:
-    # Loaded when it is needed: `mcp-gen --help` is to be quick.
+    # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.cli.console.elicitation import Filling
     from mcp_gen.cli.console.progress import Screen
     from mcp_gen.client.client import Client
@@ -206,7 +213,7 @@ async def _with_session(
 
 
 def _next_step(error: McpGenError, options: Options) -> tuple[int, str]:
-    """The exit code, and what to do about it."""
+    """Return the exit code, and advice on how to proceed."""
     if isinstance(error, UsageError):
         return 2, ""
     if isinstance(error, McpError):

@@ -1,4 +1,4 @@
-"""What servers may ask of the client.
+"""Callbacks: handlers for the requests that servers send to the client.
 
 Imported by: connecting, client.py.
 """

@@ -1,4 +1,4 @@
-"""What a client answers when a server asks, whether by a request or inside of a result."""
+"""Answers server requests with the client's callbacks, sent as requests or inside results."""
 
 from __future__ import annotations
 
@@ -32,89 +32,94 @@ __all__ = ["CallbackAnswers"]
 
 
 class CallbackAnswers(ClientHandlers["ClientSession"]):
-    """The program's handlers, between the types of one revision and the newest ones."""
+    """Request handlers that adapt the callbacks (newest types) to the types of one revision."""
 
-    def __init__(self, offer: ClientCallbacks, profile: Profile) -> None:
-        self._offer = offer
+    def __init__(self, callbacks: ClientCallbacks, profile: Profile) -> None:
+        self._callbacks = callbacks
         self._profile = profile
 
     def offers(self, name: str) -> bool:
-        """Whether the request of this Python name is answered."""
-        offer = self._offer
+        """Return True if the request with this Python name is answered."""
+        callbacks = self._callbacks
         answered = {self.ping.__name__}
-        if offer.answers_elicitation(self._profile):
+        if callbacks.answers_elicitation(self._profile):
             answered.add(self.elicit.__name__)
-        if offer.sampling is not None:
+        if callbacks.sampling is not None:
             answered.add(self.create_message.__name__)
-        if offer.has_roots:
+        if callbacks.has_roots:
             answered.add(self.list_roots.__name__)
         return name in answered
 
     async def ping(self, ctx: ClientSession, params: common.RequestParams) -> common.EmptyResult:
-        """ping"""
+        """Answer `ping`."""
         return latest.EmptyResult()
 
     async def elicit(
         self, ctx: ClientSession, params: common.ElicitRequestParams
     ) -> common.ElicitResult:
-        """elicitation/create, by form or by URL.
+        """Answer `elicitation/create`, in form or URL mode.
 
         Raises:
-            InvalidParams: a way to ask that was not declared.
-            UsageError: the handler's answer does not fit the form.
+            InvalidParams: The client did not declare the mode.
+            UsageError: The handler's answer does not fit the form.
         """
-        asked: Any = params
-        if hasattr(asked, "url"):
-            return await self._elicit_url(ctx, asked)
-        if self._offer.elicitation is None:
+        request: Any = params
+        if hasattr(request, "url"):
+            return await self._elicit_url(ctx, request)
+        if self._callbacks.elicitation is None:
             raise InvalidParams("elicitation: this client shows no forms")
-        form: latest.ElicitRequestFormParams = _newest(asked)
-        answer = await _awaited(self._offer.elicitation(ctx, form))
+        form: latest.ElicitRequestFormParams = _newest(request)
+        answer = await _resolve(self._callbacks.elicitation(ctx, form))
         if isinstance(answer, Mapping):
             content: dict[str, Any] = {**answer}
             answer = latest.ElicitResult(action="accept", content=content)
-        return _filled(form.requested_schema, _checked(answer))
+        return _with_defaults(form.requested_schema, _require_elicit_result(answer))
 
-    async def _elicit_url(self, session: ClientSession, asked: Any) -> latest.ElicitResult:
-        if self._offer.url_elicitation is None:
+    async def _elicit_url(self, session: ClientSession, request: Any) -> latest.ElicitResult:
+        if self._callbacks.url_elicitation is None:
             raise InvalidParams("elicitation: this client sends its user to no pages")
-        page = UrlElicitation(asked.message, asked.url, getattr(asked, "elicitation_id", None))
+        page = UrlElicitation(
+            request.message, request.url, getattr(request, "elicitation_id", None)
+        )
         return await self.run_url_elicitation(session, page)
 
     async def run_url_elicitation(
         self, session: ClientSession, page: UrlElicitation
     ) -> latest.ElicitResult:
-        """What the user said to a page; `cancel` where there is nobody to send there."""
-        handler = self._offer.url_elicitation
+        """Return the user's answer to a URL elicitation; `cancel` if there is no handler."""
+        handler = self._callbacks.url_elicitation
         if handler is None:
             return latest.ElicitResult(action="cancel")
-        answer: Any = await _awaited(handler(session, page))
+        answer: Any = await _resolve(handler(session, page))
         if isinstance(answer, str):
             answer = msgspec.convert({"action": answer}, latest.ElicitResult)
-        result = _checked(answer)
-        return latest.ElicitResult(action=result.action)  # a page has no content
+        result = _require_elicit_result(answer)
+        return latest.ElicitResult(action=result.action)  # URL mode has no content
 
     async def create_message(
         self, ctx: ClientSession, params: common.CreateMessageRequestParams
     ) -> common.CreateMessageResult:
-        """sampling/createMessage
+        """Answer `sampling/createMessage`.
 
         Raises:
-            InvalidParams: tools for a model that takes none, or that do not go with their results.
-            McpError, InputRefused: the user said no.
+            InvalidParams: The client did not declare tools, or tool uses and tool results do not
+                match.
+            McpError, InputRefused: The user rejected the request.
         """
-        offer, asked = self._offer, _newest(params)
-        if offer.sampling is None:
+        callbacks, request = self._callbacks, _newest(params)
+        if callbacks.sampling is None:
             raise InvalidParams("sampling: this client has no model")
-        if not offer.sampling_tools and (asked.tools is not None or asked.tool_choice is not None):
+        if not callbacks.sampling_tools and (
+            request.tools is not None or request.tool_choice is not None
+        ):
             raise InvalidParams("sampling: this client has not declared `sampling.tools`")
-        wrong = find_unpaired_tool_use(asked.messages)
-        if wrong:
-            raise InvalidParams(f"sampling: {wrong}")
-        said: latest.CreateMessageResult | None = await _awaited(offer.sampling(ctx, asked))
-        if said is None:
+        problem = find_unpaired_tool_use(request.messages)
+        if problem:
+            raise InvalidParams(f"sampling: {problem}")
+        result: latest.CreateMessageResult | None = await _resolve(callbacks.sampling(ctx, request))
+        if result is None:
             raise self._refused("sampling")
-        return said
+        return result
 
     def _refused(self, what: str) -> Exception:
         code = self._profile.errors.user_rejected
@@ -125,34 +130,36 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
     async def list_roots(
         self, ctx: ClientSession, params: common.RequestParams | common.ListRootsRequestParams
     ) -> common.ListRootsResult:
-        """roots/list"""
-        offer = self._offer
-        if offer.list_roots is not None:
-            roots: Any = await _awaited(offer.list_roots(ctx))
+        """Answer `roots/list`."""
+        callbacks = self._callbacks
+        if callbacks.list_roots is not None:
+            roots: Any = await _resolve(callbacks.list_roots(ctx))
             return latest.ListRootsResult(roots=[as_root(root) for root in roots])
-        return latest.ListRootsResult(roots=list((offer.roots or {}).values()))
+        return latest.ListRootsResult(roots=list((callbacks.roots or {}).values()))
 
 
 def _newest(params: Any) -> Any:
     return project(params, mcp_wire.LATEST).value
 
 
-async def _awaited(answer: Any) -> Any:
+async def _resolve(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _checked(answer: Any) -> latest.ElicitResult:
+def _require_elicit_result(answer: Any) -> latest.ElicitResult:
     if isinstance(answer, latest.ElicitResult):
         return answer
     kind = type(answer).__name__
     raise UsageError(f"elicitation: expected ElicitResult, or the answers as a mapping, got {kind}")
 
 
-def _filled(schema: latest.ElicitationSchema, result: latest.ElicitResult) -> latest.ElicitResult:
-    """The answer with the form's defaults for what was left out; what is no answer has no content.
+def _with_defaults(
+    schema: latest.ElicitationSchema, result: latest.ElicitResult
+) -> latest.ElicitResult:
+    """Return the answer completed with the form's defaults; drop the content unless it is `accept`.
 
     Raises:
-        UsageError: it does not fit the form.
+        UsageError: The answer does not fit the form.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
     """

@@ -1,4 +1,4 @@
-"""What a client offers to servers: a model, its user, its roots; and what it declares of them."""
+"""Client callbacks: sampling, elicitation and roots handlers, and the declared capabilities."""
 
 from __future__ import annotations
 
@@ -30,29 +30,45 @@ __all__ = [
 ]
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
-_Said: TypeAlias = "latest.CreateMessageResult | None"
+_Sampled: TypeAlias = "latest.CreateMessageResult | None"
 _Filled: TypeAlias = "latest.ElicitResult | Mapping[str, Any]"
-_Went: TypeAlias = "latest.ElicitResult | Action"
+_UrlAnswer: TypeAlias = "latest.ElicitResult | Action"
 
 SamplingHandler: TypeAlias = (
-    "Callable[[ClientSession, latest.CreateMessageRequestParams], _Said | Awaitable[_Said]]"
+    "Callable[[ClientSession, latest.CreateMessageRequestParams], _Sampled | Awaitable[_Sampled]]"
 )
-"""Continues a conversation: `handler(session, params)`, async or not. None: the user said no."""
+"""Sampling handler: `handler(session, params)`, sync or async; None means the user rejected it."""
 FormHandler: TypeAlias = (
     "Callable[[ClientSession, latest.ElicitRequestFormParams], _Filled | Awaitable[_Filled]]"
 )
-"""Shows a form: `handler(session, params)`, async or not. A mapping is an accepted form."""
-UrlHandler: TypeAlias = "Callable[[ClientSession, UrlElicitation], _Went | Awaitable[_Went]]"
-"""Sends the user to a page: `handler(session, page)`, async or not."""
+"""Form elicitation handler: `handler(session, params)`, sync or async; a mapping means `accept`."""
+UrlHandler: TypeAlias = (
+    "Callable[[ClientSession, UrlElicitation], _UrlAnswer | Awaitable[_UrlAnswer]]"
+)
+"""URL elicitation handler: `handler(session, page)`, sync or async."""
 RootLike: TypeAlias = "latest.Root | str | os.PathLike[str]"
-"""A root, a `file://` URI, or a path."""
+"""A `Root`, a `file://` URI, or a path."""
 _Roots: TypeAlias = "Iterable[RootLike]"
 RootsSource: TypeAlias = "_Roots | Callable[[ClientSession], _Roots | Awaitable[_Roots]]"
-"""The roots, or what gives them when a server asks: `roots(session)`, async or not."""
+"""The roots, or a function `roots(session)`, sync or async, called on each `roots/list`."""
 
 
 class ClientCallbacks:
-    """What servers may ask of this client. What has no handler is not declared."""
+    """Handlers for server requests; a capability without a handler is not declared.
+
+    Args:
+        sampling: Handler of `sampling/createMessage`.
+        elicitation: Handler of `elicitation/create` in form mode.
+        url_elicitation: Handler of `elicitation/create` in URL mode.
+        roots: The roots, or a function that returns them.
+        experimental: Experimental capabilities, declared unchanged.
+        extensions: EXTENSION objects, alone or with settings; or a mapping of names to settings
+            that are declared only.
+        tasks: True if tool calls and answers may run as tasks, where the protocol needs consent.
+
+    Raises:
+        UsageError: A root or an extension identifier is invalid.
+    """
 
     def __init__(
         self,
@@ -66,19 +82,19 @@ class ClientCallbacks:
         tasks: bool = False,
     ) -> None:
         self.tasks = tasks
-        """Whether calls and answers may go on as tasks, where both sides have to say so."""
+        """True if calls and answers may run as tasks where the protocol requires consent."""
         self.sampling = sampling
         self.sampling_tools = False
-        """Whether the model may be given tools."""
+        """True if the model may be given tools."""
         self.sampling_context = False
-        """Whether the model may be given what servers know."""
+        """True if the model may be given context from servers."""
         self.elicitation = elicitation
         self.url_elicitation = url_elicitation
         self.experimental = experimental
         self.forwarding: Mapping[str, Any] = {}
-        """The handlers that ask whoever made the call, by the attribute that they are meant for."""
+        """Handlers that forward a request to the caller, by the attribute they are set on."""
         self.named: Mapping[str, dict[str, Any]] = {}
-        """Extensions that are declared, and no more is known of."""
+        """Extensions that are declared by name only."""
         self.extensions = Extensions()
         if isinstance(extensions, Mapping):
             for name in extensions:
@@ -86,20 +102,21 @@ class ClientCallbacks:
             self.named = extensions
         elif extensions is not None:
             self.extensions = Extensions(extensions)
-        self.has_tasks = self._with_tasks()
-        """Whether servers may answer calls with tasks of their own accord."""
+        self.has_tasks = self._add_tasks_extension()
+        """True if servers may answer tool calls with tasks unrequested (tasks extension)."""
         self.list_roots: Callable[[ClientSession], Any] | None = None
         self.roots: dict[str, latest.Root] | None = None
-        """The roots by URI; None if the client tells of none, or has a function that gives them."""
+        """The roots by URI; None if the client has no fixed roots."""
         if callable(roots):
             self.list_roots = roots
         elif roots is not None:
             self.roots = {root.uri: root for root in map(as_root, roots)}
 
-    def _with_tasks(self) -> bool:
+    def _add_tasks_extension(self) -> bool:
+        """Add the tasks extension if `tasks` is set; return True if the client declares it."""
         if not self.tasks and not self.extensions:
             return False
-        # Most clients have no extensions, and need not load their types.
+        # Imported here because most clients have no extensions.
         from mcp_wire.extensions.tasks import EXTENSION
 
         if self.tasks and EXTENSION not in self.extensions:
@@ -108,7 +125,7 @@ class ClientCallbacks:
 
     @property
     def forwards(self) -> frozenset[str]:
-        """Of the capabilities, those for which whoever made the call is asked."""
+        """Capabilities whose requests are forwarded to the caller."""
         if not self.forwarding:
             return frozenset()
         answers = {"elicitation": "elicitation", "sampling": "sampling", "roots": "list_roots"}
@@ -120,47 +137,47 @@ class ClientCallbacks:
 
     @property
     def has_roots(self) -> bool:
-        """Whether servers may ask for roots."""
+        """True if servers may request roots."""
         return self.roots is not None or self.list_roots is not None
 
     def copy(self) -> ClientCallbacks:
-        """What a session that begins now keeps to. The roots themselves stay shared."""
-        made = ClientCallbacks()
-        vars(made).update(vars(self))
-        made.extensions = self.extensions.copy()
-        return made
+        """Return a snapshot for a session that starts now; the dict of roots stays shared."""
+        copied = ClientCallbacks()
+        vars(copied).update(vars(self))
+        copied.extensions = self.extensions.copy()
+        return copied
 
     def capabilities(self, profile: Profile) -> Any:
-        """ClientCapabilities of a revision: what is offered, as far as it knows it."""
+        """Return the ClientCapabilities of a revision, without what the revision lacks."""
         extensions, experimental = self.extensions.capabilities(CLIENT, profile)
-        known = latest.ClientCapabilities(
+        capabilities = latest.ClientCapabilities(
             experimental={**(self.experimental or {}), **experimental} or None,
             extensions={**self.named, **extensions} or None,
             roots=self._roots_capability(profile),
             sampling=self._sampling_capability(profile),
             elicitation=self._elicitation_capability(profile),
         )
-        declared = project(known, profile.revision).value
+        declared = project(capabilities, profile.revision).value
         if not self.answers_with_tasks(profile):
             return declared
         return msgspec.structs.replace(declared, tasks=self._tasks_capability(profile))
 
     def answers_with_tasks(self, profile: Profile) -> bool:
-        """Whether servers may ask for answers that come later, as tasks of this client."""
-        asked = self.sampling is not None or self.answers_elicitation(profile)
-        return self.tasks and asked and profile.tasks == "core"
+        """Return True if servers may request answers that run as tasks of this client."""
+        has_handler = self.sampling is not None or self.answers_elicitation(profile)
+        return self.tasks and has_handler and profile.tasks == "core"
 
     def answers_elicitation(self, profile: Profile) -> bool:
-        """Whether the user can be asked at a revision."""
+        """Return True if a revision can reach one of the elicitation handlers."""
         urls = profile.url_elicitation != "none" and self.url_elicitation is not None
         return profile.elicit is not None and (self.elicitation is not None or urls)
 
     def _roots_capability(self, profile: Profile) -> dict[str, Any] | None:
         if not self.has_roots:
             return None
-        # Each caller has others: no server is to keep those of one for the next.
-        told = profile.roots_changed and "roots" not in self.forwards
-        return {"listChanged": True} if told else {}
+        # Forwarded roots differ per caller: a server must not cache them across calls.
+        is_notified = profile.roots_changed and "roots" not in self.forwards
+        return {"listChanged": True} if is_notified else {}
 
     def _sampling_capability(self, profile: Profile) -> latest.SamplingCapability | None:
         if self.sampling is None:
@@ -195,23 +212,23 @@ class ClientCallbacks:
 
 
 def as_root(root: RootLike) -> latest.Root:
-    """A root as servers are told of it.
+    """Return a `Root` for a root, a `file://` URI or a path.
 
     Raises:
-        UsageError: a URI that is no `file://` URI.
+        UsageError: The URI is not a `file://` URI.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/client/roots#root
     """
     if isinstance(root, latest.Root):
-        found = root
+        made_root = root
     elif isinstance(root, str) and "://" in root:
-        found = latest.Root(uri=root)
+        made_root = latest.Root(uri=root)
     else:
-        # Loaded for roots that are paths only.
+        # Loaded only for roots that are paths.
         from pathlib import Path
 
         path = Path(root).absolute()
-        found = latest.Root(uri=path.as_uri(), name=path.name or None)
-    if not found.uri.startswith("file://"):
-        raise UsageError(f"root {found.uri!r}: expected a path or a file:// URI")
-    return found
+        made_root = latest.Root(uri=path.as_uri(), name=path.name or None)
+    if not made_root.uri.startswith("file://"):
+        raise UsageError(f"root {made_root.uri!r}: expected a path or a file:// URI")
+    return made_root

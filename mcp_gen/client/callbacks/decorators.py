@@ -1,4 +1,4 @@
-"""The part of a client that says what servers may ask of it."""
+"""Callback decorators of `Client`: sampling, elicitation, URL elicitation and roots."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ L = TypeVar("L", bound="Callable[[ClientSession], Any]")
 
 
 class CallbackDecorators(ABC):
-    """Decorators for what servers may ask, and the roots that they are told of.
+    """Decorators that register handlers for server requests, and methods that change the roots.
 
-    A session keeps to what there was when it began: give handlers before you connect.
+    A session uses the handlers that were registered when it connected: register them before
+    `Client.connect`.
     """
 
     def __init__(self, offer: ClientCallbacks) -> None:
@@ -41,12 +42,21 @@ class CallbackDecorators(ABC):
     def sampling(
         self, handler: Any = None, /, *, tools: bool = False, context: bool = False
     ) -> Any:
-        """Answer servers that want a conversation continued: `handler(session, params)`.
+        """Register the handler of `sampling/createMessage`.
 
-        It returns a CreateMessageResult, or None where the user said no. `tools` says that the
-        model may be given tools, `context` that it may be given what servers know. What it raises
-        the server is told of as an internal error, an McpError as it is; at 2026-07-28, where
-        nobody could be told, it ends the call in which the server asked.
+        The handler is called as `handler(session, params)`, sync or async. It returns a
+        CreateMessageResult, or None if the user rejected the request. An exception is sent to the
+        server as an internal error, an McpError unchanged. At 2026-07-28 requests arrive inside
+        results (multi round-trip requests), so an exception ends the call in which the server
+        asked.
+
+        Args:
+            handler: The handler; None when the decorator is called with options.
+            tools: True declares `sampling.tools`: the server may pass tools to the model.
+            context: True declares `sampling.context`: the server may ask to include context.
+
+        Returns:
+            The handler, or a decorator where `handler` is None.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/client/sampling
         """
@@ -59,10 +69,17 @@ class CallbackDecorators(ABC):
         return add if handler is None else add(handler)
 
     def elicitation(self, handler: F) -> F:
-        """Show the user a form for a server: `handler(session, params)`.
+        """Register the handler of `elicitation/create` in form mode.
 
-        It returns an ElicitResult, or the answers by key, which is the same as an accepted form.
-        Answers that are left out are taken from the form's defaults.
+        The handler shows the user a form. It is called as `handler(session, params)`, sync or
+        async, and returns an ElicitResult, or a mapping of answers by key, which is the same as
+        `accept`. Missing answers are filled from the defaults of the form.
+
+        Args:
+            handler: The handler.
+
+        Returns:
+            The handler.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
         """
@@ -70,12 +87,21 @@ class CallbackDecorators(ABC):
         return handler
 
     def url_elicitation(self, handler: U) -> U:
-        """Send the user to a page for a server: `handler(session, page)`, with an UrlElicitation.
+        """Register the handler of `elicitation/create` in URL mode.
 
-        It returns what the user said to going there: `accept`, `decline`, `cancel`, or an
-        ElicitResult. Show the whole URL and ask first; never fetch it yourself. It is asked, too,
-        where a request fails until the user has been somewhere, and the request is made again if
-        the user accepts; `ClientSession.wait_elicitation_complete` tells when a page is done with.
+        The handler sends the user to a page. It is called as `handler(session, page)` with a
+        UrlElicitation, sync or async, and returns `accept`, `decline`, `cancel` or an ElicitResult.
+        Show the whole URL and ask for consent first; never fetch the URL yourself.
+
+        The handler is also called when a request fails with a URL elicitation error; the request is
+        sent again if the user accepts. `ClientSession.wait_elicitation_complete` waits until the
+        server reports that the user has finished with the page.
+
+        Args:
+            handler: The handler.
+
+        Returns:
+            The handler.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
@@ -84,9 +110,16 @@ class CallbackDecorators(ABC):
         return handler
 
     def list_roots(self, handler: L) -> L:
-        """Tell servers the roots: `handler(session)` gives them each time that a server asks.
+        """Register the handler of `roots/list`.
 
-        They are roots, `file://` URIs or paths.
+        The handler is called as `handler(session)`, sync or async, on each request. It returns
+        roots, `file://` URIs or paths.
+
+        Args:
+            handler: The handler.
+
+        Returns:
+            The handler.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/client/roots
         """
@@ -94,10 +127,16 @@ class CallbackDecorators(ABC):
         return handler
 
     async def add_roots(self, *roots: RootLike) -> None:
-        """Add roots, or replace those of the same URI; servers are told where they can be.
+        """Add roots, or replace those with the same URI, and send `roots/list_changed`.
+
+        The notification goes to each server whose revision has it. Nothing is sent if nothing
+        changed.
+
+        Args:
+            roots: Roots, `file://` URIs or paths.
 
         Raises:
-            UsageError: a root that is none, or a client that was made without `roots`.
+            UsageError: A root is not a `file://` URI, or the client was created without `roots`.
         """
         known = self._known_roots()
         before = dict(known)
@@ -106,10 +145,13 @@ class CallbackDecorators(ABC):
             await self._tell_roots_changed()
 
     async def remove_roots(self, *roots: RootLike) -> None:
-        """Remove roots; servers are told where they can be.
+        """Remove roots and send `roots/list_changed` to each server whose revision has it.
+
+        Args:
+            roots: Roots, `file://` URIs or paths.
 
         Raises:
-            UsageError: there is no such root, or a client that was made without `roots`.
+            UsageError: There is no such root, or the client was created without `roots`.
         """
         known = self._known_roots()
         uris = {as_root(root).uri for root in roots}
@@ -127,4 +169,4 @@ class CallbackDecorators(ABC):
 
     @abstractmethod
     async def _tell_roots_changed(self) -> None:
-        """Tell the servers that there are other roots than before."""
+        """Send `notifications/roots/list_changed` to the servers."""

@@ -1,4 +1,4 @@
-"""The tasks that a client runs for a server: questions to its user or model, answered later.
+"""Tasks that the client runs for a server: elicitation and sampling requests answered later.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
 """
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["ClientTasks"]
 
 MAX_TASKS = 100
-"""How many a client keeps for one server."""
+"""Maximum number of tasks kept per connection."""
 TTL_S = 3600.0
 MAX_TTL_S = 86_400.0
 POLL_MS = 500
 
-_HERE = "here"
-"""There is one session, so that all tasks are of it."""
+_SESSION = "here"
+"""Session name in the store: a constant, because each connection has its own store."""
 
 
 class ClientTasks:
-    """Runs handlers as tasks, and keeps what comes of them, in one connection.
+    """Runs handlers as tasks and stores their results, for one connection.
 
-    They end with the connection: nobody else could ask for them.
+    The tasks end with the connection: no other peer can ask for them.
     """
 
     def __init__(self, profile: Profile, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
@@ -57,20 +57,23 @@ class ClientTasks:
     async def start(
         self, session: ClientSession, ttl_ms: int | None, answer: Callable[[], Awaitable[Any]]
     ) -> Any:
-        """Let it be answered later; gives the task at once.
+        """Run `answer` in the background and return its CreateTaskResult at once.
+
+        The task is kept for `ttl_ms` milliseconds: `TTL_S` if that is None or not positive, at most
+        `MAX_TTL_S`.
 
         Raises:
-            McpError: there are too many.
+            McpError: The limit of `MAX_TASKS` is reached.
         """
         now = time.time()
-        kept_s = TTL_S if ttl_ms is None or ttl_ms <= 0 else min(ttl_ms / 1000, MAX_TTL_S)
+        ttl_s = TTL_S if ttl_ms is None or ttl_ms <= 0 else min(ttl_ms / 1000, MAX_TTL_S)
         task = StoredTask(
             id=secrets.token_urlsafe(24),
             created_at=now,
             updated_at=now,
-            expires_at=now + kept_s,
+            expires_at=now + ttl_s,
             revision=self._profile.revision,
-            session=_HERE,
+            session=_SESSION,
         )
         if not await self._store.add(task, now):
             raise McpError(ProtocolError.code, "too many tasks; wait until some end")
@@ -94,23 +97,23 @@ class ClientTasks:
             await asyncio.wait({handler})
             raise
         if task.id in self._running:
-            await self._keep(task, handler)
-        self._over(task.id)
+            await self._save_outcome(task, handler)
+        self._forget_handler(task.id)
         await self._notify_status(session, task.id)
 
-    async def _keep(self, task: StoredTask, handler: asyncio.Future[Any]) -> None:
+    async def _save_outcome(self, task: StoredTask, handler: asyncio.Future[Any]) -> None:
         changed = replace(task, updated_at=time.time())
         error = asyncio.CancelledError() if handler.cancelled() else handler.exception()
         if error is None:
             answer = mcp_wire.encode(project(handler.result(), task.revision).value)
             changed = replace(changed, status="completed", result=Raw(answer))
         else:
-            told = error_for_peer(error, f"task {task.id}")
-            error_json = Raw(mcp_wire.encode(told))
-            changed = replace(changed, status="failed", error=error_json, message=told.message)
+            payload = error_for_peer(error, f"task {task.id}")
+            error_json = Raw(mcp_wire.encode(payload))
+            changed = replace(changed, status="failed", error=error_json, message=payload.message)
         await self._store.save(changed)
 
-    def _over(self, id: str) -> None:
+    def _forget_handler(self, id: str) -> None:
         self._running.pop(id, None)
         ended = self._ended.pop(id, None)
         if ended is not None:
@@ -121,23 +124,32 @@ class ClientTasks:
         if task is not None and not session.is_lost:
             await session.notify_task_status(**self._fields(task))
 
-    # --- what has become of it ---
+    # --- tasks/get, tasks/result, tasks/list, tasks/cancel ---
 
     async def get(self, id: str) -> common.GetTaskResult:
-        """Where it stands. Raises InvalidParams if there is none."""
+        """Answer `tasks/get`.
+
+        Raises:
+            InvalidParams: The task is unknown or expired.
+        """
         task = await self._find(id)
-        told: common.GetTaskResult = self._types.GetTaskResult(**self._fields(task))
-        return told
+        payload: common.GetTaskResult = self._types.GetTaskResult(**self._fields(task))
+        return payload
 
     async def outcome(self, id: str) -> dict[str, Any]:
-        """What the request is answered with, once there is something; raises its error."""
+        """Answer `tasks/result`: wait for the end of the task and return its result as plain JSON.
+
+        Raises:
+            InvalidParams: The task is unknown or expired.
+            McpError: The task failed or was cancelled.
+        """
         task = await self._find(id)
         while not task.over:
             await self._ended[id].wait()
             task = await self._find(id)
         if task.error != NOTHING:
-            told: dict[str, Any] = msgspec.json.decode(task.error)
-            raise McpError(told["code"], told["message"], told.get("data"))
+            payload: dict[str, Any] = msgspec.json.decode(task.error)
+            raise McpError(payload["code"], payload["message"], payload.get("data"))
         if task.result == NOTHING:
             raise McpError(ProtocolError.code, "the task was cancelled")
         result: dict[str, Any] = msgspec.json.decode(task.result)
@@ -146,35 +158,43 @@ class ClientTasks:
         return {**result, "_meta": {**result.get("_meta", {}), key: related}}
 
     async def all(self, cursor: str | None) -> common.ListTasksResult:
-        """Those that are kept: never more than one page. Raises InvalidParams for another page."""
+        """Answer `tasks/list`; all tasks fit on one page.
+
+        Raises:
+            InvalidParams: A cursor was given.
+        """
         if cursor is not None:
             raise InvalidParams("tasks: there is no such page - at `$.cursor`")
         now = time.time()
-        found = await self._store.page(None, _HERE, None, MAX_TASKS)
+        found = await self._store.page(None, _SESSION, None, MAX_TASKS)
         tasks = [self._types.Task(**self._fields(one)) for one in found if not _expired(one, now)]
         page: common.ListTasksResult = self._types.ListTasksResult(tasks=tasks)
         return page
 
     async def cancel(self, id: str) -> common.CancelTaskResult:
-        """End it. Raises InvalidParams if there is none, or it has ended."""
+        """Answer `tasks/cancel`: cancel the handler.
+
+        Raises:
+            InvalidParams: The task is unknown, expired or already finished.
+        """
         task = await self._find(id)
         now = time.time()
         if not await self._store.save(replace(task, status="cancelled", updated_at=now)):
             raise InvalidParams(f"the task is over already: {task.status} - at `$.taskId`")
         handler = self._running.get(id)
-        self._over(id)
+        self._forget_handler(id)
         if handler is not None:
             handler.cancel()
         task = await self._find(id)
-        told: common.CancelTaskResult = self._types.CancelTaskResult(**self._fields(task))
-        return told
+        payload: common.CancelTaskResult = self._types.CancelTaskResult(**self._fields(task))
+        return payload
 
     async def _find(self, id: str) -> StoredTask:
         task = await self._store.load(id)
         if task is not None and _expired(task, time.time()):
             await self._store.forget(id)
             handler = self._running.get(id)
-            self._over(id)
+            self._forget_handler(id)
             if handler is not None:
                 handler.cancel()
             task = None
@@ -183,14 +203,14 @@ class ClientTasks:
         return task
 
     def _fields(self, task: StoredTask) -> dict[str, Any]:
-        kept_s = (task.expires_at or task.created_at) - task.created_at
+        ttl_s = (task.expires_at or task.created_at) - task.created_at
         return {
             "task_id": task.id,
             "status": task.status,
             "status_message": task.message,
             "created_at": _iso(task.created_at),
             "last_updated_at": _iso(task.updated_at),
-            "ttl": max(1, round(kept_s * 1000)),
+            "ttl": max(1, round(ttl_s * 1000)),
             "poll_interval": POLL_MS,
         }
 

@@ -1,4 +1,4 @@
-"""What a client answers where messages may belong to tasks, and requests may become some.
+"""Answers task-augmented server requests and relates answers to the server's own tasks.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
 """
@@ -25,94 +25,100 @@ __all__ = ["TaskAnswers"]
 
 
 class TaskAnswers(CallbackAnswers):
-    """The program's handlers; each answer says which of the server's tasks it belongs to.
+    """Request handlers that copy the related task into `_meta` and may answer with a task.
 
-    A client with `tasks` runs what a server asks for as a task of its own, if the server wants it.
+    A client with `tasks` runs a request as a task of its own if the server asks for one.
     """
 
     def __init__(
         self,
-        offer: ClientCallbacks,
+        callbacks: ClientCallbacks,
         profile: Profile,
         run: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        super().__init__(offer, profile)
+        super().__init__(callbacks, profile)
         self._key = profile.related_task_key or ""
-        self._own = ClientTasks(profile, run) if offer.tasks else None
-        self._about_tasks = {
+        self._client_tasks = ClientTasks(profile, run) if callbacks.tasks else None
+        self._task_methods = {
             one.__name__
             for one in (self.get_task, self.get_task_payload, self.list_tasks, self.cancel_task)
         }
 
     def offers(self, name: str) -> bool:
-        """Whether the request of this Python name is answered."""
-        if name in self._about_tasks:
-            return self._own is not None and self._offer.answers_with_tasks(self._profile)
+        """Return True if the request with this Python name is answered."""
+        if name in self._task_methods:
+            return self._client_tasks is not None and self._callbacks.answers_with_tasks(
+                self._profile
+            )
         return super().offers(name)
 
-    # --- what may become a task ---
+    # --- requests that may run as tasks ---
 
     async def elicit(self, ctx: ClientSession, params: common.ElicitRequestParams) -> Any:
-        """elicitation/create, see `Answers`; or the task that it becomes."""
-        return await self._answered(ctx, params, super().elicit)
+        """Answer `elicitation/create` with the result or a task; see `CallbackAnswers.elicit`."""
+        return await self._answer(ctx, params, super().elicit)
 
     async def create_message(
         self, ctx: ClientSession, params: common.CreateMessageRequestParams
     ) -> Any:
-        """sampling/createMessage, see `Answers`; or the task that it becomes."""
-        return await self._answered(ctx, params, super().create_message)
+        """Answer `sampling/createMessage` with the result or a task; see `CallbackAnswers`."""
+        return await self._answer(ctx, params, super().create_message)
 
     async def list_roots(
         self, ctx: ClientSession, params: common.RequestParams | common.ListRootsRequestParams
     ) -> common.ListRootsResult:
-        """roots/list, see `Answers`."""
+        """Answer `roots/list`; see `CallbackAnswers.list_roots`."""
         roots: common.ListRootsResult = self._related(params, await super().list_roots(ctx, params))
         return roots
 
-    async def _answered(
+    async def _answer(
         self, ctx: ClientSession, params: Any, handler: Callable[[Any, Any], Awaitable[Any]]
     ) -> Any:
         async def answer() -> Any:
             return self._related(params, await handler(ctx, params))
 
-        if self._own is not None and params.task is not None:
-            return await self._own.start(ctx, params.task.ttl, answer)
+        if self._client_tasks is not None and params.task is not None:
+            return await self._client_tasks.start(ctx, params.task.ttl, answer)
         return await answer()
 
     def _related(self, params: Any, result: Any) -> Any:
         related = params.meta and params.meta.get(self._key)
         if related is None:
             return result
-        made = project(result, self._profile.revision).value  # newer ones have no `meta`
-        return msgspec.structs.replace(made, meta={**(made.meta or {}), self._key: related})
+        projected = project(
+            result, self._profile.revision
+        ).value  # results of newer types have no `meta`
+        return msgspec.structs.replace(
+            projected, meta={**(projected.meta or {}), self._key: related}
+        )
 
-    # --- what has become of it ---
+    # --- tasks/get, tasks/result, tasks/list, tasks/cancel ---
 
     async def get_task(
         self, ctx: ClientSession, params: common.GetTaskRequestParams
     ) -> common.GetTaskResult:
-        """tasks/get"""
+        """Answer `tasks/get`."""
         return await self._tasks.get(params.task_id)
 
     async def get_task_payload(
         self, ctx: ClientSession, params: common.GetTaskPayloadRequestParams
     ) -> common.GetTaskPayloadResult:
-        """tasks/result, once there is one."""
+        """Answer `tasks/result` when the task has finished."""
         return await self._tasks.outcome(params.task_id)
 
     async def list_tasks(
         self, ctx: ClientSession, params: common.PaginatedRequestParams
     ) -> common.ListTasksResult:
-        """tasks/list"""
+        """Answer `tasks/list`."""
         return await self._tasks.all(params.cursor)
 
     async def cancel_task(
         self, ctx: ClientSession, params: common.CancelTaskRequestParams
     ) -> common.CancelTaskResult:
-        """tasks/cancel"""
+        """Answer `tasks/cancel`."""
         return await self._tasks.cancel(params.task_id)
 
     @property
     def _tasks(self) -> ClientTasks:
-        assert self._own is not None
-        return self._own
+        assert self._client_tasks is not None
+        return self._client_tasks

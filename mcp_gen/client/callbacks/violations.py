@@ -1,4 +1,4 @@
-"""What servers sent and may not: told to whoever listens, or logged."""
+"""Reports protocol violations of servers to handlers, or logs them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ _log = logging.getLogger("mcp_gen.client")
 
 
 class Violation(NamedTuple):
-    """Something a server sent that the revision which is spoken does not have."""
+    """A part of a server message that the session's revision does not define."""
 
     session: ClientSession
+    """The session that received the message."""
     method: str
-    """The method of the message, or of the request that it answers; empty if it has none."""
+    """Method of the message, or of the request it answers; empty if there is none."""
     path: str
-    """Where it is in the message."""
+    """JSON path of the violation in the message."""
     what: str
+    """Description of the violation."""
 
 
 OnReport: TypeAlias = "Callable[[Violation], Any]"
-"""Called with each report, async or not."""
+"""Violation handler: `handler(violation)`, sync or async."""
 
 
 class ViolationReporter:
-    """Whoever listens to what servers get wrong."""
+    """Registry of violation handlers."""
 
     def __init__(self) -> None:
         self.handlers: list[OnReport] = []
@@ -41,11 +43,14 @@ class ViolationReporter:
     def report(
         self,
         session: ClientSession,
-        link: ClientConnection,
+        connection: ClientConnection,
         method: str,
         violation: ClosedViolation,
     ) -> None:
-        """Tell of one thing; what a handler raises is logged."""
+        """Call the handlers with one violation; without handlers, log a warning.
+
+        An exception of a handler is logged.
+        """
         if not self.handlers:
             _log.warning("%s: %s", method or "a message", violation)
         report = Violation(session, method, *violation)
@@ -56,10 +61,10 @@ class ViolationReporter:
                 _log.exception("a report handler failed")
                 continue
             if inspect.isawaitable(answer):
-                link.run(_finished(answer))
+                connection.run(_await_handler(answer))
 
 
-async def _finished(answer: Awaitable[Any]) -> None:
+async def _await_handler(answer: Awaitable[Any]) -> None:
     try:
         await answer
     except Exception:

@@ -1,4 +1,4 @@
-"""From a target to a session.
+"""Connecting: from a target (URL, command, server, transport) to an open session.
 
 Imported by: client.py.
 """

@@ -1,4 +1,4 @@
-"""Opening a session at one revision: the question what the server speaks, or the handshake."""
+"""Handshake: opens a session at one revision with `server/discover` or `initialize`."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ __all__ = ["Handshake"]
 class Handshake:
     """Opens a session on one connection."""
 
-    def __init__(self, link: ClientConnection, identity: ClientProfile, timeout_s: float) -> None:
-        self._link = link
-        self._identity = identity
+    def __init__(
+        self, connection: ClientConnection, client: ClientProfile, timeout_s: float
+    ) -> None:
+        self._connection = connection
+        self._client = client
         self._timeout_s = timeout_s
 
     async def open_pinned(self, revision: str) -> ClientSession:
-        """Open at this revision and no other; see `open`.
+        """Open the session at exactly this revision; see `open`.
 
         Raises:
-            ProtocolError: the server speaks another one.
+            ProtocolError: The server does not support the revision.
         """
         try:
             return await self.open(revision, pinned=True)
         except McpError as error:
             if mcp_wire.profile(revision).handshake is not None:
                 raise
-            # Whoever speaks it says so when asked; anyone else has no word for "no".
+            # Servers of this revision answer server/discover; others reject it in various ways.
             raise ProtocolError(
                 f"asked for {revision}, which the server does not speak: {error}"
             ) from error
@@ -47,59 +49,66 @@ class Handshake:
     async def open(
         self, revision: str, *, pinned: bool = False, timeout_s: float | None = None
     ) -> ClientSession:
-        """Open at this revision, or at what the server offers instead in the handshake.
+        """Open the session at this revision, or at the one that the server offers in `initialize`.
 
         Raises:
-            ProtocolError: it offers one that is unknown, or not the one that is `pinned`.
-            McpError, TransportError, RequestTimeout: it refused, went away, or did not answer.
+            ProtocolError: The server offers an unknown revision, or not the `pinned` one.
+            McpError, TransportError, RequestTimeout: The server returned an error, disconnected, or
+                did not answer in time.
         """
         profile = mcp_wire.profile(revision)
-        self._link.attempt(profile)
-        shake = self._discover if profile.handshake is None else self._initialize
-        spoken, opening, meta = await shake(profile, timeout_s or self._timeout_s)
-        if pinned and spoken is not profile:
-            raise ProtocolError(f"asked for {revision}, the server answers at {spoken.revision}")
-        self._agree(spoken)
+        self._connection.attempt(profile)
+        perform = self._discover if profile.handshake is None else self._initialize
+        agreed, opening, meta = await perform(profile, timeout_s or self._timeout_s)
+        if pinned and agreed is not profile:
+            raise ProtocolError(f"asked for {revision}, the server answers at {agreed.revision}")
+        self._apply(agreed)
         results_at = revision if pinned else mcp_wire.LATEST
-        session = self._identity.session_over(
-            self._link, spoken, results_at=results_at, meta=meta, opening=opening
+        session = self._client.session_over(
+            self._connection, agreed, results_at=results_at, meta=meta, opening=opening
         )
-        await self._send_initialized(spoken, session)
-        self._link.begin_again = lambda: self._recreate_session(spoken, session)
-        await self._link.opened(session)
+        await self._send_initialized(agreed, session)
+        self._connection.begin_again = lambda: self._recreate_session(agreed, session)
+        await self._connection.opened(session)
         return session
 
-    def _agree(self, spoken: Profile) -> None:
-        dispatch = import_module(f"{spoken.module}.dispatch")
-        answers = self._identity.answers(spoken, self._link.run)
-        routes = dispatch.ClientDispatcher(answers, self._link.hooks).routes
-        self._link.agree(spoken, routes, self._identity.offer.extensions)
+    def _apply(self, agreed: Profile) -> None:
+        dispatch = import_module(f"{agreed.module}.dispatch")
+        answers = self._client.answers(agreed, self._connection.run)
+        routes = dispatch.ClientDispatcher(answers, self._connection.hooks).routes
+        self._connection.agree(agreed, routes, self._client.callbacks.extensions)
 
-    async def _send_initialized(self, spoken: Profile, session: ClientSession) -> None:
-        if spoken.initialized:
-            telling = RequestSender(self._link, spoken, self._link.hooks.outbound, session)
-            await telling.notify(spoken.initialized, spoken.initialized.params())
-            # Requests go other ways over HTTP: none may arrive before it.
-            await self._link.drain()
+    async def _send_initialized(self, agreed: Profile, session: ClientSession) -> None:
+        if agreed.initialized:
+            sender = RequestSender(
+                self._connection, agreed, self._connection.hooks.outbound, session
+            )
+            await sender.notify(agreed.initialized, agreed.initialized.params())
+            # Over HTTP each message has its own POST: no request may overtake this notification.
+            await self._connection.drain()
 
     async def _recreate_session(
-        self, spoken: Profile, session: ClientSession
+        self, agreed: Profile, session: ClientSession
     ) -> Callable[[], Awaitable[None]]:
-        """Shake hands anew, for a session that goes on as if nothing had happened."""
-        self._link.attempt(spoken)
-        again, opening, _ = await self._initialize(spoken, self._timeout_s)
-        if again is not spoken:
+        """Repeat `initialize` for a session that continues on the same connection.
+
+        Raises:
+            SessionLost: The server now offers another revision.
+        """
+        self._connection.attempt(agreed)
+        agreed_again, opening, _ = await self._initialize(agreed, self._timeout_s)
+        if agreed_again is not agreed:
             raise SessionLost(
-                f"the server has ended the session, and wants to speak {again.revision} now"
+                f"the server has ended the session, and wants to speak {agreed_again.revision} now"
             )
-        self._agree(spoken)
-        await self._send_initialized(spoken, session)
-        return lambda: self._identity.control.session_recreated(opening)
+        self._apply(agreed)
+        await self._send_initialized(agreed, session)
+        return lambda: self._client.control.session_recreated(opening)
 
     async def _discover(
         self, profile: Profile, timeout_s: float
     ) -> tuple[Profile, Any, dict[str, Any] | None]:
-        info, capabilities = self._identity.at(profile.revision)
+        info, capabilities = self._client.at(profile.revision)
         meta = {
             profile.protocol_version_key or "": profile.revision,
             profile.client_info_key or "": info,
@@ -107,7 +116,7 @@ class Handshake:
         }
         opening = await self._to_server(profile).discover(meta=meta, timeout_s=timeout_s)
         if find_revision(profile.revision, opening.supported_versions) is None:
-            # It answered, and lists other revisions: the same as if it had refused.
+            # An answer that lists only other revisions counts as a rejection.
             raise McpError(
                 profile.errors.unsupported_protocol_version or ProtocolError.code,
                 f"the server speaks {', '.join(opening.supported_versions) or 'nothing'}",
@@ -118,22 +127,24 @@ class Handshake:
     async def _initialize(
         self, profile: Profile, timeout_s: float
     ) -> tuple[Profile, Any, dict[str, Any] | None]:
-        info, capabilities = self._identity.at(profile.revision)
+        info, capabilities = self._client.at(profile.revision)
         opening = await self._to_server(profile).initialize(
             protocol_version=profile.revision,
             client_info=info,
             capabilities=capabilities,
             timeout_s=timeout_s,
         )
-        agreed = find_revision(opening.protocol_version, with_handshake())
-        if agreed is None:
+        revision_name = find_revision(opening.protocol_version, with_handshake())
+        if revision_name is None:
             raise ProtocolError(
                 f"the server wants to speak {opening.protocol_version!r}; "
                 f"this client knows {', '.join(with_handshake())}"
             )
-        return mcp_wire.profile(agreed), opening, None
+        return mcp_wire.profile(revision_name), opening, None
 
     def _to_server(self, profile: Profile) -> Any:
-        rows = self._identity.offer.extensions.rows(profile)
-        asking = RequestSender(self._link, profile, self._link.hooks.outbound, rows=rows)
-        return import_module(f"{profile.module}.requests").ToServer(asking)
+        rows = self._client.callbacks.extensions.rows(profile)
+        sender = RequestSender(
+            self._connection, profile, self._connection.hooks.outbound, rows=rows
+        )
+        return import_module(f"{profile.module}.requests").ToServer(sender)

@@ -1,4 +1,4 @@
-"""Who a client is and what it offers, restated for each revision."""
+"""Client profile: client info and callbacks per revision; creates the session."""
 
 from __future__ import annotations
 
@@ -26,90 +26,94 @@ __all__ = ["ClientProfile"]
 
 
 class ClientProfile:
-    """Who the client is and what it offers in one session, at any revision."""
+    """Client info, callbacks and settings of one session, at any revision."""
 
     def __init__(
         self,
         info: latest.Implementation,
-        offer: ClientCallbacks,
+        callbacks: ClientCallbacks,
         settings: ClientSettings,
-        reports: ViolationReporter,
+        reporter: ViolationReporter,
         results_at: str | None = None,
     ) -> None:
         self.info = info
-        self.offer = offer
-        self._reports = reports
+        self.callbacks = callbacks
+        self._reporter = reporter
         self._results_at = results_at
         self._options = SessionOptions(
             settings=settings,
-            extensions=offer.extensions,
-            declares_tasks=offer.has_tasks,
-            has_roots=offer.has_roots,
-            answers=partial(CallbackAnswers, offer),
+            extensions=callbacks.extensions,
+            declares_tasks=callbacks.has_tasks,
+            has_roots=callbacks.has_roots,
+            answers=partial(CallbackAnswers, callbacks),
         )
         self._session: ClientSession | None = None
         self._control: SessionControl | None = None
-        self.link: ClientConnection | None = None
-        """The connection that the session has."""
+        self.connection: ClientConnection | None = None
+        """The current connection of the session."""
 
     def at(self, revision: str) -> tuple[Any, Any]:
-        """Implementation and ClientCapabilities of a revision."""
+        """Return Implementation and ClientCapabilities of a revision."""
         profile = mcp_wire.profile(revision)
-        return project(self.info, revision).value, self.offer.capabilities(profile)
+        return project(self.info, revision).value, self.callbacks.capabilities(profile)
 
     @property
     def control(self) -> SessionControl:
-        """The methods by which the session is connected, once something was agreed on."""
+        """Control of the session; available once the session was created."""
         assert self._control is not None
         return self._control
 
     def answers(
         self, profile: Profile, run: Callable[[Coroutine[Any, Any, None]], None]
     ) -> CallbackAnswers:
-        """Make the handlers of a server's requests at a revision; `run` is for background work."""
+        """Create the handlers of server requests at a revision; `run` starts background work."""
         if profile.related_task_key is None:
-            return CallbackAnswers(self.offer, profile)
-        # Loaded at revisions where clients have tasks.
+            return CallbackAnswers(self.callbacks, profile)
+        # Loaded only at revisions where clients have tasks.
         from mcp_gen.client.callbacks.task_answers import TaskAnswers
 
-        return TaskAnswers(self.offer, profile, run)
+        return TaskAnswers(self.callbacks, profile, run)
 
     def session_over(
         self,
-        link: ClientConnection,
+        connection: ClientConnection,
         profile: Profile,
         *,
         results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
     ) -> ClientSession:
-        """The session: a new one, or the one that there was, with this connection from now on.
+        """Return the session, bound to this connection: a new one, or the existing one.
 
-        `results_at` is the revision of its results where the program has not asked for another.
+        `results_at` is the revision of results unless the program has chosen another.
         """
         results_at = self._results_at or results_at
         if self._session is None:
             self._session = ClientSession(
-                link,
+                connection,
                 profile,
                 results_at=results_at,
                 meta=meta,
                 opening=opening,
                 options=self._options,
-                report=self._reports.report,
+                report=self._reporter.report,
                 make_relay=self._make_relay,
                 on_created=self._take_control,
             )
         else:
-            self.control.bind(link, profile, results_at=results_at, meta=meta, opening=opening)
+            self.control.bind(
+                connection, profile, results_at=results_at, meta=meta, opening=opening
+            )
         return self._session
 
     def _take_control(self, control: SessionControl) -> None:
         self._control = control
 
     def _make_relay(self, session: ClientSession) -> SessionRelays:
-        # Most clients relay nothing, and need not load what does.
+        # Imported here because most clients relay nothing.
         from mcp_gen.client.connecting.relay import ClientSessionRelay
 
-        # A session keeps to what there was when it began.
-        return ClientSessionRelay(session, self._options, self.offer.forwards, lambda: self.link)
+        # A session keeps the callbacks with which it was opened.
+        return ClientSessionRelay(
+            session, self._options, self.callbacks.forwards, lambda: self.connection
+        )

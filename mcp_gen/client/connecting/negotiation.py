@@ -1,6 +1,6 @@
-"""Agreeing on a revision: ask without a handshake first, fall back to the handshake.
+"""Revision negotiation: probes without a handshake, falls back to `initialize`.
 
-https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
+Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from mcp_gen.client.connecting.handshake import Handshake
 from mcp_gen.core.errors import (
     HttpError,
     InvalidParams,
+    InvalidResult,
     McpError,
     McpGenError,
     MethodNotFound,
@@ -31,206 +32,214 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.session.duplex.client import ClientConnection
 
-__all__ = ["NegotiationResult", "Negotiator", "Verdicts"]
+__all__ = ["NegotiationCache", "NegotiationResult", "Negotiator"]
 
 
 class NegotiationResult(NamedTuple):
-    """What a server turned out to speak."""
+    """Negotiated revision of a server, and True if the older transport (HTTP+SSE) is needed."""
 
     revision: str
     older_transport: bool
 
 
-Verdicts: TypeAlias = dict[Hashable, NegotiationResult]
-"""By what servers are remembered by."""
+NegotiationCache: TypeAlias = dict[Hashable, NegotiationResult]
+"""Negotiation results by the key of the target."""
 
 
 class Negotiator:
-    """Finds out how a server wants to be spoken to, and opens the session.
+    """Negotiates the revision with a server and opens the session.
 
-    It is asked without a handshake first. What does not know the question says so in any way it
-    likes, or says nothing, or ends: then follows the handshake, over HTTP on the older transport
-    where the newer one is refused.
+    It sends `server/discover` first. A server that does not know the method may answer with any
+    error, not answer, or disconnect. `initialize` follows then. Over HTTP, it is sent on the older
+    transport (HTTP+SSE) if the newer one rejects it.
     """
 
     def __init__(
         self,
-        reach: ConnectTarget,
-        identity: ClientProfile,
-        verdicts: Verdicts,
+        target: ConnectTarget,
+        client: ClientProfile,
+        negotiated: NegotiationCache,
         *,
-        open_link: Callable[[Duplex | Posts], Awaitable[ClientConnection]],
-        drop_link: Callable[[ClientConnection], Awaitable[None]],
+        open_connection: Callable[[Duplex | Posts], Awaitable[ClientConnection]],
+        drop_connection: Callable[[ClientConnection], Awaitable[None]],
         probe_timeout_s: float,
         timeout_s: float,
     ) -> None:
-        self._target = reach
-        self._identity = identity
-        self._verdicts = verdicts
-        self._open_link = open_link
-        self._drop_link = drop_link
+        self._target = target
+        self._client = client
+        self._negotiated = negotiated
+        self._open_connection = open_connection
+        self._drop_connection = drop_connection
         self._probe_timeout_s = probe_timeout_s
         self._timeout_s = timeout_s
-        self._link: ClientConnection | None = None
-        self._older = False
+        self._connection: ClientConnection | None = None
+        self._uses_older_transport = False
 
     async def session(self, revision: str | None) -> tuple[ClientSession, ClientConnection]:
-        """The session at `revision`, or at the newest that both sides speak; and its connection.
+        """Return the session and its connection.
+
+        Args:
+            revision: Revision to pin; None: the newest that both sides support.
 
         Raises:
-            ProtocolError: there is none.
-            TransportError: the server cannot be reached.
-            McpError, RequestTimeout, SessionLost: it would not, did not, or went away.
+            ProtocolError: There is no revision in common.
+            TransportError: The server cannot be reached.
+            McpError, RequestTimeout, SessionLost: The server returned an error, did not answer in
+                time, or disconnected.
         """
         try:
             session = await self._open(revision)
-            await self._identity.control.begin()
-            assert self._link is not None
-            return session, self._link
+            await self._client.control.begin()
+            assert self._connection is not None
+            return session, self._connection
         except BaseException:
             await self._disconnect()
             raise
 
     async def _open(self, revision: str | None) -> ClientSession:
         if revision is not None:
-            return await self._pinned(revision)
-        session = await self._remembered()
+            return await self._open_pinned(revision)
+        session = await self._open_remembered()
         if session is None:
             session = await self._probe()
         if self._target.key is not None:
-            self._verdicts[self._target.key] = NegotiationResult(session.revision, self._older)
+            self._negotiated[self._target.key] = NegotiationResult(
+                session.revision, self._uses_older_transport
+            )
         return session
 
-    async def _remembered(self) -> ClientSession | None:
-        verdict = self._verdicts.pop(self._target.key, None)
-        if verdict is None:
+    async def _open_remembered(self) -> ClientSession | None:
+        remembered = self._negotiated.pop(self._target.key, None)
+        if remembered is None:
             return None
         try:
-            opener = await self._call(older=verdict.older_transport)
-            return await opener.open(verdict.revision)
+            handshake = await self._dial(older=remembered.older_transport)
+            return await handshake.open(remembered.revision)
         except (McpError, ProtocolError, TransportError):
-            # It is another server by now, or has learnt: ask anew.
+            # The server was replaced or upgraded: negotiate again.
             await self._disconnect()
             return None
 
     async def _probe(self) -> ClientSession:
-        opener = await self._call()
+        handshake = await self._dial()
         try:
-            return await opener.open(per_request()[-1], timeout_s=self._probe_timeout_s)
+            return await handshake.open(per_request()[-1], timeout_s=self._probe_timeout_s)
         except McpError as error:
-            return await self._refused(opener, error)
-        except InvalidParams as odd:
-            # Some answer anything with an empty result.
+            return await self._after_refusal(handshake, error)
+        except InvalidResult as invalid:
+            # Some servers answer every request with an empty result.
             try:
-                return await self._initialize(opener)
+                return await self._initialize(handshake)
             except (McpError, ProtocolError):
-                raise odd from None
+                raise invalid from None
         except RequestTimeout:
-            return await self._after_silence(opener)
+            return await self._after_silence(handshake)
         except HttpError as error:
             if error.error is not None:
-                return await self._refused(opener, error.error)
-            if _says_who(error):
+                return await self._after_refusal(handshake, error.error)
+            if _is_about_client(error):
                 raise
         except SessionLost:
             if not self._target.is_reusable:
                 raise
-            # Some end over a question that they do not expect: the next one is asked another.
+            # Some servers exit on an unexpected first request: reconnect, then initialize.
             await self._disconnect()
-            opener = await self._call()
-        return await self._initialize(opener)
+            handshake = await self._dial()
+        return await self._initialize(handshake)
 
-    async def _after_silence(self, opener: Handshake) -> ClientSession:
-        """A server that waits for a handshake may say nothing before it; or it was only slow."""
+    async def _after_silence(self, handshake: Handshake) -> ClientSession:
+        """Continue after a probe without an answer: the server awaits `initialize`, or is slow."""
         try:
-            return await self._initialize(opener)
+            return await self._initialize(handshake)
         except (McpError, HttpError) as error:
             refused = error
         refusal = refused if isinstance(refused, McpError) else refused.error
-        if refusal is None or self._older:
+        if refusal is None or self._uses_older_transport:
             raise refused
-        named = _mutual(refusal)
-        if named is not None:
-            return await opener.open(named)
+        common = _common_revision(refusal)
+        if common is not None:
+            return await handshake.open(common)
         if refusal.code not in (MethodNotFound.code, InvalidParams.code):
             raise refused
-        # Perhaps it knows no handshake: by now it is there to say what it knows.
+        # The server may have no handshake and was only slow to start: probe it again.
         try:
-            return await opener.open(per_request()[-1], timeout_s=self._probe_timeout_s)
+            return await handshake.open(per_request()[-1], timeout_s=self._probe_timeout_s)
         except McpGenError:
             raise refused from None
 
-    async def _refused(self, opener: Handshake, error: McpError) -> ClientSession:
-        named = _mutual(error)
-        if named is not None:
-            # Once more even if it lists what it has just refused.
-            return await opener.open(named)
+    async def _after_refusal(self, handshake: Handshake, error: McpError) -> ClientSession:
+        common = _common_revision(error)
+        if common is not None:
+            # Try once more even if the list has the revision that was just rejected.
+            return await handshake.open(common)
         codes = mcp_wire.profile(per_request()[-1]).errors
         if error.code in (codes.header_mismatch, codes.missing_required_client_capability):
-            # Only who speaks it refuses so.
+            # Only servers of the probed revision reject a request with these codes.
             raise error
         try:
-            return await self._initialize(opener)
-        except McpError as no_handshake:
-            offered = _offered(error)
-            if not offered:
+            return await self._initialize(handshake)
+        except McpError as handshake_error:
+            supported = _supported_revisions(error)
+            if not supported:
                 raise
             raise ProtocolError(
-                f"no revision in common: the server speaks {', '.join(map(str, offered))}; "
+                f"no revision in common: the server speaks {', '.join(map(str, supported))}; "
                 f"this client knows {', '.join(mcp_wire.REVISIONS)}"
-            ) from no_handshake
+            ) from handshake_error
 
-    async def _initialize(self, opener: Handshake, pinned: str | None = None) -> ClientSession:
-        """Open with a handshake, on the older transport where the newer one is refused."""
+    async def _initialize(self, handshake: Handshake, pinned: str | None = None) -> ClientSession:
+        """Open with `initialize`, on the older transport if the newer one rejects it."""
         revision = pinned or with_handshake()[-1]
         try:
-            return await opener.open(revision, pinned=pinned is not None)
+            return await handshake.open(revision, pinned=pinned is not None)
         except HttpError as error:
-            if self._target.dial_older is None or _says_who(error) or error.status >= 500:
+            if self._target.dial_older is None or _is_about_client(error) or error.status >= 500:
                 raise
-            if error.error is not None and _mutual(error.error) is not None:
-                raise  # it speaks what it lists, and that it does here
+            if error.error is not None and _common_revision(error.error) is not None:
+                raise  # the server supports what it lists, on this transport
             refused = error
         await self._disconnect()
         try:
-            opener = await self._call(older=True)
+            handshake = await self._dial(older=True)
         except (ProtocolError, TransportError) as error:
             raise refused from error
-        return await opener.open(revision, pinned=pinned is not None)
+        return await handshake.open(revision, pinned=pinned is not None)
 
-    async def _pinned(self, revision: str) -> ClientSession:
-        opener = await self._call()
+    async def _open_pinned(self, revision: str) -> ClientSession:
+        handshake = await self._dial()
         if mcp_wire.profile(revision).handshake is None:
-            return await opener.open_pinned(revision)
-        return await self._initialize(opener, revision)
+            return await handshake.open_pinned(revision)
+        return await self._initialize(handshake, revision)
 
-    async def _call(self, *, older: bool = False) -> Handshake:
-        self._older = older
+    async def _dial(self, *, older: bool = False) -> Handshake:
+        self._uses_older_transport = older
         dial = self._target.dial_older if older else self._target.dial
         if dial is None:
             raise UsageError("this server has one transport")
-        self._link = await self._open_link(dial())
-        return Handshake(self._link, self._identity, self._timeout_s)
+        self._connection = await self._open_connection(dial())
+        return Handshake(self._connection, self._client, self._timeout_s)
 
     async def _disconnect(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            await self._drop_link(link)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await self._drop_connection(connection)
 
 
-def _says_who(error: HttpError) -> bool:
-    """Whether this is about who asks, and not about what is asked."""
+def _is_about_client(error: HttpError) -> bool:
+    """Return True if an HTTP error is about the client (authorization, rate), not the request."""
     return error.status in (401, 403, 407, 429)
 
 
-def _mutual(error: McpError) -> str | None:
-    """The newest revision that a server's refusal lists and we speak; None if it lists none."""
-    offered = _offered(error)
-    return next((one for one in reversed(mcp_wire.REVISIONS) if find_revision(one, offered)), None)
+def _common_revision(error: McpError) -> str | None:
+    """Return the newest known revision in the list of an error; None if there is none."""
+    supported = _supported_revisions(error)
+    return next(
+        (one for one in reversed(mcp_wire.REVISIONS) if find_revision(one, supported)), None
+    )
 
 
-def _offered(error: McpError) -> list[Any]:
-    """What a server's refusal lists."""
+def _supported_revisions(error: McpError) -> list[Any]:
+    """Return the revisions that a server lists in an error."""
     data: Any = error.data if error.data.__class__ is dict else {}
-    offered: Any = data.get("supported")
-    return offered if offered.__class__ is list else []
+    supported: Any = data.get("supported")
+    return supported if supported.__class__ is list else []

@@ -1,4 +1,4 @@
-"""Calls that a session makes for others, who are asked what its server asks meanwhile."""
+"""Session relay: makes calls for other clients and forwards the server's requests to them."""
 
 from __future__ import annotations
 
@@ -37,59 +37,61 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientSessionRelay", "ask_callers"]
 
-_asking: ContextVar[RelayRequestHandler | None] = ContextVar("asking", default=None)
-"""For whom a request is made: known in what is done for it, where each has a way of its own."""
+_current_handler: ContextVar[RelayRequestHandler | None] = ContextVar(
+    "current_handler", default=None
+)
+"""Handler of the call that the current task works for, where calls have channels of their own."""
 
 
 class ClientSessionRelay:
-    """The way through a session for calls of others; see `mcp_gen.core.relay.Relay`."""
+    """Relay over one session; see `mcp_gen.core.relay.Relay`."""
 
     def __init__(
         self,
         session: ClientSession,
         options: SessionOptions,
-        passed: frozenset[str],
-        link: Callable[[], ClientConnection | None],
+        forwarded: frozenset[str],
+        connection: Callable[[], ClientConnection | None],
     ) -> None:
         self._session = session
         self._options = options
-        self._passed = passed
-        self._current_link = link
-        self._asking: RelayRequestSender | None = None
-        self._open: dict[RelayRequestHandler, None] = {}
-        """Those for whom something is being asked, in the order in which they came."""
+        self._forwarded = forwarded
+        self._current_connection = connection
+        self._sender: RelayRequestSender | None = None
+        self._open_calls: dict[RelayRequestHandler, None] = {}
+        """Handlers of the open calls, in the order of the calls."""
         self._listeners: WeakSet[RelayListener] = WeakSet()
 
     @property
     def profile(self) -> Profile:
-        """What the session speaks."""
+        """Profile of the negotiated revision."""
         return self._session.profile
 
     @property
     def name(self) -> str:
-        """What the server calls itself."""
+        """Name of the server."""
         return getattr(self._session.server_info, "name", None) or "a server without a name"
 
     @property
     def capabilities(self) -> Any:
-        """What the server has declared."""
+        """ServerCapabilities that the server declared."""
         return self._session.server_capabilities
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended, and was not opened anew."""
+        """True if the connection was lost and not reopened."""
         return self._session.is_lost
 
     @property
     def passes_on(self) -> bool:
-        """Whether what the server asks goes to whoever made the call."""
-        return bool(self._passed)
+        """True if server requests are forwarded to the caller."""
+        return bool(self._forwarded)
 
     async def ready(self) -> None:
-        """Connect anew where the connection was lost."""
+        """Reconnect if the connection was lost."""
         await self._session.reconnect()
 
-    # --- requests of others ---
+    # --- requests of callers ---
 
     async def request(
         self,
@@ -101,18 +103,27 @@ class ClientSessionRelay:
         again: bool = False,
         timeout_s: float | None = None,
     ) -> Raw:
-        """Send a request for somebody, and return its result undecoded."""
-        ask = partial(self._request, method, params, asker, progress, timeout_s)
+        """Send a request for a caller and return its undecoded result.
+
+        Args:
+            method: The method.
+            params: Its params, at the revision of `profile`.
+            asker: Receives the server's requests and log messages during the call; None: nobody.
+            progress: Called with each progress notification.
+            again: True retries the request after a lost connection, if the revision stays the same.
+            timeout_s: Seconds that the answer may take; None: `max_timeout_s` of the client.
+        """
+        send = partial(self._request, method, params, asker, progress, timeout_s)
         try:
-            return await ask()
+            return await send()
         except SessionLost:
             if not again:
                 raise
-            spoken = self.profile
+            profile = self.profile
             await self.ready()
-            if self.profile is not spoken:
-                raise  # these params are of another revision
-            return await ask()
+            if self.profile is not profile:
+                raise  # the params are of the old revision
+            return await send()
 
     async def _request(
         self,
@@ -124,31 +135,31 @@ class ClientSessionRelay:
     ) -> Raw:
         params = self._with_meta(params, asker)
         if timeout_s is None:
-            # Whoever made the call knows how long to wait, and calls it off.
+            # The caller has its own timeout and cancels the request.
             timeout_s = self._options.settings.max_timeout_s
-        asking = self._way()
+        sender = self._current_sender()
         if asker is None:
-            return await asking.raw(method, params, timeout_s, progress)
-        self._open[asker] = None
-        token = _asking.set(asker)
+            return await sender.raw(method, params, timeout_s, progress)
+        self._open_calls[asker] = None
+        token = _current_handler.set(asker)
         try:
-            return await asking.raw(method, params, timeout_s, progress)
+            return await sender.raw(method, params, timeout_s, progress)
         finally:
-            _asking.reset(token)
-            self._open.pop(asker, None)
+            _current_handler.reset(token)
+            self._open_calls.pop(asker, None)
 
     def _with_meta(self, params: Any, asker: RelayRequestHandler | None) -> Any:
-        """The params with what this session says in every request, and what the caller can do."""
+        """Return the params with the `_meta` of the session and the caller's capabilities."""
         profile = self.profile
         own = self._session.meta
         if own:
             key = profile.client_capabilities_key or ""
-            # What a server adds for an extension would reach clients that know nothing of it.
+            # Callers may not know this client's extensions, so the server must not use them.
             own = {**own, key: _without_extensions(own.get(key))}
-            if asker is not None and self._passed:
+            if asker is not None and self._forwarded:
                 declared = asker.capabilities(profile.revision)
-                passed = {key: one for key, one in declared.items() if key in self._passed}
-                own[key] = passed
+                forwarded = {key: one for key, one in declared.items() if key in self._forwarded}
+                own[key] = forwarded
             level = asker.log_level() if asker is not None else None
             if level is not None and profile.log_level_key is not None:
                 own[profile.log_level_key] = level
@@ -156,22 +167,24 @@ class ClientSessionRelay:
         meta = {**given, **(own or {})}
         return msgspec.structs.replace(params, meta=meta or None)
 
-    def _way(self) -> RelayRequestSender:
-        link = self._current_link()
-        assert link is not None
-        if self._asking is None or self._asking.link is not link:
-            self._asking = RelayRequestSender.over(
-                link, self._session, self._options, passes_on=self.passes_on
+    def _current_sender(self) -> RelayRequestSender:
+        connection = self._current_connection()
+        assert connection is not None
+        if self._sender is None or self._sender.connection is not connection:
+            self._sender = RelayRequestSender.over(
+                connection, self._session, self._options, passes_on=self.passes_on
             )
-        return self._asking
+        return self._sender
 
-    # --- questions ---
+    # --- forwarded server requests ---
 
-    async def ask(self, role: str, params: Any = None, elicitation_id: str | None = None) -> Any:
-        """The answer of whoever made the call in which the server asks.
+    async def ask_caller(
+        self, kind: str, params: Any = None, elicitation_id: str | None = None
+    ) -> Any:
+        """Forward a server request to the caller in whose call it was made; return the answer.
 
         Raises:
-            McpError: it is not certain whose call that is; or what the caller said.
+            McpError: The caller is not certain; or the error that the caller answered with.
         """
         asker = self.asker()
         if asker is None:
@@ -180,31 +193,35 @@ class ClientSessionRelay:
                 "nobody can be asked: no call is open that the question could belong to, or "
                 "several clients have calls open on this connection",
             )
-        return await asker.request(role, params, elicitation_id)
+        return await asker.request(kind, params, elicitation_id)
 
     def asker(self) -> RelayRequestHandler | None:
-        """Whoever made the call that something which just came belongs to; None if unsure."""
-        link = self._current_link()
-        own = _asking.get() if link is not None and link.tells_calls_apart else None
-        if own is not None and own in self._open:
+        """Return the handler of the call that an incoming message belongs to; None if uncertain."""
+        connection = self._current_connection()
+        own = (
+            _current_handler.get()
+            if connection is not None and connection.tells_calls_apart
+            else None
+        )
+        if own is not None and own in self._open_calls:
             return own
-        askers = list(self._open)
+        askers = list(self._open_calls)
         if not askers or any(one.client != askers[-1].client for one in askers):
             return None
         return next((one for one in reversed(askers) if one.is_ready), askers[-1])
 
-    # --- news ---
+    # --- notifications ---
 
     def add(self, listener: RelayListener) -> None:
-        """Tell somebody what happens, as long as there is anybody else who holds it."""
+        """Notify a listener of events, for as long as it is referenced elsewhere."""
         self._listeners.add(listener)
 
     def discard(self, listener: RelayListener) -> None:
-        """The end of `add`."""
+        """Stop notifying a listener."""
         self._listeners.discard(listener)
 
     def on_notification(self, news: str, params: Any) -> None:
-        """A notification came."""
+        """Pass on a notification: log messages to the caller, all others to the listeners."""
         if news == "log":
             asker = self.asker()
             if asker is not None:
@@ -214,18 +231,18 @@ class ClientSessionRelay:
             listener.on_notification(news, params)
 
     def session_recreated(self) -> None:
-        """The session goes on with a server that knows nothing of what was before."""
+        """Notify the listeners that the session continues with a server that lost its state."""
         for listener in list(self._listeners):
             listener.session_recreated()
 
     def watch(self, *uris: str, lists: bool = False) -> ChangeWatch:
-        """Hear of changes of resources, or of all lists that the server has."""
+        """Watch resources, or all lists for which the server declared `listChanged`."""
         declared = self.capabilities
         return self._session.watch(
             *uris,
-            tools=lists and _tells(declared.tools),
-            prompts=lists and _tells(declared.prompts),
-            resources=lists and _tells(declared.resources),
+            tools=lists and _has_list_changed(declared.tools),
+            prompts=lists and _has_list_changed(declared.prompts),
+            resources=lists and _has_list_changed(declared.resources),
         )
 
 
@@ -235,40 +252,40 @@ def _without_extensions(declared: Any) -> Any:
     return msgspec.structs.replace(declared, extensions=None)
 
 
-def _tells(declared: Any) -> bool:
+def _has_list_changed(declared: Any) -> bool:
     return declared is not None and bool(declared.list_changed)
 
 
-class _Kind(Struct, rename={"result_type": "resultType"}):
+class _ResultType(Struct, rename={"result_type": "resultType"}):
     result_type: str = "complete"
 
 
-_kind = msgspec.json.Decoder(_Kind)
+_result_type_decoder = msgspec.json.Decoder(_ResultType)
 
 
 class RelayRequestSender(ClientRequestSender):
-    """Sends a session's requests without reading more of their results than must be."""
+    """Sends the requests of a session, decoding results only as far as necessary."""
 
-    _passes_on = False
+    _forwards = False
 
     @classmethod
     def over(
         cls,
-        link: ClientConnection,
+        connection: ClientConnection,
         session: ClientSession,
         options: SessionOptions,
         *,
         passes_on: bool,
     ) -> RelayRequestSender:
-        """What sends over a connection of a session."""
-        made = cls(link, session.profile, mcp_wire.LATEST, session, options, session.cache)
-        made._passes_on = passes_on
-        return made
+        """Return a sender over a connection of a session."""
+        sender = cls(connection, session.profile, mcp_wire.LATEST, session, options, session.cache)
+        sender._forwards = passes_on
+        return sender
 
     @property
-    def link(self) -> ClientConnection:
-        """The connection that they go through."""
-        return self._link
+    def connection(self) -> ClientConnection:
+        """The connection that requests are sent on."""
+        return self._connection
 
     async def raw(
         self,
@@ -277,13 +294,16 @@ class RelayRequestSender(ClientRequestSender):
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Raw:
-        """The result as it came; hooks see it decoded. What the client answers is answered.
+        """Send a request and return its undecoded result; hooks get the decoded result.
+
+        Input requests are answered here unless they are forwarded.
 
         Raises:
-            ProtocolError: a result that may not be, where the client's `validation` are strict.
+            ProtocolError: The result violates the protocol, and the validation is `strict`; or the
+                server requests input more than `max_rounds` times.
         """
         point = self._outbound.points.get(method.name)
-        answers = self._asks_back is not None and not self._passes_on
+        answers = self._input_required_type is not None and not self._forwards
         if not point and not answers and self._validation == "lenient":
             return await self._channel.request(
                 method, params, timeout_s=timeout_s, progress=progress
@@ -297,19 +317,22 @@ class RelayRequestSender(ClientRequestSender):
                 self._check_conformance(method, raw)
             return raw
 
-        times = self._options.settings.max_rounds
-        for number in range(times + 1):
+        max_rounds = self._options.settings.max_rounds
+        for round_number in range(max_rounds + 1):
             if point:
                 raw = await self._hooked(method, params, send)
             else:
                 raw = await send(self.context, params)
-            if not answers or _kind.decode(raw).result_type == _Kind().result_type:
+            if (
+                not answers
+                or _result_type_decoder.decode(raw).result_type == _ResultType().result_type
+            ):
                 return raw
             result = self._read(method, raw)
-            if type(result) is not self._asks_back:
+            if type(result) is not self._input_required_type:
                 return raw
-            params = await self._answered(method, params, result, number)
-        raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
+            params = await self._next_params(method, params, result, round_number)
+        raise ProtocolError(f"{method.name}: the server asked {max_rounds} times and is not done")
 
     async def _hooked(self, method: Method[Any, Any], params: Any, send: Any) -> Raw:
         point: Any = self._outbound.points[method.name]
@@ -322,19 +345,19 @@ class RelayRequestSender(ClientRequestSender):
         return Raw(encode(await point.around(self.context, params, between)))
 
 
-# --- what a client answers whose servers ask those who make calls ---
+# --- callbacks that forward to the caller ---
 
 
-def ask_callers(offer: ClientCallbacks) -> None:
-    """Let what servers may ask go to whoever made the call, where the client does not answer."""
-    offer.forwarding = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
-    if offer.elicitation is None and offer.url_elicitation is None:
-        offer.elicitation, offer.url_elicitation = _elicit, _elicit_url
-    if offer.sampling is None:
-        offer.sampling = _sample
-        offer.sampling_tools = offer.sampling_context = True
-    if not offer.has_roots:
-        offer.list_roots = _list_roots
+def ask_callers(callbacks: ClientCallbacks) -> None:
+    """Set callbacks that forward server requests to the caller, where the client has no handler."""
+    callbacks.forwarding = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
+    if callbacks.elicitation is None and callbacks.url_elicitation is None:
+        callbacks.elicitation, callbacks.url_elicitation = _elicit, _elicit_url
+    if callbacks.sampling is None:
+        callbacks.sampling = _sample
+        callbacks.sampling_tools = callbacks.sampling_context = True
+    if not callbacks.has_roots:
+        callbacks.list_roots = _list_roots
 
 
 def _relay_of(session: ClientSession) -> ClientSessionRelay:
@@ -346,25 +369,27 @@ def _relay_of(session: ClientSession) -> ClientSessionRelay:
 async def _elicit(
     session: ClientSession, params: latest.ElicitRequestFormParams
 ) -> latest.ElicitResult:
-    answer: latest.ElicitResult = await _relay_of(session).ask("elicit", params)
-    return answer
+    result: latest.ElicitResult = await _relay_of(session).ask_caller("elicit", params)
+    return result
 
 
-async def _elicit_url(session: ClientSession, page: UrlElicitation) -> latest.ElicitResult:
-    params = latest.ElicitRequestURLParams(message=page.message, url=page.url)
-    answer: latest.ElicitResult = await _relay_of(session).ask(
-        "elicit", params, page.elicitation_id
+async def _elicit_url(session: ClientSession, elicitation: UrlElicitation) -> latest.ElicitResult:
+    params = latest.ElicitRequestURLParams(message=elicitation.message, url=elicitation.url)
+    result: latest.ElicitResult = await _relay_of(session).ask_caller(
+        "elicit", params, elicitation.elicitation_id
     )
-    return answer
+    return result
 
 
 async def _sample(
     session: ClientSession, params: latest.CreateMessageRequestParams
 ) -> latest.CreateMessageResult:
-    said: latest.CreateMessageResult = await _relay_of(session).ask("create_message", params)
-    return said
+    result: latest.CreateMessageResult = await _relay_of(session).ask_caller(
+        "create_message", params
+    )
+    return result
 
 
 async def _list_roots(session: ClientSession) -> list[latest.Root]:
-    roots: latest.ListRootsResult = await _relay_of(session).ask("list_roots")
+    roots: latest.ListRootsResult = await _relay_of(session).ask_caller("list_roots")
     return list(roots.roots)

@@ -1,6 +1,6 @@
-"""What a client can be connected to, and how each is reached, again where that is possible.
+"""Connect targets: a URL, a command, a server in this process or a transport.
 
-A server in this process is told by what it can do: a client does not know servers.
+A server in this process is recognized by its `serve` method: clients do not import servers.
 """
 
 from __future__ import annotations
@@ -23,24 +23,29 @@ class ConnectableServer(Protocol):
     """A server in this process."""
 
     async def serve(self, transport: Duplex) -> None:
-        """Serve one client until it hangs up."""
+        """Serve one client until it disconnects."""
         ...
 
 
 Target: TypeAlias = "str | Sequence[str] | ConnectableServer | Duplex | Posts | ConnectTarget"
-"""A URL or a command line, a command as words, a Server, a transport, or how one is made."""
+"""URL, command line, command as a list of words, server, transport, or resolved target."""
 
 Dial: TypeAlias = "Callable[[], Duplex | Posts]"
+"""Creates a transport to the server."""
 Background: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
+"""Runs a coroutine in the background."""
 
 
 @dataclass(frozen=True)
 class ConnectTarget:
-    """How a server is reached.
+    """A resolved connect target.
 
-    `dial` makes a transport to it, `dial_older` one of the older kind where there is one. `again`
-    says whether a server that did not take the first question can be asked another; `restarts`
-    whether one that went away can be had again; `key` is what the server is remembered by.
+    Args:
+        dial: Creates a transport to the server.
+        dial_older: Creates a transport of the older kind (HTTP+SSE); None if there is none.
+        is_reusable: True if a new connection can be opened after the server closed the first one.
+        restarts: True if a lost connection can be replaced by a new one.
+        key: Key under which the negotiated revision is remembered; None: it is not.
     """
 
     dial: Dial
@@ -59,67 +64,77 @@ def resolve_target(
     http_client: Any = None,
     probe_timeout_s: float = 10.0,
 ) -> ConnectTarget:
-    """How to reach this. `background` runs what serves a server in this process.
+    """Return how to connect to a target.
+
+    Args:
+        target: A URL, command, server or transport.
+        background: Runs the serving coroutine of a server in this process.
+        headers: HTTP headers; for URLs only.
+        bearer_token: Bearer token; for URLs only.
+        http_client: HTTP client; for URLs only.
+        probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
 
     Raises:
-        UsageError: nothing that can be connected to.
+        UsageError: The command is empty, or an HTTP option was given without a URL.
     """
-    web: Mapping[str, Any] = {
+    http_options: Mapping[str, Any] = {
         "headers": headers,
         "bearer_token": bearer_token,
         "client": http_client,
     }
     if isinstance(target, str) and "://" in target:
-        return _over_http(target, web, probe_timeout_s)
-    if any(one is not None for one in web.values()):
+        return _over_http(target, http_options, probe_timeout_s)
+    if any(option is not None for option in http_options.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
     if isinstance(target, ConnectTarget):
         return target
     if isinstance(target, str | Sequence):
-        return _by_command(_words(target) if isinstance(target, str) else list(target))
+        return _over_command(_split_command(target) if isinstance(target, str) else list(target))
     if isinstance(target, ConnectableServer):
         return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
     return ConnectTarget(lambda: target)
 
 
-def _over_http(url: str, web: Mapping[str, Any], endpoint_timeout_s: float) -> ConnectTarget:
-    # HTTP clients take long to load: only for URLs.
+def _over_http(
+    url: str, http_options: Mapping[str, Any], endpoint_timeout_s: float
+) -> ConnectTarget:
+    # Loaded only for URLs: HTTP clients are slow to import.
     from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
     from mcp_gen.transports.http_client.pool import origin_of
     from mcp_gen.transports.http_client.transport import HttpTransport
 
     origin = origin_of(url)
-    # Not by its origin alone: servers of several kinds may stand behind one.
+    # The path is part of the key: one origin may host several servers.
     key = (*origin, url.split("://", 1)[1].partition("/")[2].partition("?")[0])
     return ConnectTarget(
-        lambda: HttpTransport(url, **web),
-        lambda: LegacySseTransport(url, **web, endpoint_timeout_s=endpoint_timeout_s),
+        lambda: HttpTransport(url, **http_options),
+        lambda: LegacySseTransport(url, **http_options, endpoint_timeout_s=endpoint_timeout_s),
         is_reusable=True,
         restarts=True,
         key=key,
     )
 
 
-def _words(line: str) -> list[str]:
-    # Loaded for command lines only.
+def _split_command(line: str) -> list[str]:
+    # Loaded only for command lines.
     import shlex
 
     return shlex.split(line)
 
 
-def _by_command(words: list[str]) -> ConnectTarget:
-    if not words:
+def _over_command(command: list[str]) -> ConnectTarget:
+    if not command:
         raise UsageError("connect(): expected a URL or a command, got nothing")
-    # Loaded for commands only.
+    # Loaded only for commands.
     from mcp_gen.transports.command import CommandTransport
 
     return ConnectTarget(
-        lambda: CommandTransport(words), is_reusable=True, restarts=True, key=tuple(words)
+        lambda: CommandTransport(command), is_reusable=True, restarts=True, key=tuple(command)
     )
 
 
 def _in_memory(server: ConnectableServer, background: Background) -> Duplex:
-    # Loaded for servers in this process only.
+    # Loaded only for servers in this process.
     from mcp_gen.transports.memory import memory_pair
 
     ours, theirs = memory_pair()

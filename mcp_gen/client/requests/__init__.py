@@ -1,4 +1,4 @@
-"""Sending, caching, paging.
+"""Requests of a client session: sending, caching, pagination.
 
 Imported by: every room of client.
 """

@@ -1,4 +1,4 @@
-"""Results that a server allowed to be kept for a while.
+"""Response cache of one session (`ttlMs`, `cacheScope`).
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching
 """
@@ -20,47 +20,52 @@ if TYPE_CHECKING:
 
 __all__ = ["ResponseCache"]
 
-_HELD = ("tools", "prompts", "resources", "resource_templates", "contents")
-"""What results that may be kept hold, by the field that holds it."""
-_STALE = {
+_CACHED_FIELDS = ("tools", "prompts", "resources", "resource_templates", "contents")
+"""Fields that hold the content of cacheable results."""
+_INVALIDATED_FIELDS = {
     "tools_changed": {"tools"},
     "prompts_changed": {"prompts"},
     "resources_changed": {"resources", "resource_templates"},
 }
-"""What is out of date once a server has told of a change, by the notification's place."""
+"""Cached fields that a list_changed notification invalidates, by its attribute of Profile."""
 
 
 class _CacheKey(NamedTuple):
     method: str
     params: bytes
     audience: tuple[Hashable, ...]
-    """Who the result is for; empty if it is for everybody."""
+    """Principal that the result is private to; empty for public results."""
 
 
 class _CachedResult(NamedTuple):
     result: Any
-    until: float
-    holds: str
+    expires_at: float
+    field: str
     uri: str | None
 
 
 class Slot(NamedTuple):
-    """Where the result of one request goes."""
+    """Cache slot of one request."""
 
-    holds: str
+    field: str
     method: str
     params: bytes
     uri: str | None
     changes: int
-    """How many changes had been told of when it was asked for."""
+    """Number of changes notified before the request was sent."""
 
 
 class ResponseCache:
-    """What one session has been told, for as long as the server said it holds good.
+    """Results of one session, each cached as long as the server allows.
 
-    At most `max_entries` results are kept; the one that was not used for the longest time goes
-    first. Private results are given to those only for whom they were asked: `principal` tells who
-    that is now.
+    A private result is returned only to the principal that requested it. The least recently used
+    entry is evicted first.
+
+    Args:
+        profile: Profile of the session's revision; without cache hints, nothing is cached.
+        max_entries: Maximum number of results; 0 disables the cache.
+        clock: Returns the time in seconds.
+        principal: Returns the current principal.
     """
 
     def __init__(
@@ -76,80 +81,86 @@ class ResponseCache:
         self._principal = principal
         self._entries: OrderedDict[_CacheKey, _CachedResult] = OrderedDict()
         self._changes = 0
-        self.holds: dict[str, str] = {}
-        """What results hold that may be kept, by method; of other methods none may."""
+        self.cached_fields: dict[str, str] = {}
+        """Name of the cached field of each cacheable method; empty if the result has none."""
         if profile.cache_hints and max_entries > 0:
             for name, method in profile.methods.items():
                 fields: tuple[str, ...] = getattr(_complete(method), "__struct_fields__", ())
                 if "ttl_ms" in fields:
-                    self.holds[name] = next((one for one in _HELD if one in fields), "")
+                    self.cached_fields[name] = next(
+                        (one for one in _CACHED_FIELDS if one in fields), ""
+                    )
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def slot(self, method: Method[Any, Any], params: Any) -> Slot | None:
-        """Where a result of this request may be kept; None if it may not.
+        """Return the cache slot of a request; None if it is not cacheable.
+
+        Later round trips of a multi round-trip request are not cacheable.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        holds = self.holds.get(method.name)
-        if holds is None:
+        field = self.cached_fields.get(method.name)
+        if field is None:
             return None
         if getattr(params, "input_responses", None) or getattr(params, "request_state", None):
             return None
-        asked = encode(msgspec.structs.replace(params, meta={}))
-        return Slot(holds, method.name, asked, getattr(params, "uri", None), self._changes)
+        encoded = encode(msgspec.structs.replace(params, meta={}))
+        return Slot(field, method.name, encoded, getattr(params, "uri", None), self._changes)
 
     def get(self, slot: Slot) -> Any:
-        """A result that is still good; None if there is none."""
+        """Return a fresh cached result; None if there is none."""
         for audience in ((self._principal(),), ()):
             key = _CacheKey(slot.method, slot.params, audience)
-            kept = self._entries.get(key)
-            if kept is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 continue
-            if kept.until > self._clock():
+            if entry.expires_at > self._clock():
                 self._entries.move_to_end(key)
-                return kept.result
+                return entry.result
             del self._entries[key]
         return None
 
     def put(self, slot: Slot, result: Any) -> None:
-        """Keep a result, if the server allows it and nothing has changed meanwhile."""
+        """Cache a result if the server allows it and nothing has changed since the request."""
         ttl_ms: int = getattr(result, "ttl_ms", None) or 0
         if ttl_ms <= 0 or slot.changes < self._changes:
             return
         public = getattr(result, "cache_scope", None) == "public"
         key = _CacheKey(slot.method, slot.params, () if public else (self._principal(),))
-        until = self._clock() + ttl_ms / 1000
-        self._entries[key] = _CachedResult(result, until, slot.holds, slot.uri)
+        expires_at = self._clock() + ttl_ms / 1000
+        self._entries[key] = _CachedResult(result, expires_at, slot.field, slot.uri)
         self._entries.move_to_end(key)
         while len(self._entries) > self._max:
             self._entries.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._changes += 1
         self._entries.clear()
 
     def forget(self, method: str) -> None:
-        """Forget what was answered to a method: a cursor was refused, so its pages are void."""
-        self._drop(lambda key, kept: key.method == method)
+        """Remove the results of a method; a rejected cursor makes its pages invalid."""
+        self._drop(lambda key, entry: key.method == method)
 
     def on_notification(self, news: str, uri: str | None) -> None:
-        """The server told of a change: what it is about is out of date.
+        """Remove the results that a change notification invalidates.
 
-        `news` is the notification's place on a Profile; `uri` what was updated, if that was it.
+        Args:
+            news: The notification, named as its attribute of Profile.
+            uri: URI of the updated resource, if a resource was updated.
         """
-        stale = _STALE.get(news)
-        if stale:
-            self._drop(lambda key, kept: kept.holds in stale)
+        invalidated = _INVALIDATED_FIELDS.get(news)
+        if invalidated:
+            self._drop(lambda key, entry: entry.field in invalidated)
         elif uri is not None:
-            # What was read may hold what was updated, or be a part of it.
-            self._drop(lambda key, kept: kept.uri is not None and _related(kept.uri, uri))
+            # The cached resource may contain the updated one, or be a part of it.
+            self._drop(lambda key, entry: entry.uri is not None and _overlap(entry.uri, uri))
 
-    def _drop(self, wrong: Callable[[_CacheKey, _CachedResult], bool]) -> None:
+    def _drop(self, is_invalid: Callable[[_CacheKey, _CachedResult], bool]) -> None:
         self._changes += 1
-        for key in [key for key, kept in self._entries.items() if wrong(key, kept)]:
+        for key in [key for key, entry in self._entries.items() if is_invalid(key, entry)]:
             del self._entries[key]
 
 
@@ -157,5 +168,5 @@ def _complete(method: Method[Any, Any]) -> Any:
     return method.results[0] if method.results else None
 
 
-def _related(one: str, other: str) -> bool:
+def _overlap(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)

@@ -1,4 +1,4 @@
-"""Lists that come in pages, walked to their end, which must be one."""
+"""Walks paginated lists, with a limit."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ async def walk_pages(
     items: Callable[[Any], Sequence[T]],
     max_pages: int,
 ) -> AsyncIterator[T]:
-    """The items of all pages. `ask` gets the page at a cursor, `items` what is on it.
+    """Yield the items of all pages.
+
+    Args:
+        what: Name of the list for error messages.
+        ask: Fetches the page at a pagination cursor; None: the first page.
+        items: Returns the items of a page.
+        max_pages: Maximum number of pages.
 
     Raises:
-        ProtocolError: more than `max_pages` pages, or a cursor that leads back.
+        ProtocolError: More than `max_pages` pages, or a cursor that was used before.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
     """

@@ -1,4 +1,4 @@
-"""Asking a server: in rounds where it asks back first, and from the cache where that is allowed."""
+"""Sends the requests of a session: multi round-trip requests, caching, conformance checks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 import mcp_wire
 from mcp_gen.core.errors import (
     InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     UrlElicitationRequired,
@@ -38,35 +39,45 @@ R = TypeVar("R")
 
 BACK_OFF_S = 0.1
 MAX_BACK_OFF_S = 2.0
-"""How long to wait before a request is made again for a server that asked nothing, but twice."""
+"""Limit of the back-off before a request is retried for a server that requested no input."""
 
 
 class ClientRequestSender(RequestSender):
-    """Sends a session's requests, until each has its answer.
+    """Sends the requests of a session until each has its final answer.
 
-    Results are of `results_at`: read with its types where it is as new as what is spoken, and
-    restated where it is older. `await_task_call` waits for the task that a call has become, with
-    the tool's name and a time limit; without it the task itself is the result.
+    Args:
+        connection: The connection to send on.
+        spoken: Profile of the negotiated revision.
+        results_at: Revision of the results. They are decoded with its types if it is at least as
+            new as the negotiated one, and projected to it if it is older.
+        session: Context of hooks and callbacks.
+        options: Options of the session.
+        cache: Response cache of the session.
+        channel: Channel to send on instead of the connection.
+        await_task_call: Waits for the task that a call was answered with, given the tool's name,
+            the task and a timeout in seconds. None: the task itself is the result.
     """
 
     def __init__(
         self,
-        link: ClientConnection,
+        connection: ClientConnection,
         spoken: Profile,
         results_at: str,
         session: Any,
         options: SessionOptions,
         cache: ResponseCache,
-        outlet: Channel | None = None,
+        channel: Channel | None = None,
         *,
         await_task_call: Callable[[str, Any, float | None], Awaitable[Any]] | None = None,
     ) -> None:
         read_at = select([spoken.revision, results_at])[-1]
         reader = mcp_wire.profile(read_at)
         rows = options.extensions.rows(spoken, reader)
-        super().__init__(outlet or link, reader, link.hooks.outbound, session, rows=rows)
+        super().__init__(
+            channel or connection, reader, connection.hooks.outbound, session, rows=rows
+        )
         self._extensions = options.extensions
-        self._link = link
+        self._connection = connection
         self._spoken = spoken
         self._options = options
         self._validation = options.settings.validation
@@ -74,16 +85,16 @@ class ClientRequestSender(RequestSender):
             self._check_result = self._check_conformance
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
-        self._asks_back: Any = None
-        """The kind of result in which a server asks back; None where it has other ways."""
+        self._input_required_type: Any = None
+        """Result type of multi round-trip requests; None at revisions with server requests."""
         if spoken.asks_client == "input_required":
-            self._asks_back = mcp_wire.types(read_at).InputRequiredResult
+            self._input_required_type = mcp_wire.types(read_at).InputRequiredResult
         self.on_task_created: Any = getattr(
             mcp_wire.types(spoken.revision), "CreateTaskResult", None
         )
-        """The kind of result in which a server begins a task; None where there are none."""
+        """Result type that starts a task; None if the revision has none."""
         self.server_may_start_tasks = spoken.tasks == "extension" and options.declares_tasks
-        """Whether a server may begin one of its own accord."""
+        """True if the server may start a task unrequested (tasks extension)."""
         if self.server_may_start_tasks:
             # Loaded only where the extension is declared.
             from mcp_wire.extensions.tasks import CreateTaskResult
@@ -99,23 +110,27 @@ class ClientRequestSender(RequestSender):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> R:
-        """Send a request and decode its result; the server's questions are answered on the way.
+        """Send a request and return its result; answer the server's input requests on the way.
 
-        `timeout_s` is for each of the rounds.
+        Args:
+            method: The method.
+            params: Its params.
+            timeout_s: Seconds that each round trip may take.
+            progress: Called with each progress notification.
 
         Raises:
-            InvalidParams: the result is not one of this method; the message ends in the path.
-            InputRefused: what the server asked for was refused.
-            ProtocolError: a result of a kind that was not asked for, a question that may not be
-                asked, or too many.
-            UrlElicitationRequired: the user must go to a page first, and did not.
+            InvalidResult: The result does not fit the method; the message ends in the path.
+            InputRefused: The client's user refused an input request.
+            ProtocolError: An unexpected result type, an undeclared input request, or more than
+                `max_rounds` round trips.
+            UrlElicitationRequired: The user must visit a page first, and did not.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        # Short ways for what is nearly always so: no hooks, nothing to be kept, no more rounds.
+        # Fast path for the common case: no hooks and not cacheable.
         name = method.name
-        plain = not self._outbound.points.get(name) and name not in self._cache.holds
-        for number in range(self._options.settings.max_rounds + 1):
+        plain = not self._outbound.points.get(name) and name not in self._cache.cached_fields
+        for round_number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:
                     raw = await self._channel.request(
@@ -128,16 +143,16 @@ class ClientRequestSender(RequestSender):
                     )
             except McpError as error:
                 if "task_id" in method.params.__struct_fields__:
-                    raise  # what came of a task stays so, however often it is asked for
-                await self.visit_first(error)
+                    raise  # the outcome of a task is final: a retry cannot change it
+                await self.complete_url_elicitation(error)
                 continue
             if type(result) is self.on_task_created:
-                return await self._begun(method, params, result, timeout_s)
-            if type(result) is not self._asks_back:
+                return await self._task_result(method, params, result, timeout_s)
+            if type(result) is not self._input_required_type:
                 return result if self._restated is None else self._restate(method, result)
-            params = await self._answered(method, params, result, number)
-        times = self._options.settings.max_rounds
-        raise ProtocolError(f"{method.name}: the server asked {times} times and is not done")
+            params = await self._next_params(method, params, result, round_number)
+        max_rounds = self._options.settings.max_rounds
+        raise ProtocolError(f"{method.name}: the server asked {max_rounds} times and is not done")
 
     async def _exchange(
         self,
@@ -149,9 +164,9 @@ class ClientRequestSender(RequestSender):
         slot = self._cache.slot(method, params)
         if slot is None:
             return await super()._exchange(method, params, timeout_s, progress)
-        kept: R | None = self._cache.get(slot)
-        if kept is not None:
-            return kept
+        cached: R | None = self._cache.get(slot)
+        if cached is not None:
+            return cached
         try:
             result = await super()._exchange(method, params, timeout_s, progress)
         except McpError as error:
@@ -163,33 +178,33 @@ class ClientRequestSender(RequestSender):
         return result
 
     def result_in(self, method: Method[Any, R], plain: Any) -> R:
-        """A result of this method that came inside of something else, as plain JSON.
+        """Decode a result of a method that was nested in another message, from plain JSON.
 
         Raises:
-            InvalidParams: it is none; the message ends in the path.
+            InvalidResult: It does not fit the method; the message ends in the path.
         """
         tagged = method.results[0].__struct_config__
         if tagged.tag_field is not None:
-            plain = {tagged.tag_field: tagged.tag, **plain}  # inside of others it may be left out
+            plain = {tagged.tag_field: tagged.tag, **plain}  # a nested result may omit its tag
         result = self._read(method, msgspec.Raw(mcp_wire.encode(plain)))
-        if type(result) in (self._asks_back, self.on_task_created):
+        if type(result) in (self._input_required_type, self.on_task_created):
             super()._other_kind(method, result)
         return result if self._restated is None else self._restate(method, result)
 
     def _restate(self, method: Method[P, R], result: R) -> R:
-        offered = self._extensions
-        if method.name in offered.owners or type(result) in offered.arms:
-            return result  # an extension's: it has one shape
+        extensions = self._extensions
+        if method.name in extensions.owners or type(result) in extensions.arms:
+            return result  # results of extensions have one shape at every revision
         restated: R = project(result, self._restated or "").value
         return restated
 
-    async def _begun(
+    async def _task_result(
         self, method: Method[P, R], params: P, result: R, timeout_s: float | None
     ) -> R:
-        """The task that the request has become, or what comes of it if nobody asked for one.
+        """Return the outcome of the task that a call became, or the task if the call asked for one.
 
         Raises:
-            ProtocolError: it may not become one.
+            ProtocolError: The call did not ask for a task.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
@@ -201,92 +216,94 @@ class ClientRequestSender(RequestSender):
             super()._other_kind(method, result)
         return result
 
-    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidParams) -> R:
-        """Return the task of revisions whose results have no tag for it.
+    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidResult) -> R:
+        """Return the result that starts a task, at revisions whose results have no tag for it.
 
         Raises:
-            InvalidParams: `refused`; the result is none.
+            InvalidResult: `refused`, if it is another result.
         """
-        begun: R | None = None
+        created: R | None = None
         if not self.server_may_start_tasks and self.on_task_created in method.results:
-            begun = self.task_in(raw)
-        if begun is None:
+            created = self.task_in(raw)
+        if created is None:
             raise refused from None
-        return begun
+        return created
 
     def task_in(self, raw: msgspec.Raw) -> Any:
-        """The result in which a server begins a task; None if it is something else."""
+        """Return the result that starts a task; None if `raw` is another result."""
         try:
             return mcp_wire.decode(self.on_task_created, raw)
         except msgspec.ValidationError:
             return None
 
     def _check_conformance(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
-        """Tell what a result may not have at the revision that is spoken.
+        """Report the parts of a result that the negotiated revision does not define.
 
         Raises:
-            ProtocolError: it has something, and that is to be an error.
+            ProtocolError: There are violations, and the validation is `strict`.
         """
         arms = self._extensions.arms.keys() & self._extra_results.get(method.name, ())
-        kinds = dict.fromkeys([method.result, *method.results, *arms])
-        each = (list(violations(kind, raw, self._spoken.revision, "$.result")) for kind in kinds)
-        fewest = min(each, key=len)
-        for violation in fewest:
-            if self._link.on_violation is not None:
-                self._link.on_violation(method.name, violation)
-        if fewest and self._validation == "strict":
-            raise ProtocolError(f"{method.name}: {fewest[0]}")
+        types = dict.fromkeys([method.result, *method.results, *arms])
+        each = (list(violations(type_, raw, self._spoken.revision, "$.result")) for type_ in types)
+        found = min(each, key=len)
+        for violation in found:
+            if self._connection.on_violation is not None:
+                self._connection.on_violation(method.name, violation)
+        if found and self._validation == "strict":
+            raise ProtocolError(f"{method.name}: {found[0]}")
 
     def _other_kind(self, method: Method[Any, Any], result: Any) -> None:
-        if type(result) is not self._asks_back:
+        if type(result) is not self._input_required_type:
             super()._other_kind(method, result)
 
-    # --- rounds ---
+    # --- multi round-trip requests ---
 
-    async def _answered(self, method: Method[P, Any], params: P, result: Any, number: int) -> P:
-        """The params of the next round."""
-        questions: dict[str, Any] = result.input_requests or {}
-        if not questions and result.request_state is None:
+    async def _next_params(
+        self, method: Method[P, Any], params: P, result: Any, round_number: int
+    ) -> P:
+        """Return the params of the next round trip."""
+        requests: dict[str, Any] = result.input_requests or {}
+        if not requests and result.request_state is None:
             raise ProtocolError(
                 f"{method.name}: the server wants to be asked again, and says nothing to add"
             )
-        answers = await self.answers(method, questions)
-        if not answers and number:
-            await asyncio.sleep(min(BACK_OFF_S * 2**number, MAX_BACK_OFF_S))
-        given: Any = params
-        made: P = msgspec.structs.replace(
-            given, input_responses=answers or None, request_state=result.request_state
+        answers = await self.answers(method, requests)
+        if not answers and round_number:
+            await asyncio.sleep(min(BACK_OFF_S * 2**round_number, MAX_BACK_OFF_S))
+        untyped: Any = params
+        changed: P = msgspec.structs.replace(
+            untyped, input_responses=answers or None, request_state=result.request_state
         )
-        return made
+        return changed
 
     async def answers(
-        self, method: Method[Any, Any], questions: Mapping[str, Any]
+        self, method: Method[Any, Any], requests: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What the program answers to questions that came in what this method is about, by key.
+        """Return the client's answers to the input requests of a method, by key.
 
         Raises:
-            ProtocolError: one that was not declared.
-            InputRefused: one was refused.
+            ProtocolError: A request of a method that the client did not declare.
+            InputRefused: A request was refused.
         """
-        asked = (self._answer(method, question) for question in questions.values())
-        return dict(zip(questions, await gather_all(*asked), strict=True))
+        pending = (self._answer(method, request) for request in requests.values())
+        return dict(zip(requests, await gather_all(*pending), strict=True))
 
-    async def _answer(self, method: Method[Any, Any], question: Any) -> Any:
-        route = self._link.routes.get(question.method)
+    async def _answer(self, method: Method[Any, Any], request: Any) -> Any:
+        route = self._connection.routes.get(request.method)
         if route is None:
             raise ProtocolError(
-                f"{method.name}: the server asks for {question.method}, which was not declared"
+                f"{method.name}: the server asks for {request.method}, which was not declared"
             )
-        asked = route.method.params() if question.params is None else question.params
+        params = route.method.params() if request.params is None else request.params
         revision = self._spoken.revision
         return project(
-            await route.call(self.context, project(asked, revision).value), revision
+            await route.call(self.context, project(params, revision).value), revision
         ).value
 
-    # --- pages ---
+    # --- URL elicitation ---
 
-    async def visit_first(self, error: McpError) -> None:
-        """Send the user to the pages that an error is about; any other error is raised.
+    async def complete_url_elicitation(self, error: McpError) -> None:
+        """Run the URL elicitations that an error requires; raise any other error.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error

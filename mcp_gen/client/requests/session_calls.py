@@ -1,4 +1,4 @@
-"""Protocols of what the parts of a session need of it."""
+"""Protocols of what the parts of a session need from it."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ R = TypeVar("R")
 
 
 class UrlElicitationHandler(Protocol):
-    """Sends the user to the pages that a server names."""
+    """Runs URL elicitations."""
 
     async def run_url_elicitation(self, session: Any, page: UrlElicitation) -> latest.ElicitResult:
-        """Return the user's answer; `cancel` where the client has no handler for pages."""
+        """Return the user's answer; `cancel` if the client has no handler."""
         ...
 
 
 class ClientSessionView(Protocol):
-    """The public calls and facts of a session that its parts use."""
+    """Public calls and attributes of a session that its parts use."""
 
     default_timeout_s: float
     profile: Profile
 
     @property
     def revision(self) -> str:
-        """The revision that is spoken."""
+        """Negotiated revision."""
         ...
 
     @property
@@ -48,24 +48,24 @@ class ClientSessionView(Protocol):
 
     @property
     def server_capabilities(self) -> Any:
-        """ServerCapabilities of the revision that is spoken."""
+        """ServerCapabilities of the negotiated revision."""
         ...
 
     @property
     def is_lost(self) -> bool:
-        """True if the connection has ended and was not opened anew."""
+        """True if the connection was lost and not reopened."""
         ...
 
     def tools(self) -> AsyncIterator[latest.Tool]:
-        """All tools of the server."""
+        """Yield all tools of the server."""
         ...
 
     async def subscribe(self, uri: str) -> Any:
-        """Send resources/subscribe."""
+        """Send `resources/subscribe`."""
         ...
 
     async def unsubscribe(self, uri: str) -> Any:
-        """Send resources/unsubscribe."""
+        """Send `resources/unsubscribe`."""
         ...
 
     async def listen(
@@ -74,7 +74,7 @@ class ClientSessionView(Protocol):
         opened: Callable[[RequestId], None],
         also: Sequence[Struct] = (),
     ) -> None:
-        """Send subscriptions/listen and wait for its end; `opened` gets the request id."""
+        """Send `subscriptions/listen` and wait for its end; `opened` gets the request id."""
         ...
 
     async def request(
@@ -94,21 +94,21 @@ class ClientSessionView(Protocol):
 
 
 class SessionCalls(Protocol):
-    """Requests that the parts of a session send, and that its users do not see."""
+    """Requests that the parts of a session send, hidden from programs."""
 
     @property
     def session(self) -> ClientSessionView:
-        """The session itself."""
+        """The session."""
         ...
 
     async def send_once(self, call: Callable[[Any], Awaitable[R]]) -> R:
-        """Make a request that changes something; see `send_with_retry`."""
+        """Send a request that changes state; it is not retried. See `send_with_retry`."""
         ...
 
     async def send_with_retry(self, call: Callable[[Any], Awaitable[R]]) -> R:
-        """Make a request that only reads, again if the server went away and can be reached anew.
+        """Send a read-only request; retry it after a reconnect if the connection was lost.
 
-        `call` gets the generated calls of the revision that is spoken, with its own types.
+        `call` is called with the generated calls of the negotiated revision, with its own types.
         """
         ...
 
@@ -120,21 +120,21 @@ class SessionCalls(Protocol):
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> tuple[Any, bool]:
-        """Call a tool; return the first answer, and True if that is a task."""
+        """Call a tool; return the first answer, and True if it is a task."""
         ...
 
     async def complete_url_elicitation(self, error: McpError) -> None:
-        """Send the user to the pages that an error is about; any other error is raised."""
+        """Run the URL elicitations that an error requires; raise any other error."""
         ...
 
     async def answer_requests(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the program's answers to the input requests of a task, by key."""
+        """Return the client's answers to the input requests of a task, by key."""
         ...
 
-    def tool_result(self, plain: Any) -> Any:
+    def tool_result(self, content: Any) -> Any:
         """Return a tool result in the types of the session, from plain JSON."""
         ...
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something that nobody waits for, until the connection ends."""
+        """Run a coroutine in the background until the connection ends."""
         ...

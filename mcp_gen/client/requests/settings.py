@@ -1,4 +1,4 @@
-"""The limits and habits of a client, and what one session is made with."""
+"""Client settings: limits, validation, and the options of one session."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["ClientSettings", "SessionOptions", "Validation"]
 
 Validation: TypeAlias = Literal["strict", "lenient", "report"]
-"""What becomes of what a server may not send: it is an error, passed over, or told of."""
+"""Treatment of protocol violations: an error, ignored, or reported."""
 
 
 class ClientSettings(Struct, frozen=True, kw_only=True):
-    """See `Client`, whose arguments these are."""
+    """Limits of a client; see the arguments of `Client`."""
 
     timeout_s: float = 60.0
     max_timeout_s: float = 3600.0
@@ -35,14 +35,14 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
 
 
 class SessionOptions(NamedTuple):
-    """Facts about a client that one of its sessions keeps to from its beginning."""
+    """Options of one session, fixed when it is opened."""
 
     settings: ClientSettings
     extensions: Extensions
     """The extensions that the client declares."""
     declares_tasks: bool
-    """True if servers may answer calls with tasks of their own accord."""
+    """True if servers may answer calls with tasks unrequested (tasks extension)."""
     has_roots: bool
-    """True if servers may ask for roots."""
+    """True if servers may request roots."""
     answers: Callable[[Profile], UrlElicitationHandler]
-    """Makes what sends the user to pages at a revision."""
+    """Creates the URL elicitation handler of a revision."""

@@ -1,4 +1,4 @@
-"""ClientSession.
+"""ClientSession: one connected server, its calls, notifications and recovery.
 
 Imported by: callbacks, connecting, client.py, manager, cli.
 """

@@ -1,4 +1,4 @@
-"""Routes what arrives on a connection to the parts of its session."""
+"""Routes incoming notifications of a connection to the parts of its session."""
 
 from __future__ import annotations
 
@@ -23,60 +23,63 @@ __all__ = ["IncomingMessages", "SessionRelays"]
 
 
 class SessionRelays(Relay, RelayListener, Protocol):
-    """A relay that is told of the events of its session."""
+    """A relay that is also notified of the events of its session."""
 
 
 class IncomingMessages:
-    """Notifications, late results and the end of the connection, for the parts of one session."""
+    """Routes notifications, late results and disconnects to the parts of one session."""
 
     def __init__(
         self,
         tasks: TaskCalls,
-        returns: TypedResults,
-        visits: ElicitationCompletions,
+        typed_results: TypedResults,
+        completions: ElicitationCompletions,
         subscriptions: Subscriptions,
     ) -> None:
         self._tasks = tasks
-        self._returns = returns
-        self._visits = visits
+        self._typed_results = typed_results
+        self._completions = completions
         self._watches = subscriptions.watches
-        self._link: ClientConnection | None = None
+        self._connection: ClientConnection | None = None
         self._cache: ResponseCache | None = None
         self._sender: ClientRequestSender | None = None
         self.relay: SessionRelays | None = None
-        """The session's relay, once there is one."""
+        """Relay of the session; None until it is needed."""
 
     def attach(
-        self, link: ClientConnection, cache: ResponseCache, sender: ClientRequestSender
+        self, connection: ClientConnection, cache: ResponseCache, sender: ClientRequestSender
     ) -> None:
         """Receive from this connection from now on."""
-        self._link, self._cache, self._sender = link, cache, sender
-        link.on_notification, link.on_disconnect = self._on_notification, self._on_disconnect
+        self._connection, self._cache, self._sender = connection, cache, sender
+        connection.on_notification, connection.on_disconnect = (
+            self._on_notification,
+            self._on_disconnect,
+        )
         if sender.server_may_start_tasks:
-            # Loaded only where the extension is declared.
+            # Loaded only if the tasks extension is declared.
             from mcp_wire.extensions.tasks.methods import NOTIFICATIONS_TASKS
 
-            link.on_late_response = self._on_late_result
-            link.act_on(NOTIFICATIONS_TASKS, self._tasks.on_notification)
+            connection.on_late_response = self._on_late_result
+            connection.act_on(NOTIFICATIONS_TASKS, self._tasks.on_notification)
 
     def session_recreated(self) -> None:
-        """Forget what the server said: it has a new session and knows nothing of the old one."""
+        """Drop the cached state of the server: its new session does not know it."""
         if self._cache is not None:
             self._cache.clear()
-        self._returns.forget()
+        self._typed_results.forget()
         self._tasks.forget()
         if self.relay is not None:
             self.relay.session_recreated()
 
     def _on_notification(self, news: str, params: Any) -> None:
-        """Pass on a notification; `news` is its place on a Profile."""
+        """Pass on a notification; `news` is its attribute name of Profile."""
         if self._cache is not None:
             self._cache.on_notification(news, getattr(params, "uri", None))
         if news == "tools_changed":
-            self._returns.forget()
+            self._typed_results.forget()
             self._tasks.forget()
         elif news == "elicitation_complete":
-            self._visits.complete(params.elicitation_id)
+            self._completions.complete(params.elicitation_id)
         elif news == "task_status":
             self._tasks.on_notification(params)
         for watch in list(self._watches):
@@ -85,11 +88,11 @@ class IncomingMessages:
             self.relay.on_notification(news, params)
 
     def _on_late_result(self, method: Method[Any, Any], result: Raw) -> None:
-        """Cancel a task that a call has begun when nobody waited for its result any more."""
+        """Cancel a task whose creation was answered after the call had been abandoned."""
         assert self._sender is not None
-        begun = self._sender.task_in(result)
-        if begun is not None and self._link is not None and not self._link.is_lost:
-            self._tasks.leave(begun)
+        created = self._sender.task_in(result)
+        if created is not None and self._connection is not None and not self._connection.is_lost:
+            self._tasks.cancel_abandoned(created)
 
     def _on_disconnect(self, error: SessionLost) -> None:
         self._tasks.on_disconnect()

@@ -1,4 +1,4 @@
-"""Requests that the parts of a session send through it, at the revision that is spoken."""
+"""Requests that the parts of a session send, at the negotiated revision."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ R = TypeVar("R")
 
 
 class _Calls(RevisionAdapter, ServerCaller):
-    """The calls over all revisions, through one sender."""
+    """Calls over all revisions, through one sender."""
 
 
 class InternalCalls:
-    """Implements `SessionCalls`; kept off `ClientSession` so that programs do not see it."""
+    """Implements `SessionCalls`; kept off `ClientSession` to hide it from programs."""
 
-    _link: ClientConnection
+    _connection: ClientConnection
     _profile: Profile
     _results_at: str
     _cache: ResponseCache
     _await_task_call: Callable[[str, Any, float | None], Awaitable[Any]]
     _requests: Any
-    """The generated calls of the revision that is spoken."""
+    """Generated calls of the negotiated revision."""
     _sender: ClientRequestSender
     _as_spoken: Any
-    """The generated calls with results of their own types; None until they are needed."""
+    """Generated calls with results of the negotiated revision; created on first use."""
     _call_starter: ClientRequestSender | None
-    """Sends calls that may become tasks; None until it is needed."""
+    """Sender of tool calls that may become tasks; created on first use."""
 
     def __init__(
         self, session: ClientSessionView, options: SessionOptions, recovery: Recovery
@@ -64,14 +64,14 @@ class InternalCalls:
 
     def attach(
         self,
-        link: ClientConnection,
+        connection: ClientConnection,
         profile: Profile,
         results_at: str,
         cache: ResponseCache,
         await_task_call: Callable[[str, Any, float | None], Awaitable[Any]],
     ) -> tuple[ClientRequestSender, Any]:
-        """Use this connection from now on; return the session's sender and its generated calls."""
-        self._link, self._profile, self._results_at = link, profile, results_at
+        """Switch to a connection; return the session's sender and its generated calls."""
+        self._connection, self._profile, self._results_at = connection, profile, results_at
         self._cache, self._await_task_call = cache, await_task_call
         self._requests = import_module(f"{profile.module}.requests").ToServer
         self._as_spoken = self._call_starter = None
@@ -79,18 +79,18 @@ class InternalCalls:
         return self._sender, self._requests(self._sender)
 
     def _new_sender(
-        self, results_at: str, outlet: Channel | None = None, *, waits: bool = True
+        self, results_at: str, channel: Channel | None = None, *, awaits_tasks: bool = True
     ) -> ClientRequestSender:
-        """Make a sender; one that does not wait gives the tasks that calls become."""
+        """Create a sender; without `awaits_tasks`, its calls return tasks as results."""
         return ClientRequestSender(
-            self._link,
+            self._connection,
             self._profile,
             results_at,
             self.session,
             self._options,
             self._cache,
-            outlet,
-            await_task_call=self._await_task_call if waits else None,
+            channel,
+            await_task_call=self._await_task_call if awaits_tasks else None,
         )
 
     def _calls_through(self, sender: ClientRequestSender) -> _Calls:
@@ -98,25 +98,25 @@ class InternalCalls:
         calls.default_timeout_s = self.session.default_timeout_s
         return calls
 
-    # --- what parts send ---
+    # --- SessionCalls ---
 
     async def send_once(self, call: Callable[[Any], Awaitable[R]]) -> R:
-        """Make a request that changes something; see `send_with_retry`."""
+        """Send a request that changes state; it is not retried. See `send_with_retry`."""
         await self._recovery.reconnect()
         if self._as_spoken is None:
             self._as_spoken = self._requests(self._new_sender(self._profile.revision))
         return await call(self._as_spoken)
 
     async def send_with_retry(self, call: Callable[[Any], Awaitable[R]]) -> R:
-        """Make a request that only reads, again if the server went away and can be reached anew.
+        """Send a read-only request; retry it after a reconnect if the connection was lost.
 
-        `call` gets the generated calls of the revision that is spoken, with its own types.
+        `call` is called with the generated calls of the negotiated revision, with its own types.
         """
-        link = self._link
+        connection = self._connection
         try:
             return await self.send_once(call)
         except SessionLost:
-            if self._link is link:
+            if self._connection is connection:
                 await self._recovery.reconnect()
         return await self.send_once(call)
 
@@ -128,11 +128,11 @@ class InternalCalls:
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> tuple[Any, bool]:
-        """Call a tool; return the first answer, and True if that is a task."""
+        """Call a tool; return the first answer, and True if it is a task."""
         await self._recovery.reconnect()
         sender = self._call_starter
         if sender is None:
-            sender = self._call_starter = self._new_sender(self._results_at, waits=False)
+            sender = self._call_starter = self._new_sender(self._results_at, awaits_tasks=False)
         result: Any = await self._calls_through(sender).call_tool(
             **fields, meta=meta, timeout_s=timeout_s, progress=progress
         )
@@ -144,30 +144,30 @@ class InternalCalls:
         opened: Callable[[RequestId], None],
         also: Sequence[Struct],
     ) -> None:
-        """Send subscriptions/listen and wait for its end; see `ClientSession.watch`."""
+        """Send `subscriptions/listen` and wait for its end; see `ClientSession.watch`."""
         await self._recovery.reconnect()
-        sender = self._new_sender(self._results_at, self._link.listening(opened))
+        sender = self._new_sender(self._results_at, self._connection.listening(opened))
         notifications: Any = wanted
         if also:
-            plain = [project(wanted, self._profile.revision).value, *also]
-            notifications = {k: v for one in plain for k, v in msgspec.to_builtins(one).items()}
+            content = [project(wanted, self._profile.revision).value, *also]
+            notifications = {k: v for one in content for k, v in msgspec.to_builtins(one).items()}
         await self._calls_through(sender).subscriptions_listen(notifications)
 
     async def complete_url_elicitation(self, error: Any) -> None:
-        """Send the user to the pages that an error is about; any other error is raised."""
-        await self._sender.visit_first(error)
+        """Run the URL elicitations that an error requires; raise any other error."""
+        await self._sender.complete_url_elicitation(error)
 
     async def answer_requests(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the program's answers to the input requests of a task, by key."""
+        """Return the client's answers to the input requests of a task, by key."""
         return await self._sender.answers(self._call_tool, requests)
 
-    def tool_result(self, plain: Any) -> Any:
+    def tool_result(self, content: Any) -> Any:
         """Return a tool result in the types of the session, from plain JSON."""
-        return self._sender.result_in(self._call_tool, plain)
+        return self._sender.result_in(self._call_tool, content)
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something that nobody waits for, until the connection ends."""
-        self._link.run(work)
+        """Run a coroutine in the background until the connection ends."""
+        self._connection.run(work)
 
     @property
     def _call_tool(self) -> Method[Any, Any]:

@@ -1,6 +1,6 @@
-"""Reconnects a session whose server went away; names the requests that are retried then.
+"""Reconnects a session whose connection was lost; lists the requests that are then retried.
 
-Also what connecting gets of a session, so that it can lead it to another connection.
+Also holds the control by which `connecting` moves a session to another connection.
 """
 
 from __future__ import annotations
@@ -32,49 +32,49 @@ READS = frozenset(
         ServerCaller.read_resource,
     )
 )
-"""The requests that change nothing: they may be made again, whatever became of the first."""
+"""Read-only requests: safe to retry, whether or not the first attempt arrived."""
 
 
 class SessionControl(NamedTuple):
-    """Methods by which a session is connected; programs that have only the session lack them."""
+    """Control of a session by `connecting`; hidden from programs."""
 
     bind: Callable[..., None]
-    """Uses another connection from now on."""
+    """Switches the session to another connection."""
     begin: Callable[[], Awaitable[None]]
-    """Does what is done on a connection that has just been opened."""
+    """Initializes a connection that was just opened."""
     session_recreated: Callable[[Any], Awaitable[None]]
-    """Goes on with a new session of the server; gets the server's opening answer."""
+    """Continues with a new session of the server; takes its InitializeResult."""
 
 
 class Recovery:
-    """The current connection of a session, and the way to another once it was lost."""
+    """Current connection of a session, and how to replace it after it was lost."""
 
-    link: ClientConnection
+    connection: ClientConnection
 
     def __init__(self) -> None:
         self.connect_again: Callable[[], Awaitable[Any]] | None = None
-        """Opens a connection and binds the session to it; None if nothing can."""
+        """Opens a connection and binds the session to it; None if that is impossible."""
         self.closed = False
-        """True once the program has closed the session: it stays so."""
+        """True once the program has closed the session; it is not reconnected then."""
         self._restarting = asyncio.Lock()
 
     async def reconnect(self) -> None:
-        """Connect anew if the connection was lost.
+        """Reconnect if the connection was lost.
 
         Raises:
-            SessionLost: it cannot be.
+            SessionLost: There is no way to reconnect, or it failed.
         """
-        if self.link.is_lost:
-            await self.restart(self.link)
+        if self.connection.is_lost:
+            await self.restart(self.connection)
 
     async def restart(self, lost: ClientConnection) -> None:
-        """Go on with a server that was started anew; whoever comes first starts it.
+        """Replace a lost connection; concurrent callers share one attempt.
 
         Raises:
-            SessionLost: it cannot be.
+            SessionLost: There is no way to reconnect, or it failed.
         """
         async with self._restarting:
-            if self.link is not lost:
+            if self.connection is not lost:
                 return
             if self.connect_again is None or self.closed or lost.is_closed:
                 raise lost.lost_error()

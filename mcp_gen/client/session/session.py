@@ -1,4 +1,4 @@
-"""One server being used: the same calls whatever revision it speaks."""
+"""ClientSession: the public calls to one server, the same at every revision."""
 
 from __future__ import annotations
 
@@ -52,17 +52,28 @@ _log = logging.getLogger("mcp_gen.client")
 
 
 class ClientSession(ToolCalls):
-    """A server, and what was agreed with it. Made by `Client.connect`.
+    """A session with one server; created by `Client.connect`.
 
-    Results come as the newest types, or as those of the revision that was pinned or asked for.
-    Where the server can be started anew, one that went away is, with the next request; requests
-    that only read are made again. Of any other request nobody knows what became of it: it raises
-    SessionLost.
+    Results have the types of the newest revision, or those of the pinned or requested one. If the
+    server can be restarted or reconnected, the next request after a lost connection does so.
+    Read-only requests are then retried. Other requests raise SessionLost, because the client cannot
+    know whether the server has handled them.
+
+    Args:
+        connection: The connection whose revision was negotiated.
+        profile: Profile of the negotiated revision.
+        results_at: Revision of the results.
+        meta: Keys of `_meta` in every request; None: none.
+        opening: The server's InitializeResult or DiscoverResult.
+        options: Options of the session.
+        report: Called with each protocol violation, unless the validation is `lenient`.
+        make_relay: Creates the relay for `Server.mount`.
+        on_created: Called with the control of the session.
     """
 
     def __init__(
         self,
-        link: ClientConnection,
+        connection: ClientConnection,
         profile: Profile,
         *,
         results_at: str,
@@ -78,63 +89,66 @@ class ClientSession(ToolCalls):
         self._report = report
         self._make_relay = make_relay
         self._log_level: latest.LoggingLevel | None = settings.log_level
-        self._visits = ElicitationCompletions()
+        self._completions = ElicitationCompletions()
         self._recovery = Recovery()
         self._internal = InternalCalls(self, options, self._recovery)
-        self._returns = TypedResults(self)
+        self._typed_results = TypedResults(self)
         self._tasks = TaskCalls(
-            self._internal, settings, self._returns, declared=options.declares_tasks
+            self._internal, settings, self._typed_results, declared=options.declares_tasks
         )
         self.subscriptions = Subscriptions(self)
-        """The resources that are watched, where each is subscribed to by a request."""
+        """Registry of open watches and subscribed resources."""
         self.watches = self.subscriptions.watches
-        """The watches that are open."""
+        """The open watches."""
         self._incoming = IncomingMessages(
-            self._tasks, self._returns, self._visits, self.subscriptions
+            self._tasks, self._typed_results, self._completions, self.subscriptions
         )
-        self._bind(link, profile, results_at=results_at, meta=meta, opening=opening)
+        self._bind(connection, profile, results_at=results_at, meta=meta, opening=opening)
         on_created(SessionControl(self._bind, self._begin, self._session_recreated))
 
     def _bind(
         self,
-        link: ClientConnection,
+        connection: ClientConnection,
         profile: Profile,
         *,
         results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
     ) -> None:
-        """Use this connection from now on, on which something has just been agreed."""
+        """Switch to a connection whose revision was just negotiated."""
         settings = self._options.settings
-        self._link = self._recovery.link = link
-        link.max_wait_s = settings.max_timeout_s
+        self._connection = self._recovery.connection = connection
+        connection.max_wait_s = settings.max_timeout_s
         if settings.validation != "lenient":
-            link.on_violation = partial(self._report, self, link)
+            connection.on_violation = partial(self._report, self, connection)
         clock = asyncio.get_running_loop().time
         self.cache = ResponseCache(
-            profile, settings.max_cached_results, clock=clock, principal=lambda: link.principal
+            profile,
+            settings.max_cached_results,
+            clock=clock,
+            principal=lambda: connection.principal,
         )
-        """What the server said that still holds good; `cache.clear()` forgets it."""
-        self._returns.forget()
+        """Cached results of this server; `cache.clear()` removes them."""
+        self._typed_results.forget()
         self.subscriptions.forget()
         sender, calls = self._internal.attach(
-            link, profile, results_at, self.cache, self._tasks.await_task_call
+            connection, profile, results_at, self.cache, self._tasks.await_task_call
         )
         self._sender = sender
         RevisionAdapter.__init__(self, profile, calls, meta)
-        self._incoming.attach(link, self.cache, sender)
-        self._tasks.bound()
+        self._incoming.attach(connection, self.cache, sender)
+        self._tasks.connection_changed()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
-        """The server's answer to the handshake, or to the question what it speaks."""
+        """The server's InitializeResult or DiscoverResult."""
         if self._incoming.relay is not None:
             self._incoming.relay.session_recreated()
 
-    # --- what was agreed ---
+    # --- server information ---
 
     @property
     def server_info(self) -> Any:
-        """The server's Implementation; None where it does not say."""
+        """The server's Implementation (name and version); None if it did not send one."""
         key = self.profile.server_info_key
         if key is None:
             return self.opening.server_info
@@ -144,27 +158,27 @@ class ClientSession(ToolCalls):
 
     @property
     def server_capabilities(self) -> Any:
-        """What the server declared."""
+        """ServerCapabilities that the server declared, of the negotiated revision."""
         return self.opening.capabilities
 
     @property
     def instructions(self) -> str | None:
-        """How the server wants to be used."""
+        """The server's instructions for use; None if it sent none."""
         instructions: str | None = self.opening.instructions
         return instructions
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended: what is asked then needs a new one."""
-        return self._link.is_lost
+        """True if the connection was lost; the next request needs a new one."""
+        return self._connection.is_lost
 
     @property
     def principal(self) -> Hashable:
-        """Whom the session speaks for now; None where its transport does not tell."""
-        return self._link.principal
+        """Principal that the session currently acts for; None if the transport has none."""
+        return self._connection.principal
 
     def __mcp_relay__(self) -> Relay:
-        """Return the relay for calls that others make: see `Server.mount`."""
+        """Return the relay for calls on behalf of other clients; see `Server.mount`."""
         if self._incoming.relay is None:
             self._incoming.relay = self._make_relay(self)
         return self._incoming.relay
@@ -172,9 +186,14 @@ class ClientSession(ToolCalls):
     # --- extensions ---
 
     def declares(self, extension: Extension) -> dict[str, Any] | None:
-        """The settings with which the server declared an extension; None if it did not.
+        """Return the settings with which the server declared an extension; None if it did not.
 
-        Where the revision that is spoken does not carry the extension, no server can.
+        Args:
+            extension: The EXTENSION of a generated package.
+
+        Returns:
+            The settings, maybe empty; None also where the negotiated revision does not support the
+            extension.
         """
         return declared(extension, self.server_capabilities, self.profile, SERVER)
 
@@ -186,16 +205,28 @@ class ClientSession(ToolCalls):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> R:
-        """Send a request of an extension; typed calls: `ToServer(session)` of its package.
+        """Send a request of an extension; for typed calls use `ToServer(session)` of its package.
+
+        Args:
+            method: The method, from the extension's package.
+            params: Its params.
+            timeout_s: Seconds that the answer may take; None: the default of the session.
+            progress: Called with each progress notification.
+
+        Returns:
+            The result.
 
         Raises:
-            UsageError: the client was made without the extension, or the revision lacks it.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            UsageError: The client was created without the extension, or the negotiated revision
+                does not support it.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
         """
         self._check_carried(method)
-        link = self._link
-        if link.is_lost:
-            await self._recovery.restart(link)
+        connection = self._connection
+        if connection.is_lost:
+            await self._recovery.restart(connection)
             self._check_carried(method)
         return await self._sender.request(
             method,
@@ -205,7 +236,16 @@ class ClientSession(ToolCalls):
         )
 
     async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification of an extension; see `request`."""
+        """Send a notification of an extension.
+
+        Args:
+            method: The method, from the extension's package.
+            params: Its params.
+
+        Raises:
+            UsageError: The client was created without the extension, or the negotiated revision
+                does not support it.
+        """
         self._check_carried(method)
         await self._sender.notify(method, params)
 
@@ -214,42 +254,57 @@ class ClientSession(ToolCalls):
             raise UsageError(f"{self.revision} has no {method.name}")
 
     def _with_meta(self, params: P) -> P:
-        given: Any = params
-        made: P = msgspec.structs.replace(given, meta=self._with_identity(given.meta))
-        return made
+        untyped: Any = params
+        changed: P = msgspec.structs.replace(untyped, meta=self._with_identity(untyped.meta))
+        return changed
 
     # --- lists ---
 
     def tools(self) -> AsyncIterator[latest.Tool]:
-        """All of the server's tools, page after page.
+        """Yield all tools of the server (`tools/list`), page by page.
 
-        Raises, as the other lists do, ProtocolError: more pages than `max_pages` of the client, or
-        a cursor that leads back.
+        Raises:
+            ProtocolError: More than `max_pages` pages, or a pagination cursor that was used before.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
         """
-        most = self._options.settings.max_pages
-        return walk_pages("tools", self.list_tools, lambda page: page.tools, most)
+        max_pages = self._options.settings.max_pages
+        return walk_pages("tools", self.list_tools, lambda page: page.tools, max_pages)
 
     def resources(self) -> AsyncIterator[latest.Resource]:
-        """All of the server's resources, page after page."""
-        most = self._options.settings.max_pages
-        return walk_pages("resources", self.list_resources, lambda page: page.resources, most)
+        """Yield all resources of the server (`resources/list`), page by page.
+
+        Raises:
+            ProtocolError, McpError, RequestTimeout, SessionLost: See `tools`.
+        """
+        max_pages = self._options.settings.max_pages
+        return walk_pages("resources", self.list_resources, lambda page: page.resources, max_pages)
 
     def resource_templates(self) -> AsyncIterator[latest.ResourceTemplate]:
-        """All of the server's resource templates, page after page."""
-        most = self._options.settings.max_pages
+        """Yield all resource templates of the server (`resources/templates/list`), page by page.
+
+        Raises:
+            ProtocolError, McpError, RequestTimeout, SessionLost: See `tools`.
+        """
+        max_pages = self._options.settings.max_pages
         return walk_pages(
             "resource templates",
             self.list_resource_templates,
             lambda page: page.resource_templates,
-            most,
+            max_pages,
         )
 
     def prompts(self) -> AsyncIterator[latest.Prompt]:
-        """All of the server's prompts, page after page."""
-        most = self._options.settings.max_pages
-        return walk_pages("prompts", self.list_prompts, lambda page: page.prompts, most)
+        """Yield all prompts of the server (`prompts/list`), page by page.
+
+        Raises:
+            ProtocolError, McpError, RequestTimeout, SessionLost: See `tools`.
+        """
+        max_pages = self._options.settings.max_pages
+        return walk_pages("prompts", self.list_prompts, lambda page: page.prompts, max_pages)
 
     # --- changes ---
 
@@ -261,19 +316,31 @@ class ClientSession(ToolCalls):
         resources: bool = False,
         also: Sequence[Struct] = (),
     ) -> ChangeWatch:
-        """Hear when resources change, and when there are other tools, prompts or resources.
+        """Watch for `list_changed` notifications and updates of resources.
 
             async with session.watch("file:///a", tools=True) as changes:
                 async for change in changes: ...
 
-        `uris` are the resources; `changes.honoured` says what the server will tell of. `also` is
-        what extensions add to that, each as the type that its EXTENSION names as `wanted`; what
-        then comes goes to the hooks of the extension, and `changes.agreed(EXTENSION)` says of what.
+        It uses `subscriptions/listen` or `resources/subscribe`, depending on the revision.
+        `changes.honoured` is the part that the server supports. Notifications of extensions go to
+        the hooks of the extension, and `changes.agreed(EXTENSION)` is the part of an extension's
+        filter that the server supports.
+
+        Args:
+            uris: URIs of resources to watch.
+            tools: True watches the list of tools.
+            prompts: True watches the list of prompts.
+            resources: True watches the list of resources.
+            also: Filters of extensions, each of the type that its EXTENSION names as `wanted`.
+
+        Returns:
+            The watch: an async context manager and iterator. It sends nothing before `async with`.
 
         Raises:
-            UsageError: nothing to watch, or what no extension of this client lets it hear of.
+            UsageError: Nothing to watch, or a filter of no extension that this client declares.
 
-        Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
+        Source:
+        https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
         """
         check_extension_filters(also, self._options.extensions, self.profile)
         if not (uris or tools or prompts or resources or also):
@@ -288,7 +355,7 @@ class ClientSession(ToolCalls):
 
     @property
     def declares_roots(self) -> bool:
-        """True if the client has declared to this server that it has roots."""
+        """True if the client has declared the roots capability to this server."""
         return self._options.has_roots
 
     async def listen(
@@ -297,7 +364,18 @@ class ClientSession(ToolCalls):
         opened: Callable[[RequestId], None],
         also: Sequence[Struct] = (),
     ) -> None:
-        """Keep a request open that hears of changes; `opened` is told its id. See `watch`."""
+        """Send `subscriptions/listen` and wait for its end; programs normally use `watch`.
+
+        Args:
+            wanted: The requested notifications.
+            opened: Called with the request id when the request is sent.
+            also: Filters of extensions.
+
+        Raises:
+            UsageError: The revision has no `subscriptions/listen`.
+            McpError: The server returned an error.
+            SessionLost: The server disconnected.
+        """
         await self._internal.listen(wanted, opened, also)
 
     async def set_level(
@@ -308,23 +386,23 @@ class ClientSession(ToolCalls):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> Any:
-        """Set the least severe level of log messages that the server sends.
+        """Set the minimum level of log messages from the server (`logging/setLevel`).
 
-        Hooks `on_logging_message` get the messages. Until 2025-11-25 this sends logging/setLevel;
-        from 2026-07-28 every later request carries the level. It is kept when the session is
-        connected to again.
+        Log messages go to the hooks `on_logging_message`. Up to 2025-11-25 this sends
+        `logging/setLevel`; from 2026-07-28 every later request carries the level. The level is kept
+        when the session reconnects.
 
         Args:
             level: The least severe level to send.
-            meta: More keys for the `_meta` of the request, where one is sent.
-            timeout_s: Seconds after which the request is cancelled; None: the session's own limit.
-            progress: Called on each progress notification of the request.
+            meta: More keys for the `_meta` of the request, if one is sent.
+            timeout_s: Seconds that the answer may take; None: the default of the session.
+            progress: Called with each progress notification.
 
         Returns:
-            The empty result of logging/setLevel; None where no request is sent.
+            The empty result of `logging/setLevel`; None if no request is sent.
 
         Raises:
-            McpError: the server has no log messages.
+            McpError: The server does not support logging.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging
         """
@@ -336,7 +414,7 @@ class ClientSession(ToolCalls):
         return None
 
     async def _repeat_log_level(self) -> None:
-        """Tell a server that knows nothing of it yet; one that does not want it is left alone."""
+        """Send the log level to a new session of the server, if the server supports logging."""
         if self._log_level is None or self.server_capabilities.logging is None:
             return
         try:
@@ -345,45 +423,54 @@ class ClientSession(ToolCalls):
             _log.warning("the server does not take the log level %s: %s", self._log_level, error)
 
     async def wait_elicitation_complete(self, page: UrlElicitation | str, timeout_s: float) -> bool:
-        """Wait until the server says that the user is done with a page, by its elicitation id.
+        """Wait until the server reports that the user has completed a URL elicitation.
 
-        False if it did not within `timeout_s`; servers need not say so, and at 2026-07-28 they
-        have no way to.
+        Servers need not report it (`notifications/elicitation/complete`); at 2026-07-28 they
+        cannot.
+
+        Args:
+            page: The elicitation, or its elicitation id.
+            timeout_s: Seconds to wait.
+
+        Returns:
+            True if it was completed; False on timeout, or if the elicitation has no id.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
         """
         id = page if isinstance(page, str) else page.elicitation_id
-        return id is not None and await self._visits.wait(id, timeout_s)
+        return id is not None and await self._completions.wait(id, timeout_s)
 
-    # --- beginning, ending, beginning again ---
+    # --- opening, closing, reconnecting ---
 
     async def _begin(self) -> None:
-        """Do what is done on a connection that has just been opened."""
+        """Initialize a connection that was just opened: log level and keep-alive."""
         settings = self._options.settings
         await self._repeat_log_level()
         if settings.keep_alive_s is not None:
-            self._link.keep_alive(self._ping, settings.keep_alive_s, settings.keep_alive_timeout_s)
+            self._connection.keep_alive(
+                self._ping, settings.keep_alive_s, settings.keep_alive_timeout_s
+            )
 
     async def _ping(self, *, timeout_s: float) -> None:
-        """Ask the server for any answer, without starting it anew."""
-        found = self.profile.discover
-        if found is not None:
-            self.cache.forget(found.name)
-        ask = ServerCaller.ping if self.profile.ping else ServerCaller.discover
-        await self._called(ask.__name__, {}, None, timeout_s, None)
+        """Send a keep-alive request to the server, without reconnecting."""
+        discover = self.profile.discover
+        if discover is not None:
+            self.cache.forget(discover.name)
+        call = ServerCaller.ping if self.profile.ping else ServerCaller.discover
+        await self._called(call.__name__, {}, None, timeout_s, None)
 
     async def _session_recreated(self, opening: Any) -> None:
-        """Go on where the server has a new session of this client, on the same connection."""
+        """Continue with a new session of the server on the same connection."""
         self.opening = opening
         self._incoming.session_recreated()
-        # Of what was said before it knows nothing.
+        # The new session has neither the log level nor the subscriptions of the old one.
         await self._repeat_log_level()
         await self.subscriptions.renew()
 
     async def aclose(self) -> None:
-        """End the session."""
+        """Close the session and its connection; it is not reconnected."""
         self._recovery.closed = True
-        await self._link.aclose()
+        await self._connection.aclose()
 
     async def _request(
         self,
@@ -394,31 +481,31 @@ class ClientSession(ToolCalls):
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Any:
-        link = self._link
-        if link.is_lost:
-            # Nothing has been sent: any request may go to a new server.
-            await self._recovery.restart(link)
-            link = self._link
+        connection = self._connection
+        if connection.is_lost:
+            # Nothing was sent on the lost connection, so any request may use a new one.
+            await self._recovery.restart(connection)
+            connection = self._connection
         try:
             return await self._called(name, fields, meta, timeout_s, progress)
         except SessionLost:
             if name not in READS:
                 raise
-            if link.is_lost:
-                await self._recovery.restart(link)
+            if connection.is_lost:
+                await self._recovery.restart(connection)
         return await self._called(name, fields, meta, timeout_s, progress)
 
     async def reconnect(self) -> None:
-        """Connect anew if the connection was lost, as the next request would.
+        """Reconnect now if the connection was lost, as the next request would.
 
         Raises:
-            SessionLost: it cannot be.
+            SessionLost: There is no way to reconnect, or it failed.
         """
         await self._recovery.reconnect()
 
     @property
     def connect_again(self) -> Callable[[], Awaitable[Any]] | None:
-        """What starts the server anew and leads this session to it; None if nothing can."""
+        """Function that reconnects this session to the server; None if that is impossible."""
         return self._recovery.connect_again
 
     @connect_again.setter

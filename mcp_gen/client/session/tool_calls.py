@@ -1,4 +1,4 @@
-"""Calling tools: what comes back at once, or from a task that the server makes of it."""
+"""Tool calls of a session: `tools/call`, awaited directly or as a task."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ T = TypeVar("T")
 
 
 class CallOptions(TypedDict, total=False):
-    """Options of `call_tool` that do not change the type of its result."""
+    """Options of `call_tool` that do not affect its result type."""
 
     meta: dict[str, Any] | None
     """More keys for the `_meta` of the request."""
     timeout_s: float | None
     """Seconds that the answer may take; None: the default of the session."""
     progress: OnProgress | None
-    """Called with each progress report."""
+    """Called with each progress notification."""
     retry: bool
-    """Call again if the server went away and the tool says that it is idempotent."""
+    """Repeat the call after a lost connection if the tool declares itself idempotent."""
 
 
 class ToolCalls(RevisionAdapter, ServerCaller):
-    """The part of a session that calls tools."""
+    """Mixin of `ClientSession` that calls tools."""
 
-    _link: ClientConnection
-    _returns: TypedResults
+    _connection: ClientConnection
+    _typed_results: TypedResults
     _tasks: TaskCalls
 
     @property
     @abstractmethod
     def connect_again(self) -> Callable[[], Awaitable[Any]] | None:
-        """What starts the server anew and leads this session to it; None if nothing can."""
+        """Function that reconnects this session to the server; None if that is impossible."""
 
     @overload
     async def call_tool(
@@ -90,37 +90,57 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         returns: Any = None,
         retry: bool = False,
     ) -> Any:
-        """Call a tool. The result comes back as it is, also where the tool failed.
+        """Call a tool (`tools/call`) and return its result.
 
-        With `returns`, a type that msgspec reads or a pydantic model, comes the tool's structured
-        content as a value of that type: compared with the tool's output schema first, which is
-        listed once; and read from the text, as JSON, where the server has no structured content.
+        A result with `is_error` is returned like any other, unless `returns` is given. A tool that
+        runs only as a task is called as one automatically.
 
-        With `task`, True or with how long it is to be kept, it goes on as a task where the server
-        and the tool allow that; a tool that runs as a task only is called so anyway. Either way
-        this waits for what comes of it: see `start_tool` for more. `timeout_s` is then for each
-        request that is made about it, and nobody waiting any more calls it off.
+        Args:
+            name: Name of the tool.
+            arguments: Arguments by name, as plain JSON.
+            task: Request a task: True, or TaskMetadata with its `ttl`. It applies where the server
+                and the tool support tasks; the call still waits for the result. `timeout_s` then
+                limits each request about the task, and the task is cancelled if the caller stops
+                waiting. For more control, see `start_tool`.
+            input_responses: Responses to input requests, for a multi round-trip request
+                (`input_required`) that the program continues itself.
+            request_state: The `requestState` of that multi round-trip request.
+            meta: More keys for the `_meta` of the request.
+            timeout_s: Seconds that the answer may take, restarted by each progress notification;
+                None: the default of the session.
+            progress: Called with each progress notification.
+            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
+                structured content is validated against the tool's output schema (the tools are
+                listed once for it) and converted. Without structured content, the text is decoded
+                as JSON.
+            retry: True repeats the call after a lost connection if the tool declares itself
+                idempotent (`idempotentHint`).
 
-        With `retry` the call is made again if the server went away and the tool says that it is
-        idempotent (`idempotentHint`).
+        Returns:
+            The CallToolResult; with `returns`, a value of that type.
 
         Raises:
-            ToolError: with `returns`, the tool failed.
-            InvalidParams: with `returns`, it gave something else than its schema or the type says.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
-            TaskCancelled, TaskGone: it was a task, and nothing came of it.
+            ToolError: With `returns`: the tool failed.
+            InvalidResult: With `returns`: the content does not fit the output schema or the type.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
+            TaskCancelled: The call ran as a task, and the task was cancelled.
+            TaskGone: The call ran as a task that the server no longer knows.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
-        unusual = (
+        needs_full_path = (
             returns is not None
             or retry
             or task is not None
-            or name in self._tasks.only
+            or name in self._tasks.task_only
             or input_responses is not None
             or request_state is not None
-            or self._link.is_lost
+            or self._connection.is_lost
         )
-        if not unusual and name and is_plain(arguments):
-            # As every revision takes it: nothing to look up, nothing to restate.
+        if not needs_full_path and name and is_plain(arguments):
+            # Fast path: these arguments are the same at every revision.
             try:
                 result = await self._calls.call_tool(
                     name,
@@ -130,12 +150,12 @@ class ToolCalls(RevisionAdapter, ServerCaller):
                     progress=progress,
                 )
             except McpError as error:
-                if not await self._tasks.required(name, error):
+                if not await self._tasks.must_run_as_task(name, error):
                     raise
             else:
-                # What extensions answer calls with has no such field.
+                # Results of extensions may have no `is_error`.
                 failed = getattr(result, "is_error", None)
-                if not failed or not await self._tasks.refused(name, result):
+                if not failed or not await self._tasks.result_requires_task(name, result):
                     return result
         fields: dict[str, Any] = {
             "name": name,
@@ -143,14 +163,14 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             "input_responses": input_responses,
             "request_state": request_state,
         }
-        ask = partial(self._call, fields, task, meta=meta, timeout_s=timeout_s, progress=progress)
+        call = partial(self._call, fields, task, meta=meta, timeout_s=timeout_s, progress=progress)
         try:
-            result = await ask()
+            result = await call()
         except (SessionLost, TaskGone):
             if not retry or self.connect_again is None or not await self._is_idempotent(name):
                 raise
-            result = await ask()
-        return result if returns is None else await self._returns.read(name, result, returns)
+            result = await call()
+        return result if returns is None else await self._typed_results.read(name, result, returns)
 
     async def _call(
         self,
@@ -158,24 +178,24 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         task: bool | common.TaskMetadata | None,
         **options: Any,
     ) -> Any:
-        """Call a tool, as a task where that is asked for or has to be."""
+        """Call a tool, as a task if that is requested or required."""
         name: str = fields["name"]
-        if not task and name not in self._tasks.only:
+        if not task and name not in self._tasks.task_only:
             try:
                 result = await self._request(ServerCaller.call_tool.__name__, fields, **options)
             except McpError as error:
-                if not await self._tasks.required(name, error):
+                if not await self._tasks.must_run_as_task(name, error):
                     raise
             else:
                 failed = getattr(result, "is_error", None)
-                if not failed or not await self._tasks.refused(name, result):
+                if not failed or not await self._tasks.result_requires_task(name, result):
                     return result
         return await self._tasks.call(fields, task or True, **options)
 
     async def _is_idempotent(self, name: str) -> bool:
-        """Whether a tool says that calling it twice does no more than calling it once."""
-        self._returns.forget()
-        annotations = getattr(await self._returns.tool(name), "annotations", None)
+        """Return True if the tool, listed anew, has the idempotent hint."""
+        self._typed_results.forget()
+        annotations = getattr(await self._typed_results.tool(name), "annotations", None)
         return annotations is not None and annotations.idempotent_hint is True
 
     # --- tasks ---
@@ -190,39 +210,59 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
     ) -> ToolTask:
-        """Call a tool and let it go on: the server's task, to be awaited, followed or called off.
+        """Call a tool (`tools/call`) as a task and return the task without waiting for its result.
 
-        It is asked for as a task where the server and the tool allow that, to be kept for `ttl_s`
-        after its beginning; at 2026-07-28 servers decide on both. Where there is no task, as at
-        revisions that have none, this waits for the result, and the task is one that is over.
-        `progress` is told as long as it runs, `timeout_s` is for each request about it.
+        At 2025-11-25 the client asks for a task where the server and the tool support it. At
+        2026-07-28 the server decides. Where no task is created, this waits for the result and
+        returns a finished ToolTask with that result.
+
+        Args:
+            name: Name of the tool.
+            arguments: Arguments by name, as plain JSON.
+            ttl_s: Seconds to keep the task after its creation; None: the server decides. Ignored at
+                2026-07-28.
+            meta: More keys for the `_meta` of the request.
+            timeout_s: Seconds that each request about the task may take; None: the default of the
+                session.
+            progress: Called with each progress notification while the task runs.
+
+        Returns:
+            The task, to be awaited, followed or cancelled.
 
         Raises:
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
-        asked_for = True if ttl_s is None else round(ttl_s * 1000)
+        task_request = True if ttl_s is None else round(ttl_s * 1000)
         return await self._tasks.start(
             {"name": name, "arguments": arguments},
-            asked_for,
+            task_request,
             meta=meta,
             timeout_s=timeout_s,
             progress=progress,
         )
 
     def task(self, id: str, *, tool: str | None = None) -> ToolTask:
-        """The task of this id, begun by this client or by an earlier one; nothing is asked yet.
+        """Return the task with this id, created by this client or an earlier one; send no request.
 
-        With the name of its `tool` its `result` is compared with what that tool promises.
+        Args:
+            id: The task id.
+            tool: Name of the tool that was called; with it, `result` validates the content against
+                the tool's output schema.
+
+        Returns:
+            The task; its `state` is None until `refresh`.
         """
         return self._tasks.task(id, tool)
 
     def tasks(self) -> AsyncIterator[ToolTask]:
-        """All tasks that the server has for this client, page after page.
+        """Yield all tasks that the server has for this client (`tasks/list`), page by page.
 
         Raises:
-            UsageError: the revision has no list of tasks.
-            McpError: the server has none.
+            UsageError: The revision has no `tasks/list`.
+            McpError: The server does not support it.
         """
         return self._tasks.all()

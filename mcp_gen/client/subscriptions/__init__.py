@@ -1,4 +1,4 @@
-"""Watching changes.
+"""Subscriptions: watching for changes of lists and resources.
 
 Imported by: client/session, connecting (relay).
 """

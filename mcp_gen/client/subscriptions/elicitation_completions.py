@@ -1,4 +1,4 @@
-"""The pages that a user was sent to, and whether the server has said that they are done with."""
+"""Completed URL elicitations (`notifications/elicitation/complete`)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import asyncio
 __all__ = ["ElicitationCompletions"]
 
 MAX_KEPT = 1000
-"""How many pages are remembered that nobody has asked about yet."""
+"""Maximum number of completions that are remembered."""
 
 
 class ElicitationCompletions:
-    """What one server told of pages, by their elicitation ids."""
+    """Completions of URL elicitations by one server, by elicitation id."""
 
     def __init__(self) -> None:
         self._done: dict[str, None] = {}
         self._waiting: dict[str, asyncio.Event] = {}
 
     def complete(self, id: str) -> None:
-        """The server says so; it may know of pages that this client has never heard of."""
+        """Record a completion; the id may be unknown to this client."""
         self._done[id] = None
         if len(self._done) > MAX_KEPT:
             del self._done[next(iter(self._done))]
@@ -26,7 +26,7 @@ class ElicitationCompletions:
             self._waiting[id].set()
 
     async def wait(self, id: str, timeout_s: float) -> bool:
-        """Wait until it has said so; False if it did not in time."""
+        """Wait for a completion; return False if `timeout_s` passes first."""
         if id in self._done:
             return True
         event = self._waiting.setdefault(id, asyncio.Event())

@@ -1,7 +1,7 @@
-"""Hearing of a server's changes, whichever way its revision has for that.
+"""Watching for list and resource changes, at any revision.
 
-Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions and
-https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions
+Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
+Source: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Change", "ChangeWatch", "Subscriptions", "check_extension_filters"]
 Kind: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
 
 MAX_WAITING = 10_000
-"""How many different changes wait to be looked at before more are dropped."""
+"""Maximum number of undelivered changes; more are dropped with a warning."""
 
 _KINDS: dict[str, Kind] = {
     "tools_changed": "tools",
@@ -44,22 +44,28 @@ _log = logging.getLogger("mcp_gen.client")
 
 
 class Change(NamedTuple):
-    """Something of a server has changed: one of its lists, or one resource."""
+    """A change of a server: one of its lists, or one resource."""
 
     kind: Kind
-    """`tools`, `prompts`, `resources`: there are others than before; `resource`: it is another."""
+    """`tools`, `prompts` or `resources`: the list has changed; `resource`: one was updated."""
     uri: str | None = None
-    """Which resource; it may be a part of one that is watched."""
+    """URI of the updated resource, possibly a part of a watched one; None for lists."""
 
 
 class ChangeWatch:
-    """The changes of a server, as they come: made by `ClientSession.watch`.
+    """Asynchronous iterator over the changes of a server; created by `ClientSession.watch`.
 
-    async with session.watch("file:///a", tools=True) as changes:
-        async for change in changes: ...
+        async with session.watch("file:///a", tools=True) as changes:
+            async for change in changes: ...
 
-    What has changed several times before it was looked at is told once. Iteration ends when the
-    server ends the subscription in good order; it raises SessionLost when the session was lost.
+    Equal changes that are not yet delivered are coalesced. Iteration ends when the server ends the
+    subscription, and raises SessionLost when the connection was lost. A watch is used once.
+
+    Args:
+        session: The session to watch.
+        subscriptions: Registry of the session's watches.
+        wanted: The requested changes.
+        also: Filters of extensions.
     """
 
     def __init__(
@@ -74,28 +80,30 @@ class ChangeWatch:
         self._wanted = wanted
         self._also = also
         self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
-        """What the server will tell of, of what was wanted; known once the watch has begun."""
-        self._waiting: dict[Change, None] = {}
+        """The part of the requested changes that the server will notify of; set by `async with`."""
+        self._pending: dict[Change, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken: asyncio.Future[None] | None = None
-        self._begun = self._over = False
+        self._wakeup: asyncio.Future[None] | None = None
+        self._started = self._ended = False
         self._error: BaseException | None = None
         self._id: RequestId | None = None
         self._listening: asyncio.Task[None] | None = None
         self._acknowledged: asyncio.Future[None] | None = None
-        self._held: list[str] = []
-        """The resources that were subscribed to for this watch."""
+        self._subscribed: list[str] = []
+        """URIs of the resources that this watch is subscribed to."""
 
     async def __aenter__(self) -> ChangeWatch:
-        """Begin to hear.
+        """Start the subscription and wait until the server has confirmed it.
 
         Raises:
-            McpError: the server would not have it.
-            RequestTimeout, SessionLost: it did not answer, or went away.
+            UsageError: The watch was used before.
+            McpError: The server rejected the subscription.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
         """
-        if self._begun:
+        if self._started:
             raise UsageError("watch: used before; call `session.watch` again")
-        self._begun = True
+        self._started = True
         self._loop = asyncio.get_running_loop()
         self._subscriptions.watches.add(self)
         try:
@@ -114,72 +122,80 @@ class ChangeWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """End the subscription."""
         await self._end()
 
     def __aiter__(self) -> ChangeWatch:
         return self
 
     async def __anext__(self) -> Change:
-        """The next change.
+        """Return the next change.
 
         Raises:
-            SessionLost: there will be none, for the session was lost.
-            UsageError: the watch has not begun: use `async with`.
+            SessionLost: The connection was lost.
+            UsageError: The watch was not started with `async with`.
         """
         if self._loop is None:
             raise UsageError("watch: write `async with session.watch(...) as changes`")
         while True:
-            if self._waiting:
-                change = next(iter(self._waiting))
-                del self._waiting[change]
+            if self._pending:
+                change = next(iter(self._pending))
+                del self._pending[change]
                 return change
-            if self._over:
+            if self._ended:
                 if self._error is not None:
                     raise self._error
                 raise StopAsyncIteration
-            self._woken = self._loop.create_future()
-            await self._woken
+            self._wakeup = self._loop.create_future()
+            await self._wakeup
 
     def agreed(self, extension: Extension) -> Any:
-        """What the server will tell of an extension, as the type that it names as `agreed`."""
+        """Return the part of an extension's filter that the server will notify of.
+
+        Args:
+            extension: The EXTENSION of a generated package.
+
+        Returns:
+            An instance of the type `extension.agreed`.
+        """
         names: tuple[str, ...] = extension.agreed.__struct_fields__
         fields = ((name, getattr(self.honoured, name, None)) for name in names)
         return extension.agreed(**{name: value for name, value in fields if value is not None})
 
-    # --- what the session calls ---
+    # --- called by the session ---
 
-    def on_change(self, news: str, params: Any) -> None:
-        """A notification came; `news` is its place on a Profile."""
-        if self._session.profile.listen and not self._is_mine(params):
-            if news == "cancelled" and params.request_id == self._id and self._id is not None:
+    def on_change(self, event: str, params: Any) -> None:
+        """Handle a notification; `event` is its attribute name of Profile."""
+        if self._session.profile.listen and not self._is_own(params):
+            if event == "cancelled" and params.request_id == self._id and self._id is not None:
                 self._finish(None)
             return
-        if news == "subscription_acknowledged":
+        if event == "subscription_acknowledged":
             self.honoured = params.notifications
             if self._acknowledged is not None and not self._acknowledged.done():
                 self._acknowledged.set_result(None)
             return
-        kind = _KINDS.get(news)
+        kind = _KINDS.get(event)
         if kind is None:
             return
         change = Change(kind, getattr(params, "uri", None))
         if self._session.profile.listen is None and not self._wants(change):
             return
-        if len(self._waiting) < MAX_WAITING:
-            self._waiting[change] = None
-        elif change not in self._waiting:
+        if len(self._pending) < MAX_WAITING:
+            self._pending[change] = None
+        elif change not in self._pending:
             _log.warning("watch: more changes than are looked at: %s is dropped", kind)
         self._wake()
 
     def on_disconnect(self, error: BaseException) -> None:
-        """The session was lost."""
+        """End the watch with an error: the connection was lost."""
         self._finish(error)
 
-    def _is_mine(self, params: Any) -> bool:
+    def _is_own(self, params: Any) -> bool:
         key = self._session.profile.subscription_id_key or ""
         meta: dict[str, Any] = getattr(params, "meta", None) or {}
         id = meta.get(key)
-        # 1 and "1" are two requests, and True is none.
+        # The ids 1 and "1" differ, and True is no id, though it equals 1.
         return self._id is not None and id == self._id and id.__class__ is self._id.__class__
 
     def _wants(self, change: Change) -> bool:
@@ -194,28 +210,28 @@ class ChangeWatch:
         return any(change.uri.startswith(uri) for uri in wanted.resource_subscriptions or ())
 
     def _finish(self, error: BaseException | None) -> None:
-        if not self._over:
-            self._over, self._error = True, error
+        if not self._ended:
+            self._ended, self._error = True, error
             self._wake()
 
     def _wake(self) -> None:
-        if self._woken is not None and not self._woken.done():
-            self._woken.set_result(None)
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
 
-    # --- one request that stays open ---
+    # --- subscriptions/listen ---
 
     async def _listen(self) -> None:
         assert self._loop
         self._acknowledged = self._loop.create_future()
         self._listening = self._loop.create_task(self._wait_for_end())
         timeout_s = self._session.default_timeout_s
-        begun: set[Any] = {self._acknowledged, self._listening}
-        await asyncio.wait(begun, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        pending: set[Any] = {self._acknowledged, self._listening}
+        await asyncio.wait(pending, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if self._acknowledged.done():
             return
-        if self._over and self._error is not None:
+        if self._ended and self._error is not None:
             raise self._error
-        if not self._over:
+        if not self._ended:
             raise RequestTimeout(f"watch: no acknowledgement in {timeout_s:g} s")
 
     async def _wait_for_end(self) -> None:
@@ -229,7 +245,7 @@ class ChangeWatch:
     def _opened(self, id: RequestId) -> None:
         self._id = id
 
-    # --- a subscription for each resource ---
+    # --- resources/subscribe ---
 
     async def _subscribe(self) -> None:
         declared, wanted = self._session.server_capabilities, self._wanted
@@ -239,12 +255,12 @@ class ChangeWatch:
             uris = ()
         for uri in uris:
             await self._subscriptions.hold(uri)
-            self._held.append(uri)
+            self._subscribed.append(uri)
         self.honoured = latest.SubscriptionFilter(
-            tools_list_changed=_both(wanted.tools_list_changed, declared.tools),
-            prompts_list_changed=_both(wanted.prompts_list_changed, declared.prompts),
-            resources_list_changed=_both(wanted.resources_list_changed, resources),
-            resource_subscriptions=self._held or None,
+            tools_list_changed=_granted(wanted.tools_list_changed, declared.tools),
+            prompts_list_changed=_granted(wanted.prompts_list_changed, declared.prompts),
+            resources_list_changed=_granted(wanted.resources_list_changed, resources),
+            resource_subscriptions=self._subscribed or None,
         )
 
     async def _end(self) -> None:
@@ -253,28 +269,28 @@ class ChangeWatch:
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.wait([self._listening])
-        held, self._held = self._held, []
-        for uri in held:
-            # The session may be gone, and its subscriptions with it.
+        subscribed, self._subscribed = self._subscribed, []
+        for uri in subscribed:
+            # A lost session has lost its subscriptions, too.
             with contextlib.suppress(McpGenError):
                 await self._subscriptions.release(uri)
 
 
 class Subscriptions:
-    """Open watches, and the resources they subscribe to, each once however many watch it."""
+    """Registry of open watches, with one `resources/subscribe` per URI."""
 
     def __init__(self, session: ClientSessionView) -> None:
         self._session = session
         self.watches: set[ChangeWatch] = set()
-        """The watches that are open."""
+        """The open watches."""
         self._holders: dict[str, int] = {}
 
     def forget(self) -> None:
-        """Start over: a new connection has no subscriptions."""
+        """Drop all subscriptions: a new connection has none."""
         self._holders.clear()
 
     async def hold(self, uri: str) -> None:
-        """Subscribe, unless somebody has."""
+        """Count a holder of a URI; send `resources/subscribe` for the first one."""
         self._holders[uri] = self._holders.get(uri, 0) + 1
         if self._holders[uri] > 1:
             return
@@ -285,12 +301,12 @@ class Subscriptions:
             raise
 
     async def release(self, uri: str) -> None:
-        """Unsubscribe, unless somebody else needs it."""
+        """Remove a holder of a URI; send `resources/unsubscribe` after the last one."""
         if self._drop(uri):
             await self._session.unsubscribe(uri)
 
     async def renew(self) -> None:
-        """Subscribe once more: the server has forgotten."""
+        """Send `resources/subscribe` again for every URI: the server has a new session."""
         for uri in list(self._holders):
             await self._session.subscribe(uri)
 
@@ -305,20 +321,21 @@ class Subscriptions:
 def check_extension_filters(
     filters: Sequence[Struct], extensions: Extensions, profile: Profile
 ) -> None:
-    """Check what a program wants extensions to add to a subscription.
+    """Check the filters of extensions in a subscription.
 
     Raises:
-        UsageError: the revision has no request for it, or no declared extension has such a filter.
+        UsageError: The revision has no `subscriptions/listen`, or no declared extension has such a
+            filter.
     """
     if filters and profile.listen is None:
         raise UsageError(f"{profile.revision} has no request to listen with")
-    offered = extensions.at(profile)
+    declared = extensions.at(profile)
     for one in filters:
-        if not any(extension.wanted is type(one) for extension in offered):
+        if not any(extension.wanted is type(one) for extension in declared):
             raise UsageError(
                 f"watch: {type(one).__name__} is of no extension that this client declares here"
             )
 
 
-def _both(wanted: bool | None, declared: Any) -> bool | None:
+def _granted(wanted: bool | None, declared: Any) -> bool | None:
     return True if wanted and declared is not None and declared.list_changed else None

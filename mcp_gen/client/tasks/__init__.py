@@ -1,4 +1,4 @@
-"""Tasks of a server.
+"""Tasks of a server: tool calls that continue in the background.
 
 Imported by: client/session.
 """

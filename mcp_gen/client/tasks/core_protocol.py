@@ -1,4 +1,4 @@
-"""Tasks as a revision itself has them: the client asks for one, and fetches what came of it.
+"""Core task protocol (2025-11-25): the client requests a task and fetches its result.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.client.requests.pages import walk_pages
-from mcp_gen.client.tasks.protocol import TaskProtocol, known
+from mcp_gen.client.tasks.protocol import TaskProtocol, await_known_task
 from mcp_gen.client.tasks.state import snapshot_of
 from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound
 from mcp_wire.callers import ServerCaller
@@ -26,96 +26,98 @@ __all__ = ["CoreTaskProtocol"]
 
 
 class CoreTaskProtocol(TaskProtocol):
-    """The client asks for a task where the tool allows it, or needs it."""
+    """Requests a task where the tool supports or requires one."""
 
     def __init__(self, calls: SessionCalls, max_pages: int) -> None:
         self._calls = calls
         self._max_pages = max_pages
         self._metadata: Any = mcp_wire.types(calls.session.revision).TaskMetadata
-        self._support: dict[str, str | None] | None = None
-        """What each tool says of tasks, once the tools were listed."""
+        self._task_support: dict[str, str | None] | None = None
+        """Task support by tool name; None until the tools are listed."""
 
-    async def task_params(self, tool: str, asked_for: Any) -> Any:
-        """TaskMetadata, if the server has declared tasks and the tool allows one.
+    async def task_params(self, tool: str, task_request: Any) -> Any:
+        """Return TaskMetadata if the server declared tasks and the tool supports them.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#tool-level-negotiation
         """
-        if not self._declared or await self._supported(tool) not in ("optional", "required"):
+        if not self._declared or await self._task_support_of(tool) not in ("optional", "required"):
             return None
-        if asked_for is True:
+        if task_request is True:
             return self._metadata()
-        return self._metadata(ttl=asked_for) if isinstance(asked_for, int) else asked_for
+        return self._metadata(ttl=task_request) if isinstance(task_request, int) else task_request
 
     async def requires_task(self, tool: str, error: McpError) -> bool:
-        """Whether the tool is listed as one that runs as a task only."""
+        """Return True if the tool is listed with the task support `required`."""
         if not self._declared:
             return False
         if error.code in (MethodNotFound.code, InvalidRequest.code):
-            self.forget()  # what was listed before has just been contradicted
-        # There are servers that say so with another code: then what was listed will do.
+            self.forget()  # the listed task support is outdated
+        # Some servers use another error code: the listed task support decides then.
         try:
-            return await self._supported(tool) == "required"
+            return await self._task_support_of(tool) == "required"
         except McpError:
-            return False  # a server that lists nothing: what it said first is what is wrong
+            return False  # tools cannot be listed: report the first error
 
     def forget(self) -> None:
-        """There are other tools now."""
-        self._support = None
+        """Drop the listed task support: the tool list has changed."""
+        self._task_support = None
 
     async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
-        """Ask where a task stands."""
-        asking = self._calls.send_with_retry(
+        """Send `tasks/get`."""
+        request = self._calls.send_with_retry(
             lambda calls: calls.get_task(task_id=id, timeout_s=timeout_s)
         )
-        return snapshot_of(await known(id, asking))
+        return snapshot_of(await await_known_task(id, request))
 
     def answer_input(
-        self, task: InputAnswers, seen: TaskSnapshot
+        self, task: InputAnswers, snapshot: TaskSnapshot
     ) -> Coroutine[Any, Any, Any] | None:
-        """Ask for what comes of it before it is over: the server asks live meanwhile.
+        """Return an early `tasks/result` request while input is required.
+
+        The server sends its input requests while that request is open.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#input-required-status
         """
-        if seen.state.status != "input_required":
+        if snapshot.state.status != "input_required":
             return None
-        return self._early_outcome(seen.state.id)
+        return self._early_outcome(snapshot.state.id)
 
     async def _early_outcome(self, id: str) -> Any:
         try:
-            return await self._payload(id, None)
+            return await self._get_payload(id, None)
         except McpError:
-            # What came of it, or that this server does not like the question: its status tells.
+            # The task failed, or the server rejects early requests: its status shows which.
             return None
 
-    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
-        """Fetch what came of it."""
-        return await self._payload(seen.state.id, timeout_s)
+    async def outcome(self, snapshot: TaskSnapshot, timeout_s: float | None) -> Any:
+        """Send `tasks/result`."""
+        return await self._get_payload(snapshot.state.id, timeout_s)
 
-    async def _payload(self, id: str, timeout_s: float | None) -> Any:
+    async def _get_payload(self, id: str, timeout_s: float | None) -> Any:
         result = await self._calls.send_with_retry(
             lambda calls: calls.get_task_payload(task_id=id, timeout_s=timeout_s)
         )
         return self._calls.tool_result(result)
 
     async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
-        """Call it off."""
-        asking = self._calls.send_once(
+        """Send `tasks/cancel`."""
+        request = self._calls.send_once(
             lambda calls: calls.cancel_task(task_id=id, timeout_s=timeout_s)
         )
-        return snapshot_of(await asking)
+        return snapshot_of(await request)
 
     @property
     def can_cancel(self) -> bool:
-        """Whether the server has declared it."""
+        """True if the server declared `tasks.cancel`."""
         tasks = self._calls.session.server_capabilities.tasks
         return tasks is not None and tasks.cancel is not None
 
     async def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
-        """All pages of them."""
-        asking = partial(self._page, ServerCaller.list_tasks.__name__)
-        async for task in walk_pages("tasks", asking, lambda page: page.tasks, self._max_pages):
+        """Yield all tasks (`tasks/list`), page by page."""
+        request = partial(self._list_page, ServerCaller.list_tasks.__name__)
+        async for task in walk_pages("tasks", request, lambda page: page.tasks, self._max_pages):
             yield snapshot_of(task)
 
     @property
@@ -125,18 +127,18 @@ class CoreTaskProtocol(TaskProtocol):
             found = getattr(found, step, None)
         return found is not None
 
-    async def _supported(self, name: str) -> str | None:
-        # Newer revisions list tools without it: they are read with the types of this one.
-        if self._support is None:
-            asking = partial(self._page, ServerCaller.list_tools.__name__)
-            tools = walk_pages("tools", asking, lambda page: page.tools, self._max_pages)
-            self._support = {
+    async def _task_support_of(self, name: str) -> str | None:
+        # Newer tool types lack `execution`: decode with the types of the negotiated revision.
+        if self._task_support is None:
+            request = partial(self._list_page, ServerCaller.list_tools.__name__)
+            tools = walk_pages("tools", request, lambda page: page.tools, self._max_pages)
+            self._task_support = {
                 tool.name: tool.execution and tool.execution.task_support async for tool in tools
             }
-        return self._support.get(name)
+        return self._task_support.get(name)
 
-    async def _page(self, lists: str, cursor: str | None) -> Any:
+    async def _list_page(self, method: str, cursor: str | None) -> Any:
         timeout_s = self._calls.session.default_timeout_s
         return await self._calls.send_with_retry(
-            lambda calls: getattr(calls, lists)(cursor=cursor, timeout_s=timeout_s)
+            lambda calls: getattr(calls, method)(cursor=cursor, timeout_s=timeout_s)
         )

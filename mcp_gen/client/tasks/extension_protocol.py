@@ -1,4 +1,4 @@
-"""Tasks as an extension has them: the server decides, and what came of it comes with its state.
+"""Task protocol of the tasks extension: the server creates tasks; results come with `tasks/get`.
 
 Source: https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from mcp_gen.client.tasks.protocol import TaskProtocol, known
+from mcp_gen.client.tasks.protocol import TaskProtocol, await_known_task
 from mcp_gen.client.tasks.state import snapshot_of
 from mcp_gen.core.errors import McpError, UsageError
 from mcp_wire.extensions.tasks.requests import ToServer
@@ -25,72 +25,74 @@ __all__ = ["ExtensionTaskProtocol"]
 
 
 class ExtensionTaskProtocol(TaskProtocol):
-    """The server answers a call with a task where it sees fit."""
+    """Handles tasks that the server creates unrequested."""
 
     def __init__(self, calls: SessionCalls) -> None:
         self._calls = calls
         self._to_server = ToServer(calls.session)
 
-    async def task_params(self, tool: str, asked_for: Any) -> Any:
-        """Nothing: the server alone decides."""
+    async def task_params(self, tool: str, task_request: Any) -> Any:
+        """Return None: the server alone decides."""
         return None
 
     async def requires_task(self, tool: str, error: McpError) -> bool:
-        """It was refused for another reason."""
+        """Return False: calls are not rejected for lack of a task."""
         return False
 
     def forget(self) -> None:
-        """Nothing is known of tools."""
+        """Do nothing: no facts are cached."""
 
     async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
-        """Ask where a task stands, and for what comes with that."""
-        asking = self._calls.send_with_retry(
+        """Send `tasks/get`; the result or error comes with the state."""
+        request = self._calls.send_with_retry(
             lambda _: self._to_server.get_task(id, timeout_s=timeout_s)
         )
-        return snapshot_of(await known(id, asking))
+        return snapshot_of(await await_known_task(id, request))
 
     def answer_input(
-        self, task: InputAnswers, seen: TaskSnapshot
+        self, task: InputAnswers, snapshot: TaskSnapshot
     ) -> Coroutine[Any, Any, Any] | None:
-        """Answer what the server asks and has not been told yet."""
-        asked = {key: one for key, one in seen.questions.items() if key not in task.told}
-        return self._answer(task, seen.state.id, asked) if asked else None
+        """Return a `tasks/update` request with the answers that the server does not have yet."""
+        requests = {
+            key: one for key, one in snapshot.input_requests.items() if key not in task.told
+        }
+        return self._answer(task, snapshot.state.id, requests) if requests else None
 
-    async def _answer(self, task: InputAnswers, id: str, asked: Mapping[str, Any]) -> None:
-        unasked = {key: one for key, one in asked.items() if key not in task.answers}
-        task.answers |= await self._calls.answer_requests(unasked)
-        answers = {key: task.answers[key] for key in asked}
+    async def _answer(self, task: InputAnswers, id: str, requests: Mapping[str, Any]) -> None:
+        unanswered = {key: one for key, one in requests.items() if key not in task.answers}
+        task.answers |= await self._calls.answer_requests(unanswered)
+        answers = {key: task.answers[key] for key in requests}
         try:
-            # What it has been told already a server passes over, so it may be told again.
+            # Servers ignore answers they already have, so a retry is safe.
             await self._calls.send_with_retry(lambda _: self._to_server.update_task(id, answers))
         except McpError:
             if not (await self.get(id, None)).state.finished:
                 raise
-        task.told.update(asked)
+        task.told.update(requests)
 
-    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
-        """What came with its state."""
-        if seen.result is None and seen.error is None:
-            # It was over when it began: the answer to a call says that, and no more.
-            seen = await self.get(seen.state.id, timeout_s)
-        if seen.error is not None:
-            data = None if seen.error.data is UNSET else seen.error.data
-            raise McpError(seen.error.code, seen.error.message, data)
-        return self._calls.tool_result(seen.result)
+    async def outcome(self, snapshot: TaskSnapshot, timeout_s: float | None) -> Any:
+        """Return the result that came with the state."""
+        if snapshot.result is None and snapshot.error is None:
+            # Finished on creation: the answer to the call has the status, but no result.
+            snapshot = await self.get(snapshot.state.id, timeout_s)
+        if snapshot.error is not None:
+            data = None if snapshot.error.data is UNSET else snapshot.error.data
+            raise McpError(snapshot.error.code, snapshot.error.message, data)
+        return self._calls.tool_result(snapshot.result)
 
     async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
-        """Call it off; the server only says that it has heard."""
-        asking = self._calls.send_once(
+        """Send `tasks/cancel`; return None, because the server only acknowledges it."""
+        request = self._calls.send_once(
             lambda _: self._to_server.cancel_task(id, timeout_s=timeout_s)
         )
-        await known(id, asking)
+        await await_known_task(id, request)
         return None
 
     @property
     def can_cancel(self) -> bool:
-        """Every server does."""
+        """True: every server of the extension supports `tasks/cancel`."""
         return True
 
     def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
-        """There is no list."""
+        """Raise UsageError: the extension has no list of tasks."""
         raise UsageError(f"{self._calls.session.revision} has no list of tasks: keep their ids")

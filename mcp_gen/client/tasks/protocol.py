@@ -1,4 +1,4 @@
-"""What a session asks a server about its tasks: chosen once, by what a Profile says of tasks."""
+"""Task protocol: the requests about tasks, selected by the profile of the revision."""
 
 from __future__ import annotations
 
@@ -12,139 +12,139 @@ if TYPE_CHECKING:
 
     from mcp_gen.client.tasks.state import TaskSnapshot
 
-__all__ = ["InputAnswers", "NoTasks", "TaskProtocol", "known"]
+__all__ = ["InputAnswers", "NoTasks", "TaskProtocol", "await_known_task"]
 
 
 class InputAnswers(Protocol):
     """Answers to the input requests of one task."""
 
     answers: dict[str, Any]
-    """What was answered, by key."""
+    """The answers by key."""
     told: set[str]
-    """The keys whose answers the server has."""
+    """Keys of the answers that the server has received."""
 
 
 class TaskProtocol(ABC):
-    """The requests of one protocol for tasks, on one connection."""
+    """Requests of one task protocol on one connection."""
 
     @abstractmethod
-    async def task_params(self, tool: str, asked_for: Any) -> Any:
-        """What to add to a call so that it may go on as a task; None where that is not asked for.
+    async def task_params(self, tool: str, task_request: Any) -> Any:
+        """Return the `task` param of a call; None if the server or the tool does not support tasks.
 
-        `asked_for` is True, how many milliseconds it is to be kept, or TaskMetadata.
+        `task_request` is True, a time to live in milliseconds, or TaskMetadata.
         """
 
     @abstractmethod
     async def requires_task(self, tool: str, error: McpError) -> bool:
-        """Whether a call was refused because it has to be one that may go on as a task."""
+        """Return True if a call was rejected because the tool runs only as a task."""
 
     @abstractmethod
     def forget(self) -> None:
-        """There are other tools now."""
+        """Drop cached facts about tools: the tool list has changed."""
 
     @abstractmethod
     async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
-        """Where a task stands.
+        """Send `tasks/get`.
 
         Raises:
-            TaskGone: the server does not know it.
+            TaskGone: The server does not know the task.
         """
 
     @abstractmethod
     def answer_input(
-        self, task: InputAnswers, seen: TaskSnapshot
+        self, task: InputAnswers, snapshot: TaskSnapshot
     ) -> Coroutine[Any, Any, Any] | None:
-        """See to what the server asks for; gives what comes of the task, where it says so.
+        """Return a coroutine that handles the task's input requests; None if there are none.
 
-        None where nothing is to be done.
+        The coroutine returns the result of the task if the server sent it, or else None.
         """
 
     @abstractmethod
-    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
-        """What came of a task that is completed or failed.
+    async def outcome(self, snapshot: TaskSnapshot, timeout_s: float | None) -> Any:
+        """Return the result of a completed or failed task.
 
         Raises:
-            McpError: that.
+            McpError: The error of a failed task.
         """
 
     @abstractmethod
     async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
-        """Call a task off; gives where it stands then, where the server says so.
+        """Send `tasks/cancel`; return the new snapshot if the server sends one.
 
         Raises:
-            TaskGone: the server does not know it.
+            TaskGone: The server does not know the task.
         """
 
     @property
     @abstractmethod
     def can_cancel(self) -> bool:
-        """Whether the server takes it to heart when a task is called off."""
+        """True if the server supports `tasks/cancel`."""
 
     @abstractmethod
     def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
-        """All tasks that the server knows of this client.
+        """Yield all tasks that the server has for this client (`tasks/list`).
 
         Raises:
-            UsageError: servers do not tell.
+            UsageError: The protocol has no list of tasks.
         """
 
 
 class NoTasks(TaskProtocol):
-    """A connection without tasks: every call is answered when it is done."""
+    """Protocol of a connection without tasks: every call is answered with its result."""
 
-    def __init__(self, why: str) -> None:
-        self._why = why
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
 
-    async def task_params(self, tool: str, asked_for: Any) -> Any:
-        """Nothing can be asked for."""
+    async def task_params(self, tool: str, task_request: Any) -> Any:
+        """Return None: calls cannot request a task."""
         return None
 
     async def requires_task(self, tool: str, error: McpError) -> bool:
-        """It was refused for another reason."""
+        """Return False."""
         return False
 
     def forget(self) -> None:
-        """Nothing is known of tools."""
+        """Do nothing: no facts are cached."""
 
     async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
-        """There is no task."""
-        raise self._none()
+        """Raise UsageError."""
+        raise self._error()
 
     def answer_input(
-        self, task: InputAnswers, seen: TaskSnapshot
+        self, task: InputAnswers, snapshot: TaskSnapshot
     ) -> Coroutine[Any, Any, Any] | None:
-        """There is no task."""
-        raise self._none()
+        """Raise UsageError."""
+        raise self._error()
 
-    async def outcome(self, seen: TaskSnapshot, timeout_s: float | None) -> Any:
-        """There is no task."""
-        raise self._none()
+    async def outcome(self, snapshot: TaskSnapshot, timeout_s: float | None) -> Any:
+        """Raise UsageError."""
+        raise self._error()
 
     async def cancel(self, id: str, timeout_s: float | None) -> TaskSnapshot | None:
-        """There is no task."""
-        raise self._none()
+        """Raise UsageError."""
+        raise self._error()
 
     @property
     def can_cancel(self) -> bool:
-        """There is no task."""
+        """False."""
         return False
 
     def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
-        """There is no task."""
-        raise self._none()
+        """Raise UsageError."""
+        raise self._error()
 
-    def _none(self) -> UsageError:
-        return UsageError(self._why)
+    def _error(self) -> UsageError:
+        return UsageError(self._reason)
 
 
-async def known(id: str, asking: Awaitable[Any]) -> Any:
-    """What the server says of a task.
+async def await_known_task(id: str, request: Awaitable[Any]) -> Any:
+    """Await the answer to a request about a task.
 
     Raises:
-        TaskGone: it does not know it.
+        TaskGone: The server does not know the task.
     """
     try:
-        return await asking
+        return await request
     except McpError as error:
         if error.code != InvalidParams.code:
             raise

@@ -1,4 +1,4 @@
-"""Where a task stands, whichever protocol told of it."""
+"""State of a task, independent of the task protocol."""
 
 from __future__ import annotations
 
@@ -10,45 +10,47 @@ __all__ = ["TaskSnapshot", "TaskState", "TaskStatus", "snapshot_of"]
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 _FINAL = frozenset({"completed", "failed", "cancelled"})
-_NO_QUESTIONS: Mapping[str, Any] = {}
+_NO_INPUT_REQUESTS: Mapping[str, Any] = {}
 
 
 class TaskState(NamedTuple):
-    """Where a task stands, as the server said it."""
+    """State of a task, as the server last reported it."""
 
     id: str
+    """Task id."""
     status: TaskStatus
+    """`working`, `input_required`, `completed`, `failed` or `cancelled`."""
     message: str | None
-    """More about it, for people."""
+    """Status message for people; None if there is none."""
     created_at: str
-    """When it was made, in ISO 8601, by the server's clock."""
+    """Creation time in ISO 8601, by the server's clock."""
     updated_at: str
-    """When it last changed."""
+    """Time of the last change, in ISO 8601, by the server's clock."""
     ttl_ms: int | None
-    """How long it is kept after it was made, at least; None: for ever."""
+    """Milliseconds that the task is kept after its creation, at least; None: without limit."""
     poll_ms: int | None
-    """How long the server wants to be left alone between two questions; None: it does not say."""
+    """Milliseconds that the server wants between two polls; None if it does not say."""
 
     @property
     def finished(self) -> bool:
-        """Whether nothing changes any more."""
+        """True if the status is final: completed, failed or cancelled."""
         return self.status in _FINAL
 
 
 class TaskSnapshot(NamedTuple):
-    """What a server told of a task: where it stands, and what it carries."""
+    """State of a task with the data that came with it."""
 
     state: TaskState
-    questions: Mapping[str, Any] = _NO_QUESTIONS
-    """What the server asks for before it goes on, by key, where it does not ask live."""
+    input_requests: Mapping[str, Any] = _NO_INPUT_REQUESTS
+    """Input requests of the task by key, where they come with its state."""
     result: dict[str, Any] | None = None
-    """What came of it, as plain JSON, where that comes with the state."""
+    """Result of the task as plain JSON, where it comes with the state."""
     error: Any = None
-    """The JSON-RPC error that came of it instead."""
+    """JSON-RPC error of a failed task, where it comes with the state."""
 
 
 def snapshot_of(task: Any) -> TaskSnapshot:
-    """What a task of any revision or extension tells."""
+    """Return the snapshot of a task of any revision or extension."""
     ttl: int | None = task.ttl if hasattr(task, "ttl") else task.ttl_ms
     poll: int | None = task.poll_interval if hasattr(task, "ttl") else task.poll_interval_ms
     return TaskSnapshot(
@@ -61,7 +63,7 @@ def snapshot_of(task: Any) -> TaskSnapshot:
             ttl,
             poll,
         ),
-        getattr(task, "input_requests", None) or _NO_QUESTIONS,
+        getattr(task, "input_requests", None) or _NO_INPUT_REQUESTS,
         getattr(task, "result", None),
         getattr(task, "error", None),
     )

@@ -1,7 +1,7 @@
-"""The tool calls of a session that go on as tasks.
+"""Task calls of a session: starts tool calls as tasks and waits for them.
 
-Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks and
-https://github.com/modelcontextprotocol/ext-tasks
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
+Source: https://github.com/modelcontextprotocol/ext-tasks
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 __all__ = ["TaskCalls"]
 
-Begun: TypeAlias = "tuple[Any, bool]"
-"""What a call was answered with, and whether that is a task."""
+CallOutcome: TypeAlias = "tuple[Any, bool]"
+"""First answer to a tool call, and True if it is a task."""
 
-MAX_EARLY = 1000
-"""How many tasks may be told of before it is known whose they are."""
+MAX_EARLY_SNAPSHOTS = 1000
+"""Maximum number of stored notifications about tasks whose ids are not yet known."""
 
 _log = logging.getLogger("mcp_gen.client")
 
 
 class TaskCalls:
-    """Begins tasks, and waits for them. One for each session, whatever connections it has."""
+    """Starts tasks and waits for them; one per session, across its connections."""
 
     def __init__(
         self,
@@ -58,208 +58,218 @@ class TaskCalls:
         declared: bool,
     ) -> None:
         self._calls = calls
-        self._returns = returns
+        self._typed_results = returns
         self._declared = declared
         self._settings = settings
-        self._way: TaskProtocol | None = None
+        self._protocol: TaskProtocol | None = None
         self._followed: dict[str, set[ToolTask]] = {}
         self._starting = 0
-        self._left: set[asyncio.Task[Begun]] = set()
-        """The calls that nobody waits for any more."""
-        self._early: dict[str, TaskSnapshot] = {}
-        """What was told of tasks whose ids are not known yet: they are on their way."""
-        self.only: set[str] = set()
-        """The tools that are known to run as tasks only."""
+        self._abandoned: set[asyncio.Task[CallOutcome]] = set()
+        """Pending calls whose caller has stopped waiting."""
+        self._early_snapshots: dict[str, TaskSnapshot] = {}
+        """States notified before the answer that announces the task, by task id."""
+        self.task_only: set[str] = set()
+        """Tools known to run only as tasks."""
 
-    def bound(self) -> None:
-        """There is another connection now, and maybe another revision."""
-        self._way = None
+    def connection_changed(self) -> None:
+        """Select the task protocol anew: the connection, and maybe the revision, has changed."""
+        self._protocol = None
         self.forget()
 
     def forget(self) -> None:
-        """There are other tools now."""
-        self.only.clear()
-        if self._way is not None:
-            self._way.forget()
+        """Drop cached facts about tools: the tool list has changed."""
+        self.task_only.clear()
+        if self._protocol is not None:
+            self._protocol.forget()
 
     @property
     def protocol(self) -> TaskProtocol:
-        """How the server is asked about tasks."""
-        if self._way is None:
-            self._way = self._chosen()
-        return self._way
+        """Task protocol of the connection."""
+        if self._protocol is None:
+            self._protocol = self._choose_protocol()
+        return self._protocol
 
-    def _chosen(self) -> TaskProtocol:
+    def _choose_protocol(self) -> TaskProtocol:
         profile = self._calls.session.profile
         if profile.tasks == "core":
-            # Only the protocol that is spoken is loaded.
+            # Loaded only at revisions with this task protocol.
             from mcp_gen.client.tasks.core_protocol import CoreTaskProtocol
 
             return CoreTaskProtocol(self._calls, self._settings.max_pages)
         if profile.tasks == "extension":
             if not self._declared:
                 return NoTasks("make the client with `tasks=True`, so that servers may begin tasks")
-            # Only the protocol that is spoken is loaded.
+            # Loaded only at revisions with this task protocol.
             from mcp_gen.client.tasks.extension_protocol import ExtensionTaskProtocol
 
             return ExtensionTaskProtocol(self._calls)
         return NoTasks(f"{profile.revision} has no tasks")
 
-    # --- beginning ---
+    # --- starting ---
 
     async def start(
         self,
         fields: dict[str, Any],
-        asked_for: Any,
+        task_request: Any,
         *,
         meta: dict[str, Any] | None,
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> ToolTask:
-        """Call a tool so that it may go on as a task, and give that, or what came of it at once."""
+        """Call a tool as a task where that is possible.
+
+        A direct answer is returned as a finished task.
+        """
         name: str = fields["name"]
-        task = await self.protocol.task_params(name, asked_for)
-        reports: DetachedProgress | None = None
+        task = await self.protocol.task_params(name, task_request)
+        detached_progress: DetachedProgress | None = None
         if task is not None and progress is not None:
-            progress = reports = DetachedProgress(progress)
+            progress = detached_progress = DetachedProgress(progress)
         call = partial(
             self._calls.start_call, {**fields, "task": task}, meta=meta, progress=progress
         )
-        begun: ToolTask | None = None
+        created: ToolTask | None = None
         self._starting += 1
         try:
             if task is None:
                 result, is_task = await call(timeout_s=timeout_s)
             else:
-                result, is_task = await self._detached(call, timeout_s, reports)
+                result, is_task = await self._detached(call, timeout_s, detached_progress)
             if is_task:
-                begun = self.begun(result, name, timeout_s, reports)
+                created = self.task_from_result(result, name, timeout_s, detached_progress)
         finally:
             self._starting -= 1
             if not self._starting:
-                self._early.clear()
-            if begun is None and reports is not None:
-                reports.release()
-        return begun or ToolTask(self, None, tool=name, result=result)
+                self._early_snapshots.clear()
+            if created is None and detached_progress is not None:
+                detached_progress.release()
+        return created or ToolTask(self, None, tool=name, result=result)
 
     async def _detached(
         self,
-        call: Callable[..., Coroutine[Any, Any, Begun]],
+        call: Callable[..., Coroutine[Any, Any, CallOutcome]],
         timeout_s: float | None,
-        reports: DetachedProgress | None,
-    ) -> Begun:
-        """Await a call that asks for a task. If nobody waits any more, its task is called off.
+        detached_progress: DetachedProgress | None,
+    ) -> CallOutcome:
+        """Await a call that requests a task; if the caller stops waiting, cancel its task.
 
-        Such a request may not be cancelled itself:
+        The request itself must not be cancelled:
         https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation#behavior-requirements
         """
         if timeout_s is None:
             timeout_s = self._calls.session.default_timeout_s
         loop = asyncio.get_running_loop()
         limit_s = max(self._settings.max_timeout_s, timeout_s)
-        ends = loop.time() + limit_s
-        calling = loop.create_task(call(timeout_s=limit_s))
-        heard = -1
+        ends_at = loop.time() + limit_s
+        call_task = loop.create_task(call(timeout_s=limit_s))
+        last_report = -1
         try:
-            while not calling.done() and heard != (heard := reports.report if reports else 0):
-                left_s = min(timeout_s, ends - loop.time())
-                await asyncio.wait({calling}, timeout=left_s)
-            if not calling.done():
+            while not call_task.done() and last_report != (
+                last_report := detached_progress.report if detached_progress else 0
+            ):
+                left_s = min(timeout_s, ends_at - loop.time())
+                await asyncio.wait({call_task}, timeout=left_s)
+            if not call_task.done():
                 raise RequestTimeout(f"no answer in {timeout_s:g} s to a call that asks for a task")
         except (asyncio.CancelledError, RequestTimeout):
-            self._left.add(calling)
-            calling.add_done_callback(self._came_late)
+            self._abandoned.add(call_task)
+            call_task.add_done_callback(self._on_late_call)
             raise
-        return calling.result()
+        return call_task.result()
 
-    def _came_late(self, calling: asyncio.Task[Begun]) -> None:
-        self._left.discard(calling)
-        if calling.cancelled() or calling.exception() is not None:
+    def _on_late_call(self, call_task: asyncio.Task[CallOutcome]) -> None:
+        self._abandoned.discard(call_task)
+        if call_task.cancelled() or call_task.exception() is not None:
             return
-        result, is_task = calling.result()
+        result, is_task = call_task.result()
         if is_task:
-            self.leave(result)
+            self.cancel_abandoned(result)
 
-    def leave(self, begun: Any) -> None:
-        """Call off a task that began when nobody waited for it any more."""
-        task = self.begun(begun, "", None)
+    def cancel_abandoned(self, created: Any) -> None:
+        """Cancel a task that was created after its caller had stopped waiting."""
+        task = self.task_from_result(created, "", None)
         if not task.done and self.protocol.can_cancel:
-            self._calls.run(self._call_off(task))
+            self._calls.run(self._send_cancel(task))
 
-    def begun(
+    def task_from_result(
         self,
         result: Any,
         tool: str,
         timeout_s: float | None,
-        reports: DetachedProgress | None = None,
+        detached_progress: DetachedProgress | None = None,
     ) -> ToolTask:
-        """The task that a call was answered with."""
-        state = snapshot_of(getattr(result, "task", result))
-        state = self._early.pop(state.state.id, state)
+        """Return the task that a call was answered with."""
+        snapshot = snapshot_of(getattr(result, "task", result))
+        snapshot = self._early_snapshots.pop(snapshot.state.id, snapshot)
         if timeout_s is None:
             timeout_s = self._calls.session.default_timeout_s
         return ToolTask(
-            self, state.state.id, tool=tool, seen=state, timeout_s=timeout_s, reports=reports
+            self,
+            snapshot.state.id,
+            tool=tool,
+            snapshot=snapshot,
+            timeout_s=timeout_s,
+            detached_progress=detached_progress,
         )
 
     def task(self, id: str, tool: str | None) -> ToolTask:
-        """A task that was begun elsewhere."""
+        """Return a task that was created elsewhere."""
         return ToolTask(self, id, tool=tool, timeout_s=self._calls.session.default_timeout_s)
 
     async def all(self) -> AsyncIterator[ToolTask]:
-        """What the server lists."""
+        """Yield the tasks that the server lists."""
         timeout_s = self._calls.session.default_timeout_s
-        async for state in self.protocol.list_tasks():
-            yield ToolTask(self, state.state.id, seen=state, timeout_s=timeout_s)
+        async for snapshot in self.protocol.list_tasks():
+            yield ToolTask(self, snapshot.state.id, snapshot=snapshot, timeout_s=timeout_s)
 
-    async def required(self, tool: str, error: McpError) -> bool:
-        """Whether a call was refused because this tool runs as a task only; then it is known."""
+    async def must_run_as_task(self, tool: str, error: McpError) -> bool:
+        """Return True, and remember the tool, if a call was rejected as not task-augmented."""
         if not await self.protocol.requires_task(tool, error):
             return False
-        self.only.add(tool)
+        self.task_only.add(tool)
         return True
 
-    async def refused(self, tool: str, result: Any) -> bool:
-        """The same, of a result that says so: many servers make one of each error of a call."""
+    async def result_requires_task(self, tool: str, result: Any) -> bool:
+        """Return True if a failed result means the same: many servers turn errors into results."""
         code = MethodNotFound.code
         if str(code) not in text_of(result):
             return False
-        return await self.required(tool, McpError(code, "in a result"))
+        return await self.must_run_as_task(tool, McpError(code, "in a result"))
 
     # --- waiting ---
 
     async def call(
         self,
         fields: dict[str, Any],
-        asked_for: Any,
+        task_request: Any,
         *,
         meta: dict[str, Any] | None,
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Any:
-        """What comes of a call that may go on as a task.
+        """Call a tool as a task where that is possible, and return its result.
 
-        As any call it is made again if it fails until the user has been on some pages.
+        Like any call, it is repeated if it fails until the user has completed a URL elicitation.
         """
         for _ in range(self._settings.max_rounds + 1):
             task = await self.start(
-                fields, asked_for, meta=meta, timeout_s=timeout_s, progress=progress
+                fields, task_request, meta=meta, timeout_s=timeout_s, progress=progress
             )
             try:
-                return await self.finished(task, timeout_s)
+                return await self.await_task(task, timeout_s)
             except McpError as error:
                 await self._calls.complete_url_elicitation(error)
-        times = self._settings.max_rounds
-        raise ProtocolError(f"{fields['name']}: the user was sent to pages {times} times")
+        max_rounds = self._settings.max_rounds
+        raise ProtocolError(f"{fields['name']}: the user was sent to pages {max_rounds} times")
 
-    async def await_task_call(self, tool: str, begun: Any, timeout_s: float | None) -> Any:
-        """Wait for what comes of the task that a call was answered with."""
-        return await self.finished(self.begun(begun, tool, timeout_s), timeout_s)
+    async def await_task_call(self, tool: str, created: Any, timeout_s: float | None) -> Any:
+        """Wait for the result of the task that a call was answered with."""
+        return await self.await_task(self.task_from_result(created, tool, timeout_s), timeout_s)
 
-    async def finished(self, task: ToolTask, timeout_s: float | None = None) -> Any:
-        """What comes of a task that nobody else knows of: it is called off if nobody waits.
+    async def await_task(self, task: ToolTask, timeout_s: float | None = None) -> Any:
+        """Wait for the result of a task with a single owner; cancel it if the caller stops waiting.
 
-        `timeout_s` is for each of the requests; in all it may take `max_timeout_s` of the client.
+        `timeout_s` limits each request; the client's `max_timeout_s` limits the whole.
         """
         limit_s = max(self._settings.max_timeout_s, timeout_s or 0)
         try:
@@ -267,16 +277,16 @@ class TaskCalls:
         except (TaskGone, SessionLost):
             raise
         except BaseException:
-            await self._leave(task)
+            await self._cancel_task(task)
             raise
 
-    async def _leave(self, task: ToolTask) -> None:
-        """Call a task off; the answer is not waited for: the caller wants to be rid of it."""
+    async def _cancel_task(self, task: ToolTask) -> None:
+        """Cancel a task in the background: the caller does not wait for the answer."""
         if task.id is not None and not task.done and self.protocol.can_cancel:
-            self._calls.run(self._call_off(task))
-            await asyncio.sleep(0)  # in which it is sent
+            self._calls.run(self._send_cancel(task))
+            await asyncio.sleep(0)  # lets the request be sent
 
-    async def _call_off(self, task: ToolTask) -> None:
+    async def _send_cancel(self, task: ToolTask) -> None:
         try:
             await self.protocol.cancel(task.id or "", self._calls.session.default_timeout_s)
         except McpGenError as error:
@@ -284,36 +294,40 @@ class TaskCalls:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended: what is asked next finds out, or begins another."""
+        """True if the connection was lost; the next request opens another."""
         return self._calls.session.is_lost
 
     async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
-        """What a tool returned, as a value of that type."""
-        return await self._returns.read(tool, result, returns)
+        """Return a tool's result as a value of a type."""
+        return await self._typed_results.read(tool, result, returns)
 
-    # --- hearing ---
+    # --- notifications ---
 
     def follow(self, task: ToolTask) -> None:
-        """Tell this task what the server tells."""
+        """Pass status notifications on to this task."""
         self._followed.setdefault(task.id or "", set()).add(task)
 
     def unfollow(self, task: ToolTask) -> None:
-        """Nobody waits for it any more."""
+        """Stop passing status notifications on to this task."""
         others = self._followed.get(task.id or "", set())
         others.discard(task)
         if not others:
             self._followed.pop(task.id or "", None)
 
     def on_notification(self, params: Any) -> None:
-        """The server told where a task stands."""
-        told, id = snapshot_of(params), params.task_id
+        """Handle a task status notification."""
+        snapshot, id = snapshot_of(params), params.task_id
         for task in list(self._followed.get(id, ())):
-            task.update(told)
-        if self._starting and id not in self._followed and len(self._early) < MAX_EARLY:
-            self._early[id] = told
+            task.update(snapshot)
+        if (
+            self._starting
+            and id not in self._followed
+            and len(self._early_snapshots) < MAX_EARLY_SNAPSHOTS
+        ):
+            self._early_snapshots[id] = snapshot
 
     def on_disconnect(self) -> None:
-        """The connection has ended: whoever waits is to find out, or to go on with the next."""
+        """Wake up waiting coroutines: they raise, or continue on the next connection."""
         for tasks in list(self._followed.values()):
             for task in list(tasks):
                 task.wake()

@@ -1,4 +1,4 @@
-"""A tool call that goes on as a task: where it stands, what comes of it, and calling it off."""
+"""ToolTask: a tool call that runs as a task, with status, result and cancel."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ T = TypeVar("T")
 
 MIN_POLL_S = 0.05
 MAX_POLL_S = 60.0
-"""The bounds of what servers may want: more often floods them, more seldom is as good as never."""
+"""Bounds of the poll interval in seconds, whatever the server wants."""
 POLL_S = 0.5
-"""How long is waited before the second question, where the server does not say: the next waits
-are longer and longer, up to `SLOW_POLL_S`."""
+"""First poll interval in seconds if the server names none; it grows up to `SLOW_POLL_S`."""
 SLOW_POLL_S = 5.0
 JITTER = 0.1
-"""Which part of a wait is added at most, so that many tasks do not poll at one moment."""
+"""Maximum random extension of a poll interval, as a fraction, so that polls are spread."""
 
 
 class TaskOwner(Protocol):
@@ -37,12 +36,12 @@ class TaskOwner(Protocol):
 
     @property
     def protocol(self) -> TaskProtocol:
-        """The requests of the server's task protocol."""
+        """Task protocol of the connection."""
         ...
 
     @property
     def is_lost(self) -> bool:
-        """True if the connection has ended; the next request opens another."""
+        """True if the connection was lost; the next request opens another."""
         ...
 
     async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
@@ -54,17 +53,26 @@ class TaskOwner(Protocol):
         ...
 
     def unfollow(self, task: ToolTask) -> None:
-        """Stop passing on what `follow` began."""
+        """Stop passing status notifications on to this task."""
         ...
 
 
 class ToolTask:
-    """A tool call that may go on as a task: made by `ClientSession.start_tool`, `task`, `tasks`.
+    """A tool call that may run as a task; from `ClientSession.start_tool`, `task` or `tasks`.
 
-    What is known is what was last heard: `refresh` asks. While somebody awaits `result` or iterates
-    over it, it is asked for as often as the server wants, and what the server asks for is answered
-    as anywhere else. Where the server answered at once, there was no task: it is over, has a
-    `result`, and no `id`.
+    `state` and `status` are the last known ones; `refresh` asks the server. While a program awaits
+    `result` or iterates over the task, the server is polled at the interval it wants, and its input
+    requests are answered by the client's callbacks. If the server answered the call directly, there
+    is no task: `id` is None, and `result` is available at once.
+
+    Args:
+        tasks: The session part that owns the task.
+        id: Task id; None if the server answered directly.
+        tool: Name of the tool; None if unknown.
+        snapshot: First known state.
+        result: Result of a call that was answered directly.
+        timeout_s: Seconds that each request about the task may take.
+        detached_progress: Progress of the call.
     """
 
     def __init__(
@@ -73,64 +81,70 @@ class ToolTask:
         id: str | None,
         *,
         tool: str | None = None,
-        seen: TaskSnapshot | None = None,
+        snapshot: TaskSnapshot | None = None,
         result: Any = None,
         timeout_s: float | None = None,
-        reports: DetachedProgress | None = None,
+        detached_progress: DetachedProgress | None = None,
     ) -> None:
         self.id = id
-        """How the server names it: to be kept, and given to `ClientSession.task` later. None where
-        the server answered at once."""
+        """Task id, to be stored for `ClientSession.task`; None if the server answered directly."""
         self.tool = tool
-        """The tool that was called, where that is known."""
+        """Name of the tool that was called; None if unknown."""
         self.answers: dict[str, Any] = {}
-        """What was answered to the server's questions, by key: nobody is asked twice."""
+        """Answers to the task's input requests, by key: each is requested once."""
         self.told: set[str] = set()
-        """The keys of the questions whose answers the server has."""
+        """Keys of the answers that the server has received."""
         self._tasks = tasks
-        self._snapshot = seen
+        self._snapshot = snapshot
         self._result = result
         self._timeout_s = timeout_s
-        self._reports = reports
+        self._detached_progress = detached_progress
         self._waiting = 0
         self._following: asyncio.Task[None] | None = None
-        self._polling: asyncio.Task[Any] | None = None
-        """A request that the server answers when it is done, and may use to ask."""
+        self._input_task: asyncio.Task[Any] | None = None
+        """Request that the server answers when the task has finished, or that sends answers."""
         self._error: Exception | None = None
-        self._news: asyncio.Future[None] | None = None
+        self._change: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         return f"<ToolTask {self.id} {self.status or 'not asked for yet'}>"
 
-    # --- what is known ---
+    # --- last known state ---
 
     @property
     def state(self) -> TaskState | None:
-        """What was last heard of it; None where nothing has been heard, or there is no task."""
+        """The last known state; None if there is none, or no task."""
         return self._snapshot and self._snapshot.state
 
     @property
     def status(self) -> TaskStatus | None:
-        """Where it stood when it was last heard of; None: `refresh` tells."""
+        """The last known status; None if unknown: `refresh` asks the server."""
         if self._snapshot is not None:
             return self._snapshot.state.status
         return None if self._result is None else "completed"
 
     @property
     def done(self) -> bool:
-        """Whether it is known to be over: completed, failed or cancelled."""
-        return self._result is not None or self._over
+        """True if the task is known to have finished: completed, failed or cancelled."""
+        return self._result is not None or self._finished
 
-    # --- using it ---
+    # --- requests ---
 
     async def refresh(self) -> TaskState | None:
-        """Ask the server where it stands.
+        """Ask the server for the state of the task (`tasks/get`).
+
+        A finished task is not asked for again.
+
+        Returns:
+            The state; None if there is no task.
 
         Raises:
-            TaskGone: it does not know it, or not any more.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            TaskGone: The server does not know the task, or has deleted it.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
         """
-        if self.id is not None and not self._over:
+        if self.id is not None and not self._finished:
             self.update(await self._tasks.protocol.get(self.id, self._timeout_s))
         return self.state
 
@@ -143,17 +157,26 @@ class ToolTask:
     async def result(self, returns: type[T], *, timeout_s: float | None = None) -> T: ...
 
     async def result(self, returns: Any = None, *, timeout_s: float | None = None) -> Any:
-        """What comes of it, once it is over; `returns` as for `ClientSession.call_tool`.
+        """Wait for the end of the task and return its result.
 
-        It is waited for as long as it takes, or `timeout_s`. Neither that nor cancelling whoever
-        waits calls the task off: `cancel` does.
+        A timeout, or cancelling the waiting coroutine, does not cancel the task; `cancel` does.
+
+        Args:
+            returns: Type of the result; see `ClientSession.call_tool`.
+            timeout_s: Seconds to wait; None: without limit.
+
+        Returns:
+            The CallToolResult; with `returns`, a value of that type.
 
         Raises:
-            TaskCancelled: it was called off.
-            TaskGone: the server does not know it, or not any more.
-            RequestTimeout: it was not over in `timeout_s`, or the server did not answer.
-            ToolError, InvalidParams: see `ClientSession.call_tool`.
-            McpError, SessionLost: what came of it is an error; the server would not, or went away.
+            TaskCancelled: The task was cancelled.
+            TaskGone: The server does not know the task, or has deleted it.
+            RequestTimeout: The task did not finish within `timeout_s`, or the server did not answer
+                a request in time.
+            ToolError: With `returns`: the tool failed.
+            InvalidResult: With `returns`: the content does not fit the output schema or the type.
+            McpError: The task failed with this error, or the server returned an error.
+            SessionLost: The server disconnected.
         """
         limit = asyncio.timeout(timeout_s)
         try:
@@ -168,98 +191,106 @@ class ToolTask:
         return await self._tasks.read(self.tool or self.id or "", result, returns)
 
     async def cancel(self) -> TaskState | None:
-        """Call it off; one that is over stays as it is. Gives where it stands now.
+        """Cancel the task (`tasks/cancel`); a finished task stays as it is.
 
-        Where the server only says that it has heard, as at 2026-07-28, it may go on for a while.
+        At 2026-07-28 the server only acknowledges the request: the task may run on for a while.
+
+        Returns:
+            The state after the request; None if there is no task.
 
         Raises:
-            TaskGone: the server does not know it, or not any more.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            TaskGone: The server does not know the task, or has deleted it.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
         """
         if self.id is not None and not self.done:
             try:
-                now = await self._tasks.protocol.cancel(self.id, self._timeout_s)
+                snapshot = await self._tasks.protocol.cancel(self.id, self._timeout_s)
             except McpError:
-                # It may have ended meanwhile.
-                if not await self._is_over():
+                # The task may have finished in the meantime.
+                if not await self._refresh_finished():
                     raise
             else:
-                if now is None:
+                if snapshot is None:
                     await self.refresh()
                 else:
-                    self.update(now)
+                    self.update(snapshot)
         return self.state
 
     async def __aiter__(self) -> AsyncIterator[TaskState]:
-        """Where it stands now, and each change until it is over.
+        """Yield the current state, then each change, until the task has finished.
 
         Raises:
-            TaskGone: the server does not know it, or not any more.
-            McpError, RequestTimeout, SessionLost: the server would not, did not, or went away.
+            UsageError: The server answered the call directly: there is no task.
+            TaskGone: The server does not know the task, or has deleted it.
+            McpError: The server returned an error.
+            RequestTimeout: The server did not answer in time.
+            SessionLost: The server disconnected.
         """
         if self.id is None:
             raise UsageError("the server answered at once: there is no task to follow")
-        told: TaskState | None = None
-        with self._followed():
+        reported: TaskState | None = None
+        with self._following_server():
             while True:
-                if self.state is not None and self.state != told:
-                    told = self.state
-                    yield told
-                elif told is not None and self.done:
+                if self.state is not None and self.state != reported:
+                    reported = self.state
+                    yield reported
+                elif reported is not None and self.done:
                     return
                 else:
-                    await self._next_news()
+                    await self._next_change()
 
-    # --- what the session tells ---
+    # --- called by the session ---
 
-    def update(self, seen: TaskSnapshot) -> None:
-        """The server told where it stands. What is over stays so, whatever came late."""
-        if not self._over:
-            self._snapshot = seen
+    def update(self, snapshot: TaskSnapshot) -> None:
+        """Store a reported state; a final state is never replaced."""
+        if not self._finished:
+            self._snapshot = snapshot
         self.wake()
 
     def wake(self) -> None:
-        """There is something to look at, such as that the connection has ended."""
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        """Wake up waiting coroutines, for instance because the connection was lost."""
+        if self._change is not None and not self._change.done():
+            self._change.set_result(None)
 
     # --- waiting ---
 
     @property
-    def _over(self) -> bool:
+    def _finished(self) -> bool:
         return self._snapshot is not None and self._snapshot.state.finished
 
-    async def _is_over(self) -> bool:
+    async def _refresh_finished(self) -> bool:
         await self.refresh()
-        return self._over
+        return self._finished
 
     async def _outcome(self) -> Any:
         if self._result is None:
             if not self.done:
-                with self._followed():
+                with self._following_server():
                     while not self.done:
-                        await self._next_news()
-            self._release()
+                        await self._next_change()
+            self._release_progress()
             if self._result is None:
-                self._result = await self._fetched()
+                self._result = await self._fetch_outcome()
         return self._result
 
-    def _release(self) -> None:
-        """There is no more progress to be told of."""
-        if self._reports is not None:
-            self._reports.release()
+    def _release_progress(self) -> None:
+        """Stop passing on progress: the task has finished."""
+        if self._detached_progress is not None:
+            self._detached_progress.release()
 
-    async def _fetched(self) -> Any:
+    async def _fetch_outcome(self) -> Any:
         assert self._snapshot is not None
         state = self._snapshot.state
         if state.status == "cancelled":
-            why = f": {state.message}" if state.message else ""
-            raise TaskCancelled(f"the task {self.id!r} was cancelled{why}")
+            reason = f": {state.message}" if state.message else ""
+            raise TaskCancelled(f"the task {self.id!r} was cancelled{reason}")
         return await self._tasks.protocol.outcome(self._snapshot, self._timeout_s)
 
     @contextmanager
-    def _followed(self) -> Generator[None]:
-        """As long as somebody waits, the server is asked: by one task, however many wait."""
+    def _following_server(self) -> Generator[None]:
+        """Poll the server while a coroutine waits; all waiting coroutines share one poll loop."""
         assert self.id is not None
         self._waiting += 1
         if self._following is None:
@@ -271,34 +302,34 @@ class ToolTask:
         finally:
             self._waiting -= 1
             if not self._waiting:
-                self._unfollowed()
+                self._stop_following()
 
-    def _unfollowed(self) -> None:
+    def _stop_following(self) -> None:
         following, self._following = self._following, None
         if following is not None and following is not asyncio.current_task():
             following.cancel()
-        if self._polling is not None:
-            self._polling.cancel()
-            self._polling = None
+        if self._input_task is not None:
+            self._input_task.cancel()
+            self._input_task = None
         if self.done:
-            self._release()
+            self._release_progress()
         self._tasks.unfollow(self)
 
-    async def _next_news(self) -> None:
-        """Wait until there is something new.
+    async def _next_change(self) -> None:
+        """Wait for a change.
 
-        Raises what the server could not be asked for.
+        Raises the error that ended polling.
         """
         if self._error is None:
-            await asyncio.wait({self._woken()})
+            await asyncio.wait({self._change_future()})
         error: Exception | None = self._error
         if error is not None and not self.done:
             raise error
 
-    def _woken(self) -> asyncio.Future[None]:
-        if self._news is None or self._news.done():
-            self._news = asyncio.get_running_loop().create_future()
-        return self._news
+    def _change_future(self) -> asyncio.Future[None]:
+        if self._change is None or self._change.done():
+            self._change = asyncio.get_running_loop().create_future()
+        return self._change
 
     async def _follow(self) -> None:
         this = asyncio.current_task()
@@ -307,7 +338,7 @@ class ToolTask:
         except Exception as error:
             self._error = error
         if self._following is this:
-            self._unfollowed()
+            self._stop_following()
         self.wake()
 
     async def _keep_polling(self) -> None:
@@ -319,29 +350,29 @@ class ToolTask:
             before = self._snapshot
             await self._pause(poll_s)
             poll_s = min(poll_s * 1.5, SLOW_POLL_S)
-            self._harvest()
-            if self._snapshot is before and not self._over:
+            self._take_input_result()
+            if self._snapshot is before and not self._finished:
                 await self._refresh_after_result()
 
     def _answer_input(self) -> None:
-        """See to what the server asks for before it goes on."""
+        """Start handling the task's input requests, if there are any."""
         assert self._snapshot is not None
-        if self._polling is None:
+        if self._input_task is None:
             work = self._tasks.protocol.answer_input(self, self._snapshot)
             if work is not None:
-                self._polling = asyncio.get_running_loop().create_task(work)
-                self._polling.add_done_callback(self._polled)
+                self._input_task = asyncio.get_running_loop().create_task(work)
+                self._input_task.add_done_callback(self._on_input_done)
 
-    def _polled(self, asking: asyncio.Task[Any]) -> None:
-        if not asking.cancelled():
-            asking.exception()  # it is looked at elsewhere, if anybody still waits
+    def _on_input_done(self, input_task: asyncio.Task[Any]) -> None:
+        if not input_task.cancelled():
+            input_task.exception()  # marks it as retrieved; `_take_input_result` raises it
         self.wake()
 
-    def _harvest(self) -> None:
-        """Take what came of seeing to it: what comes of the whole, where the server said so."""
-        if self._polling is not None and self._polling.done():
-            asked, self._polling = self._polling, None
-            self._result = asked.result()
+    def _take_input_result(self) -> None:
+        """Take the result of a finished `_input_task`; it may be the result of the whole task."""
+        if self._input_task is not None and self._input_task.done():
+            input_task, self._input_task = self._input_task, None
+            self._result = input_task.result()
 
     async def _refresh_after_result(self) -> None:
         try:
@@ -351,18 +382,18 @@ class ToolTask:
                 raise
 
     async def _pause(self, poll_s: float) -> None:
-        """Until it is time to ask again, or there is something to look at."""
-        if not self._tasks.is_lost and (self._polling is None or not self._polling.done()):
-            await asyncio.wait({self._woken()}, timeout=self._delay_s(poll_s))
+        """Wait for the poll interval or a change."""
+        if not self._tasks.is_lost and (self._input_task is None or not self._input_task.done()):
+            await asyncio.wait({self._change_future()}, timeout=self._delay_s(poll_s))
 
     def _delay_s(self, poll_s: float) -> float:
-        """How long to wait before the server is asked again."""
+        """Return the seconds until the next poll."""
         assert self._snapshot is not None
-        wanted_ms, ttl_ms = self._snapshot.state.poll_ms, self._snapshot.state.ttl_ms
-        if wanted_ms is not None:
-            poll_s = wanted_ms / 1000
+        interval_ms, ttl_ms = self._snapshot.state.poll_ms, self._snapshot.state.ttl_ms
+        if interval_ms is not None:
+            poll_s = interval_ms / 1000
         if ttl_ms is not None:
-            # What comes of it must be fetched while it is kept.
+            # The result must be fetched before the task expires.
             poll_s = min(poll_s, ttl_ms / 2000)
         poll_s = min(max(poll_s, MIN_POLL_S), MAX_POLL_S)
         return poll_s * (1 + JITTER * random.random())

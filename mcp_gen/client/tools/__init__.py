@@ -1,4 +1,4 @@
-"""Typed results.
+"""Tool results: content helpers, output schemas, typed results.
 
 Imported by: client/tasks, client/session.
 """

@@ -1,4 +1,4 @@
-"""JSON Schemas that a server sent: compiled when used, never fetched, and bounded."""
+"""Output schemas from servers: compiled on first use, self-contained, with bounded messages."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ if TYPE_CHECKING:
 __all__ = ["OutputSchema", "OutputSchemaError"]
 
 MAX_MESSAGE = 250
-"""Characters of what is said of a value that does not fit: it may have members of any name."""
+"""Maximum number of characters of a message about a value: its keys may be of any length."""
 
 
 class OutputSchemaError(ValueError):
-    """A value that does not fit; the message ends in the path."""
+    """Value that does not fit a schema; the message ends in the path."""
 
 
 class OutputSchema:
-    """A schema of dialect 2020-12, or of what its `$schema` says.
+    """A JSON Schema from a server, of dialect 2020-12 or the one that `$schema` names.
 
-    It may refer to itself, but not to other documents: nothing is fetched.
+    The schema may refer to its own parts, but not to other documents: nothing is fetched.
+
+    Args:
+        schema: The schema as plain JSON.
 
     Raises:
-        ProtocolError: it is no schema, or refers to another document.
+        ProtocolError: The schema is invalid, or refers to another document.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
     """
@@ -42,10 +45,10 @@ class OutputSchema:
             raise ProtocolError(f"the server's schema is none: {_short(said)}") from None
 
     def check(self, value: Any) -> None:
-        """Compare plain JSON with the schema; the first difference is told.
+        """Validate plain JSON against the schema; report the first mismatch.
 
         Raises:
-            SchemaError: it does not fit.
+            OutputSchemaError: The value does not fit.
         """
         try:
             self._validator.validate(value)

@@ -1,4 +1,4 @@
-"""What results hold, whatever the kinds of their blocks: texts, pictures, sounds, links."""
+"""Content helpers for results: texts, media and resource links."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import binascii
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_gen.core.errors import InvalidParams
+from mcp_gen.core.errors import InvalidResult
 
 if TYPE_CHECKING:
     from mcp_wire import common
 
-    Holds: TypeAlias = (
+    HasContent: TypeAlias = (
         common.CallToolResult
         | common.GetPromptResult
         | common.ReadResourceResult
@@ -20,60 +20,89 @@ if TYPE_CHECKING:
         | common.PromptMessage
         | common.SamplingMessage
     )
-    """What has content: results of tools, prompts, resources and models, and single messages."""
+    """Values with content: results of tools, prompts, resources and sampling, and messages."""
 
 __all__ = ["Media", "images_of", "links_of", "media_of", "text_of"]
 
 
 class Media(NamedTuple):
-    """A picture, a sound or a file."""
+    """Decoded image, audio or binary resource."""
 
     data: bytes
+    """The decoded bytes."""
     mime_type: str | None
-    """What it is, such as `image/png`; None if the server did not say."""
+    """MIME type such as `image/png`; None if the server did not send one."""
     uri: str | None = None
-    """Where it is from, if it is a resource."""
+    """URI of the resource; None if the media is not a resource."""
 
 
-def text_of(result: Holds, separator: str = "\n") -> str:
-    """All texts of a result, those of embedded resources among them, with `separator` between."""
+def text_of(result: HasContent, separator: str = "\n") -> str:
+    """Return all texts of a result, joined; texts of embedded resources are included.
+
+    Args:
+        result: A result or message with content.
+        separator: Text between two parts.
+
+    Returns:
+        The joined texts; empty if there are none.
+    """
     texts = (getattr(one, "text", None) for one in _parts(result))
     return separator.join(text for text in texts if text is not None)
 
 
-def media_of(result: Holds, kind: str = "") -> list[Media]:
-    """The pictures, sounds and files of a result, whose MIME type begins with `kind`.
+def media_of(result: HasContent, kind: str = "") -> list[Media]:
+    """Return the images, audio and binary resources of a result, decoded.
+
+    Args:
+        result: A result or message with content.
+        kind: Prefix of the MIME type, such as `image/`; empty: all media.
+
+    Returns:
+        The media in the order of the result.
 
     Raises:
-        InvalidParams: data that is no base64.
+        InvalidResult: The data is not valid base64.
     """
-    found = (_media(one) for one in _parts(result))
-    return [one for one in found if one is not None and (one.mime_type or "").startswith(kind)]
+    media = (_media(one) for one in _parts(result))
+    return [one for one in media if one is not None and (one.mime_type or "").startswith(kind)]
 
 
-def images_of(result: Holds) -> list[Media]:
-    """The pictures of a result.
+def images_of(result: HasContent) -> list[Media]:
+    """Return the images of a result, decoded.
+
+    Args:
+        result: A result or message with content.
+
+    Returns:
+        The media whose MIME type begins with `image/`.
 
     Raises:
-        InvalidParams: data that is no base64.
+        InvalidResult: The data is not valid base64.
     """
     return media_of(result, "image/")
 
 
-def links_of(result: Holds) -> list[Any]:
-    """The resources that a result refers to: blocks of type ResourceLink."""
+def links_of(result: HasContent) -> list[Any]:
+    """Return the resource links of a result.
+
+    Args:
+        result: A result or message with content.
+
+    Returns:
+        The content blocks of type ResourceLink.
+    """
     return [one for one in _parts(result) if getattr(one, "type", None) == "resource_link"]
 
 
 def _parts(result: Any) -> Iterator[Any]:
-    """The blocks and resource contents of a result, in their order."""
+    """Yield the content blocks and resource contents of a result, in order."""
     for message in getattr(result, "messages", None) or (result,):
-        held: Any = getattr(message, "content", None)
-        if held is None:
-            held = getattr(message, "contents", None) or []
-        blocks: list[Any] = held if held.__class__ is list else [held]
+        content: Any = getattr(message, "content", None)
+        if content is None:
+            content = getattr(message, "contents", None) or []
+        blocks: list[Any] = content if content.__class__ is list else [content]
         for block in blocks:
-            # A resource that is embedded is what its block holds, and all it holds.
+            # An embedded resource block has no content besides its resource.
             yield getattr(block, "resource", block)
 
 
@@ -86,5 +115,5 @@ def _media(part: Any) -> Media | None:
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidParams("expected base64, got other characters") from None
+        raise InvalidResult("expected base64, got other characters") from None
     return Media(data, getattr(part, "mime_type", None), getattr(part, "uri", None))

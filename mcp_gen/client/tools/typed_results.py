@@ -1,4 +1,4 @@
-"""What a tool returned, as a type of the program's own: compared with its schema first."""
+"""Typed results: `call_tool(returns=T)` validates structured content and converts it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.client.tools.result_content import text_of
-from mcp_gen.core.errors import InvalidParams, ProtocolError, ToolError, UsageError
+from mcp_gen.core.errors import InvalidResult, ProtocolError, ToolError, UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.client.requests.session_calls import ClientSessionView
@@ -21,36 +21,36 @@ __all__ = ["TypedResults"]
 T = TypeVar("T")
 
 _WRAPPED = "result"
-"""The key under which servers put data that is no object, where data must be one."""
+"""Key under which servers wrap data that is not an object."""
 
 
 class TypedResults:
-    """The output schemas of one server's tools, and results read by them."""
+    """Reads tool results as Python types; keeps the output schemas of the server's tools."""
 
     def __init__(self, session: ClientSessionView) -> None:
         self._session = session
         self._tools: dict[str, Any] | None = None
-        """The tools by name, once the list was read; None when there are others now."""
+        """The tools by name; None until they are listed, and after a list_changed notification."""
         self._schemas: dict[str, OutputSchema] = {}
 
     def forget(self) -> None:
-        """There are other tools now."""
+        """Drop the listed tools and schemas: the tool list has changed."""
         self._tools = None
         self._schemas.clear()
 
     async def tool(self, name: str) -> Any:
-        """A tool as it was listed; None if it was not."""
+        """Return a listed tool; None if the server does not list it."""
         if self._tools is None:
             self._tools = {one.name: one async for one in self._session.tools()}
         return self._tools.get(name)
 
-    async def read(self, name: str, result: common.CallToolResult, kind: type[T]) -> T:
-        """What the tool returned, as a `kind`.
+    async def read(self, name: str, result: common.CallToolResult, returns: type[T]) -> T:
+        """Return the structured content of a result as a `returns`, validated by the output schema.
 
         Raises:
-            ToolError: the tool failed; the message is what it says about it.
-            InvalidParams: no data, data that does not fit the tool's schema, or no `kind`.
-            ProtocolError: the call was answered with a result of an extension.
+            ToolError: The tool failed; the message is the text of the result.
+            InvalidResult: There is no data, or it does not fit the output schema or the type.
+            ProtocolError: The call was answered with a result of an extension.
         """
         if not hasattr(result, "is_error"):
             kind_of_result = type(result).__name__
@@ -59,81 +59,81 @@ class TypedResults:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
         data: Any = getattr(result, "structured_content", UNSET)
         if data is None and not hasattr(type(result), "result_type"):
-            data = UNSET  # JSON's null is data only where any JSON may be
-        if await self._fits(name, data):
-            return _converted(name, data, kind)
-        return _from_text(name, text_of(result), kind)
+            data = UNSET  # null is data only at revisions that allow any JSON
+        if await self._has_valid_data(name, data):
+            return _convert_data(name, data, returns)
+        return _from_text(name, text_of(result), returns)
 
-    async def _fits(self, name: str, data: Any) -> bool:
-        """Whether there is data, and it is what was promised; False if there is none."""
+    async def _has_valid_data(self, name: str, data: Any) -> bool:
+        """Return True if there is valid data, False if there is none and none is required."""
         if self._tools is not None:
             try:
                 return await self._check(name, data)
-            except InvalidParams:
-                # The server may have another version of the tool by now.
+            except InvalidResult:
+                # The listed schema may be outdated: list the tools again and recheck.
                 self.forget()
         return await self._check(name, data)
 
     async def _check(self, name: str, data: Any) -> bool:
         tool = await self.tool(name)
-        promised = getattr(tool, "output_schema", None)
-        if promised is None:
+        schema_of_tool = getattr(tool, "output_schema", None)
+        if schema_of_tool is None:
             return data is not UNSET
         if data is UNSET:
-            raise InvalidParams(f"{name}: the tool promised structured content, and gave none")
-        # The validator is loaded with the first output schema.
+            raise InvalidResult(f"{name}: the tool promised structured content, and gave none")
+        # Loaded with the first output schema.
         from mcp_gen.client.tools.output_schema import OutputSchema, OutputSchemaError
 
         schema = self._schemas.get(name)
         if schema is None:
-            schema = self._schemas[name] = OutputSchema(msgspec.to_builtins(promised))
+            schema = self._schemas[name] = OutputSchema(msgspec.to_builtins(schema_of_tool))
         try:
             schema.check(data)
         except OutputSchemaError as error:
-            raise InvalidParams(f"{name}: not what the tool promised: {error}") from None
+            raise InvalidResult(f"{name}: not what the tool promised: {error}") from None
         return True
 
 
-def _converted(name: str, data: Any, kind: type[T]) -> T:
-    """The data as a `kind`; or what it holds as its only member, where it has to be an object."""
+def _convert_data(name: str, data: Any, returns: type[T]) -> T:
+    """Return the data as a `returns`; unwrap the `result` key if only its value fits."""
     try:
-        return _convert(data, kind)
+        return _convert(data, returns)
     except msgspec.ValidationError as error:
-        said = str(error)
+        problem = str(error)
     if data.__class__ is dict and data.keys() == {_WRAPPED}:
         try:
-            return _convert(data[_WRAPPED], kind)
+            return _convert(data[_WRAPPED], returns)
         except msgspec.ValidationError as error:
-            said = str(error)
-    raise InvalidParams(f"{name}: {said}")
+            problem = str(error)
+    raise InvalidResult(f"{name}: {problem}")
 
 
-def _from_text(name: str, text: str, kind: type[T]) -> T:
-    """The text as a `kind`: servers of revisions without structured content write JSON."""
-    if kind is str:
+def _from_text(name: str, text: str, returns: type[T]) -> T:
+    """Return the text as a `returns`: servers without structured content send JSON as text."""
+    if returns is str:
         return cast("T", text)
     try:
-        return _converted(name, msgspec.json.decode(text), kind)
+        return _convert_data(name, msgspec.json.decode(text), returns)
     except msgspec.DecodeError:
-        raise InvalidParams(f"{name}: expected data, got text that is no JSON") from None
+        raise InvalidResult(f"{name}: expected data, got text that is no JSON") from None
 
 
-def _convert(data: Any, kind: type[T]) -> T:
+def _convert(data: Any, returns: type[T]) -> T:
     try:
-        return msgspec.convert(data, kind, dec_hook=_by_pydantic)
+        return msgspec.convert(data, returns, dec_hook=_by_pydantic)
     except TypeError as error:
-        raise UsageError(f"returns={kind!r}: {error}") from None
+        raise UsageError(f"returns={returns!r}: {error}") from None
 
 
-def _by_pydantic(kind: type[Any], data: Any) -> Any:
+def _by_pydantic(returns: type[Any], data: Any) -> Any:
     pydantic: Any = sys.modules.get("pydantic")
     if pydantic is None:
-        raise UsageError(f"returns: nothing reads {kind.__name__}")
+        raise UsageError(f"returns: nothing reads {returns.__name__}")
     try:
-        return pydantic.TypeAdapter(kind).validate_python(data)
+        return pydantic.TypeAdapter(returns).validate_python(data)
     except pydantic.errors.PydanticUserError:
-        raise UsageError(f"returns: nothing reads {kind.__name__}") from None
+        raise UsageError(f"returns: nothing reads {returns.__name__}") from None
     except pydantic.ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        below = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
-        raise ValueError(f"{first['msg']} - at `${below}`") from None
+        path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
+        raise ValueError(f"{first['msg']} - at `${path}`") from None

@@ -1,4 +1,4 @@
-"""MCP Apps.
+"""MCP Apps: tools linked to UI resources.
 
 Imported by: serving, server.py.
 """

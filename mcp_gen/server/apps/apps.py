@@ -1,4 +1,4 @@
-"""MCP Apps on a server: tools whose results are shown by HTML that the server has too."""
+"""MCP Apps of a server: tools linked to UI resources that show their results."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def client_supports_apps(ctx: Context) -> bool:
-    """Whether the client of a request shows apps, as it declared.
+    """Return True if the client of a request declares that it shows apps.
 
-    A tool with an app returns what the model is to read in any case; this is for what only an app
-    can make use of.
+    A tool with an app returns its text for the model in any case; use this for data that only an
+    app can use.
 
     Source:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#server-behavior
@@ -39,16 +39,28 @@ def client_supports_apps(ctx: Context) -> bool:
 
 
 def is_visible_to(ctx: Context, tool: latest.Tool) -> bool:
-    """Whether a tool is for the client of a request: one for apps alone is for who shows them.
+    """Return True if a tool is visible to the client of a request.
 
-    A filter: `server.filter_tools(seen_by)`. Servers have it themselves as soon as they offer such
-    a tool; it is for what is mounted from elsewhere.
+    A tool for apps alone is visible only to clients that show apps. Use it as a filter:
+    `server.filter_tools(is_visible_to)`. A server adds it by itself once it offers such a tool; add
+    it for tools that are mounted from elsewhere.
+
+    Args:
+        ctx: The request.
+        tool: The tool.
     """
     return visible_to(tool, "model") or client_supports_apps(ctx)
 
 
 class Apps:
-    """What a server keeps of its apps, from the first on."""
+    """Apps of a server: declares the extension, adds UI resources, checks tools.
+
+    Args:
+        extensions: The extensions of the server.
+        add_extension: Adds the MCP Apps extension, unless the server has it.
+        resources: The registry that UI resources are added to.
+        filter_tools: Adds a filter of `tools/list`.
+    """
 
     def __init__(
         self,
@@ -60,32 +72,32 @@ class Apps:
         self._resources = resources
         self._filter_tools = filter_tools
         self._unchecked: dict[str, str] | None = {}
-        """The tool that shows its results with each app; None once they have been looked for."""
+        """Tool names by the app URIs they name; None after `check`."""
         self._filters = False
         if EXTENSION not in extensions:
             add_extension(*APPS[:1], settings=APPS[1])
 
     def add(self, uri: str, source: AppSource, /, **described: Unpack[AppOptions]) -> None:
-        """Offer an app; see `Server.add_ui_resource`."""
+        """Add an app; see `Server.add_ui_resource`."""
         self._resources.add(AppResource(uri, source, **described))
 
     def add_tool(self, tool: ServerTool) -> None:
-        """A tool has an app, or is called by one."""
+        """Record the app of a tool, and filter tools that are for apps alone."""
         ui = tool.ui
         if ui is None:
             return
         if ui.resource_uri is not None and self._unchecked is not None:
             self._unchecked[ui.resource_uri] = tool.name
         if ui.visibility is not None and "model" not in ui.visibility and not self._filters:
-            # Who does not know what `_meta` says of it would show it to the model.
+            # Clients without MCP Apps ignore `_meta`, and would show the tool to the model.
             self._filters = True
             self._filter_tools(is_visible_to)
 
     def check(self) -> None:
-        """Before the first client is served: every app that a tool names is there.
+        """Check that every app that a tool names exists; called before the first client is served.
 
         Raises:
-            UsageError: one is not.
+            UsageError: an app is missing.
         """
         there = self._resources.listing.items.entries
         for uri, name in (self._unchecked or {}).items():
@@ -95,5 +107,5 @@ class Apps:
                     f"tool {name}: ui: there is no app {uri!r}{suggest(uri, apps)}; offer it with "
                     f'`@server.ui_resource("{uri}")`'
                 )
-        # What a session gets later may have its app in that session.
+        # Tools that a session adds later may have their app in that session.
         self._unchecked = None

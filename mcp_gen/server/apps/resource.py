@@ -1,4 +1,4 @@
-"""Resources that are apps: HTML, with what it needs of its host beside it."""
+"""UI resources (`ui://`): HTML with its security policy and permissions."""
 
 from __future__ import annotations
 
@@ -23,43 +23,49 @@ if TYPE_CHECKING:
 __all__ = ["AppOptions", "AppResource", "AppSource", "Permission"]
 
 AppSource: TypeAlias = "Source | Path"
-"""A function, the HTML itself, or a file of it, which is read anew each time."""
+"""A function, the HTML itself, or the path of an HTML file, which is read on each request."""
 Permission: TypeAlias = Literal["camera", "microphone", "geolocation", "clipboard_write"]
 
 _ORIGIN = re.compile(r"(https?|wss?)://(\*\.)?[A-Za-z0-9._\-]+(:\d+)?")
 
 
 class AppOptions(TypedDict, total=False):
-    """What an app says of itself, and needs of its host."""
+    """Options of `Server.ui_resource`: description, and what the app needs of its host."""
 
     name: str
-    """Identifies it to programs; the default is the function's name."""
+    """Name for programs; the default is that of the function or file, or the URI."""
     title: str
-    """What people see instead of the name."""
+    """Name for people."""
     description: str
     annotations: latest.Annotations
     icons: list[latest.Icon]
     meta: dict[str, Any]
-    """The rest of its `_meta` on the list."""
+    """Further keys of its `_meta` in `resources/list`."""
     csp: McpUiResourceCsp
-    """The origins that it may reach; without them, none."""
+    """Origins that it may reach; the default is none."""
     permissions: Collection[Permission]
-    """What it asks the browser for; it has to do without, if the host or the user refuses."""
+    """Browser permissions that it requests; the host or the user may refuse them."""
     domain: str
-    """The origin that it wants to run under, in the form that the host expects."""
+    """Origin that it wants to run under, in the form that the host expects."""
     prefers_border: bool
-    """Whether the host is to draw a border and a background; the default is the host's."""
+    """True asks the host for a border and a background; the default is the host's."""
     ttl_ms: int
-    """For how long what was read is fresh; the default is the server's."""
+    """Milliseconds that a read is fresh for clients; the default is the server's."""
     cache_scope: Literal["public", "private"]
-    """Who may share what was read; the default is the server's."""
+    """Scope in which caches may share a read; the default is the server's."""
 
 
 class AppResource(FixedResource):
-    """An app under its URI.
+    """UI resource of an app.
+
+    Args:
+        uri: Its URI, with the scheme `ui`.
+        source: A function that returns HTML, the HTML itself, or the path of a file.
+        given: See AppOptions.
 
     Raises:
-        UsageError: another scheme, no HTML, or an origin that is none.
+        UsageError: another scheme, an unknown option or permission, a missing file, or an invalid
+            origin.
     """
 
     def __init__(self, uri: str, source: AppSource, **given: Any) -> None:
@@ -68,7 +74,7 @@ class AppResource(FixedResource):
         if unknown:
             raise UsageError(f"app {uri!r}: `{min(unknown)}` is not for apps to say: leave it out")
         ui = McpUiResourceMeta(
-            csp=_checked(uri, given.pop("csp", None)),
+            csp=_checked_csp(uri, given.pop("csp", None)),
             permissions=_permissions(uri, given.pop("permissions", None)),
             domain=given.pop("domain", None),
             prefers_border=given.pop("prefers_border", None),
@@ -77,16 +83,20 @@ class AppResource(FixedResource):
         given["meta"] = with_resource_ui(given.get("meta"), ui)
         if isinstance(source, Path):
             given.setdefault("name", source.stem)
-            source = _reading(uri, source)
+            source = _file_reader(uri, source)
         super().__init__(uri, source, mime_type=MIME_TYPE, **given)
 
     async def read(self, ctx: Context, values: Any) -> Any:
-        """The HTML, and what it needs."""
+        """Return the HTML with the UI metadata of the app.
+
+        Raises:
+            UsageError: the function returned something else than `str` or `bytes`.
+        """
         made = await super().read(ctx, values)
         if isinstance(made, str | bytes):
             return Contents(made, MIME_TYPE, meta=self._meta)
         if isinstance(made, Contents):
-            # What is said of this reading goes before what is said of the app.
+            # `_meta` of this read takes precedence over that of the app.
             meta = {**(self._meta or {}), **(made.meta or {})}
             return Contents(made.data, MIME_TYPE, made.uri, meta or None)
         if made is None or isinstance(made, msgspec.Struct):
@@ -96,7 +106,7 @@ class AppResource(FixedResource):
         )
 
 
-def _reading(uri: str, path: Path) -> Callable[[], str]:
+def _file_reader(uri: str, path: Path) -> Callable[[], str]:
     if not path.is_file():
         raise UsageError(f"app {uri!r}: there is no file {path}")
 
@@ -106,9 +116,9 @@ def _reading(uri: str, path: Path) -> Callable[[], str]:
     return read
 
 
-def _checked(uri: str, csp: McpUiResourceCsp | None) -> McpUiResourceCsp | None:
+def _checked_csp(uri: str, csp: McpUiResourceCsp | None) -> McpUiResourceCsp | None:
     for origin in _origins(csp):
-        # Hosts write them into a header: nothing may end the directive, or add to it.
+        # Hosts write origins into a CSP header: prevent injection of directives.
         if not _ORIGIN.fullmatch(origin):
             raise UsageError(
                 f"app {uri!r}: csp: expected an origin such as `https://api.example.com` or "

@@ -1,4 +1,4 @@
-"""Content blocks and results.
+"""Content blocks and tool results.
 
 Imported by: tools, resources, prompts, transforms, mounting.
 """

@@ -1,14 +1,14 @@
-"""Blocks of content, made in one call: pictures, sound, files and links.
+"""Content block helpers: text, images, audio, embedded resources and links.
 
-What comes back are wire types of the newest revision, which every peer gets in its own: they can be
-returned by tools, alone or in a list with texts, and stand in the messages of prompts.
+They return wire types of the newest revision, which are projected to the revision of each peer.
+Tools return them, alone or in a list with texts; prompts use them in messages.
 
     @server.tool
     def chart(year: int) -> list[str | ImageContent]:
         return [f"Sales in {year}:", content.image(Path(f"sales-{year}.png"))]
 
 Data is bytes, or the path of a file (an `os.PathLike`), which is read at once. Each block takes
-`annotations` (who it is for, and how important it is) and `meta`.
+`annotations` (audience and priority) and `meta`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ Data: TypeAlias = "bytes | os.PathLike[str]"
 
 
 class Structured(Struct, Generic[T], frozen=True):
-    """A tool's data with content of its own beside it.
+    """Structured tool output with content beside it.
 
-    Annotated as `-> Structured[Report]`, the tool's output schema is that of `Report`. What the
-    content does not say as text already is said by the data as JSON.
+    Annotate a tool as `-> Structured[Report]`: its output schema is that of `Report`. The data is
+    also added as JSON text if the content has no text, or if the data is no JSON object.
+
+    Args:
+        data: The structured content.
+        content: The content blocks; a `str` is a text block.
     """
 
     data: T
@@ -48,7 +52,13 @@ def text(
     annotations: latest.Annotations | None = None,
     meta: dict[str, Any] | None = None,
 ) -> latest.TextContent:
-    """Text, where it needs annotations; without them a `str` will do."""
+    """Return a text block; a plain `str` is enough without annotations and meta.
+
+    Args:
+        text: The text.
+        annotations: Audience and priority.
+        meta: The `_meta` of the block.
+    """
     return latest.TextContent(text=text, annotations=annotations, meta=meta)
 
 
@@ -59,10 +69,17 @@ def image(
     annotations: latest.Annotations | None = None,
     meta: dict[str, Any] | None = None,
 ) -> latest.ImageContent:
-    """A picture. The type of a file is told by its name.
+    """Return an image block.
+
+    Args:
+        data: The bytes, or the path of a file, which is read at once.
+        mime_type: The `image/` type; by default it is guessed from the name of the file.
+        annotations: Audience and priority.
+        meta: The `_meta` of the block.
 
     Raises:
-        UsageError: bytes without `mime_type`, or a file that does not tell it.
+        UsageError: no `image/` type: bytes without `mime_type`, or a file of another or an unknown
+            type.
         OSError: the file cannot be read.
     """
     kind = _checked(data, mime_type, "image")
@@ -78,7 +95,19 @@ def audio(
     annotations: latest.Annotations | None = None,
     meta: dict[str, Any] | None = None,
 ) -> latest.AudioContent:
-    """Sound; see `image`. At 2024-11-05 it is sent as an embedded resource."""
+    """Return an audio block; at 2024-11-05 it is sent as an embedded resource.
+
+    Args:
+        data: The bytes, or the path of a file, which is read at once.
+        mime_type: The `audio/` type; by default it is guessed from the name of the file.
+        annotations: Audience and priority.
+        meta: The `_meta` of the block.
+
+    Raises:
+        UsageError: no `audio/` type: bytes without `mime_type`, or a file of another or an unknown
+            type.
+        OSError: the file cannot be read.
+    """
     kind = _checked(data, mime_type, "audio")
     return latest.AudioContent(
         data=_base64(data), mime_type=kind, annotations=annotations, meta=meta
@@ -93,7 +122,14 @@ def embedded(
     annotations: latest.Annotations | None = None,
     meta: dict[str, Any] | None = None,
 ) -> latest.EmbeddedResource:
-    """A resource with its contents: a `str` is its text, other data its blob.
+    """Return an embedded resource.
+
+    Args:
+        uri: The URI of the resource.
+        data: A `str` is sent as text; bytes, or the path of a file, as a blob.
+        mime_type: The media type; by default it is guessed from the file's name or the URI.
+        annotations: Audience and priority.
+        meta: The `_meta` of the block.
 
     Raises:
         OSError: the file cannot be read.
@@ -119,9 +155,18 @@ def link(
     annotations: latest.Annotations | None = None,
     meta: dict[str, Any] | None = None,
 ) -> latest.ResourceLink:
-    """A resource that the client may read; `name` is the end of its URI unless given.
+    """Return a link to a resource that the client may read; before 2025-06-18 it is sent as text.
 
-    Before 2025-06-18 it is sent as text.
+    Args:
+        uri: The URI of the resource.
+        name: Its name; by default the last segment of the URI.
+        title: Its name for people.
+        description: What the resource is.
+        mime_type: Its media type; by default it is guessed from the URI.
+        size_bytes: Its size.
+        icons: Its icons.
+        annotations: Audience and priority.
+        meta: The `_meta` of the block.
     """
     return latest.ResourceLink(
         uri=uri,
@@ -137,7 +182,7 @@ def link(
 
 
 def _checked(data: Data, mime_type: str | None, kind: str) -> str:
-    """The type, which must be of the kind."""
+    """Return the media type, given or guessed, if it is one of the kind."""
     if isinstance(data, str):
         raise UsageError(f"{kind}: expected bytes or a Path, got a text")
     found = mime_type or (None if isinstance(data, bytes) else _guessed(data))
@@ -147,6 +192,7 @@ def _checked(data: Data, mime_type: str | None, kind: str) -> str:
 
 
 def _guessed(name: str | os.PathLike[str]) -> str | None:
+    # Loaded when used: it reads the tables of the system.
     import mimetypes
 
     return mimetypes.guess_type(name)[0]

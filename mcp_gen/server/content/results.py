@@ -1,4 +1,4 @@
-"""Results of calls, in the types of the revision that they are for."""
+"""Builds CallToolResult at each revision; recognizes blocks and results."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ _NUMBERS = frozenset({bool, float, int})
 
 
 def failed(message: str) -> common.CallToolResult:
-    """The result of a call that has failed, for the model to read."""
+    """Return a tool result with `isError`, for the model to read."""
     return latest.CallToolResult(content=[latest.TextContent(text=message)], is_error=True)
 
 
 def newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
-    """Return a result of any revision, encoded or relayed ones too, in the newest wire types.
+    """Return a result of any revision, also encoded or relayed, in the newest wire types.
 
     Args:
-        method: The newest row of the method that was called; tools/call if there is none.
+        result: The result.
+        method: The method that was called, at the newest revision; None for `tools/call`.
     """
     if isinstance(result, EncodedResult | RelayedResult):
         result = result.json
@@ -56,23 +57,23 @@ def newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
 
 
 def is_block(value: Any) -> TypeGuard[latest.ContentBlock]:
-    """A block of any revision: the tool has made its own."""
+    """Return True if the value is a content block of any revision."""
     if isinstance(value, UnknownContent):
         return True
     return isinstance(value, Wire) and type(value).__name__ in _BLOCKS
 
 
 def is_result(value: Any) -> TypeGuard[common.CallToolResult]:
-    """A result of any revision, or what may stand in its place: the tool has made its own."""
+    """Return True if the value is a tool result of any revision, or an alternative result."""
     return isinstance(value, Wire) and (
         type(value).__name__ in _RESULTS or is_alternative_result(type(value))
     )
 
 
 def is_alternative_result(kind: Any) -> bool:
-    """Whether values of a wire type answer a request without being its result: a question, a task.
+    """Return True if a wire type answers a request instead of its result.
 
-    They say so with another `resultType`.
+    Such types declare another `resultType`: `input_required` or a task.
     """
     config: Any = getattr(kind, "__struct_config__", None)
     return (
@@ -83,16 +84,16 @@ def is_alternative_result(kind: Any) -> bool:
 
 
 def as_block(value: Any) -> latest.ContentBlock:
-    """A block as it is, all else as text."""
+    """Return a block as it is, anything else as a text block."""
     return value if is_block(value) else latest.TextContent(text=as_text(value))
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, all else as JSON."""
+    """Return a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else to_json(value).decode()
 
 
-def _write(value: Any) -> Any:
+def _encode_other(value: Any) -> Any:
     if isinstance(value, UnknownContent):
         return Raw(value.raw)
     writer: Any = getattr(value, "__pydantic_serializer__", None)
@@ -101,21 +102,21 @@ def _write(value: Any) -> Any:
     raise TypeError(f"JSON has nothing for {type(value).__name__}")
 
 
-to_json = msgspec.json.Encoder(enc_hook=_write).encode
-"""The JSON of what a tool may return; TypeError for what JSON cannot carry."""
+to_json = msgspec.json.Encoder(enc_hook=_encode_other).encode
+"""Encode what a tool returned as JSON; raises TypeError for what JSON cannot carry."""
 
 
 class _Results:
-    """Makes results in the types of one revision, so that there is nothing left to project."""
+    """Builds results in the types of one revision, so that they need no projection."""
 
     def __init__(self, revision: str) -> None:
         home = mcp_wire.types(revision)
         self._result: Any = home.CallToolResult
         self._text: Any = home.TextContent
-        self._holds = mcp_wire.profile(revision).structured_content
+        self._structured_content = mcp_wire.profile(revision).structured_content
 
     def of_texts(self, texts: Iterable[str]) -> common.CallToolResult:
-        """A result with one block per text."""
+        """Return a result with one text block per text."""
         result: common.CallToolResult = self._result(content=[self._text(text=t) for t in texts])
         return result
 
@@ -127,38 +128,44 @@ class _Results:
         seen: bool,
         content: Sequence[Any] | None = None,
     ) -> common.CallToolResult:
-        """A result with data, as its output schema has it at the revision, and as text.
+        """Return a result with structured content in the shape of the revision.
 
-        `content` is what the tool said itself. The data is `json` as it is, which is not encoded
-        once more; it is plain where the result is `seen` by hooks.
+        Args:
+            value: What the tool returned.
+            json: The same as JSON. It is sent as it is, without encoding it again.
+            is_object: True if it is a JSON object.
+            seen: True if hooks or middleware read the result: the data is then decoded.
+            content: The tool's own blocks; None adds the data as text.
         """
         if content is None:
             blocks = [self._text(text=value if isinstance(value, str) else json.decode())]
         else:
             blocks = _with_text(content, json, is_object=is_object)
-        if self._holds == "none":
+        if self._structured_content == "none":
             made: common.CallToolResult = self._result(content=blocks)
             return made
         if value.__class__ in _NUMBERS:
             data: Any = value
         else:
             data = msgspec.json.decode(json) if seen else Raw(json)
-        if not is_object and self._holds == "object":
-            # The output schema is wrapped by the same rule when it is projected.
+        if not is_object and self._structured_content == "object":
+            # Projection wraps the output schema by the same rule.
             data = {"result": data}
         result: common.CallToolResult = self._result(content=blocks, structured_content=data)
         return result
 
 
 def _with_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
-    """The blocks, and the data as text: where that is no object, older clients have nothing else.
+    """Return the blocks, with the data as text if clients would miss it otherwise.
+
+    That is where no block has text, or the data is no object: older clients cannot read it then.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#structured-content
     """
     blocks = [as_block(one) for one in content]
-    says_it = is_object and any(getattr(block, "text", None) is not None for block in blocks)
-    return blocks if says_it else [*blocks, latest.TextContent(text=json.decode())]
+    has_text = is_object and any(getattr(block, "text", None) is not None for block in blocks)
+    return blocks if has_text else [*blocks, latest.TextContent(text=json.decode())]
 
 
 of_revision = cache(_Results)
-"""What makes the results of a revision."""
+"""Return the cached builder of results at a revision."""

@@ -206,7 +206,7 @@ class Context(Struct, eq=False):
         bounds and, in `extra_json_schema`, the formats `email` and `uri`.
 
         Where the client is asked at once, its answer may take `timeout_s`, which is 600 if it is
-        not given; `math.inf` waits for ever. An answer that does not fit the form is InvalidParams
+        not given; `math.inf` waits for ever. An answer that does not fit the form is InvalidResult
         there. Where it comes with the next request, it is asked for again.
 
         With `task` a client that has declared so may take the question as a task of its own: it is
@@ -216,7 +216,7 @@ class Context(Struct, eq=False):
             MissingCapability: the client has not declared that it can ask its user.
             UsageError: not in a tool, prompt or resource; a form that JSON cannot carry flat.
             ProjectionError: the revision's forms have no such field; the message ends in the path.
-            RequestTimeout, SessionLost, McpError, InvalidParams: from the client, where it is asked
+            RequestTimeout, SessionLost, McpError, InvalidResult: from the client, where it is asked
                 at once.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation

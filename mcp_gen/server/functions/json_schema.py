@@ -44,6 +44,7 @@ def json_schema(kind: Any) -> dict[str, Any]:
 
 def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the JSON Schema of the values that a pydantic adapter serializes."""
+    # Loaded when used: pydantic is optional, and slow to import.
     from mcp_gen.server.functions import pydantic_types
 
     named, definitions = pydantic_types.schemas({"it": adapter}, "serialization", {})
@@ -89,6 +90,7 @@ def _parameter_schemas(
     made = {one.name: schema for one, schema in zip(plain, schemas, strict=True)}
     adapters = {one.name: one.adapter for one in parameters if one.adapter is not None}
     if adapters:
+        # Loaded when used: pydantic is optional, and slow to import.
         from mcp_gen.server.functions import pydantic_types
 
         more, shared = pydantic_types.schemas(adapters, "validation", definitions)

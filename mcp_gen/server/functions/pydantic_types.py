@@ -31,6 +31,7 @@ def adapter(hint: Any, what: str) -> TypeAdapter[Any]:
         UsageError: Pydantic cannot handle the type, or is not installed.
     """
     try:
+        # Loaded when used: pydantic is optional, and slow to import.
         import pydantic
     except ImportError:
         raise UsageError(f"{what}: {hint!r} needs pydantic: install `mcp-gen[pydantic]`") from None
@@ -52,6 +53,7 @@ def read(adapter: TypeAdapter[Any], value: Any, path: str, *, strings: bool = Fa
     Raises:
         InvalidValue: The value does not fit; the message ends in the path.
     """
+    # Loaded when used: pydantic is optional, and slow to import.
     from pydantic import ValidationError
 
     try:
@@ -85,6 +87,7 @@ def schemas(
         mode: `validation` for input, `serialization` for output.
         taken: Definition names in use, which the new ones avoid.
     """
+    # Loaded when used: pydantic is optional, and slow to import.
     from pydantic import TypeAdapter
 
     suffix = ""
@@ -105,6 +108,7 @@ def field_info(default: Any) -> FieldInfo | None:
     """Return the default if it is a pydantic field: `count: int = Field(1, ge=0)`; else None."""
     if type(default).__module__ != "pydantic.fields":
         return None
+    # Loaded when used: pydantic is optional, and slow to import.
     from pydantic.fields import FieldInfo
 
     return default if isinstance(default, FieldInfo) else None

@@ -86,6 +86,7 @@ class CompiledSchema:
 
     @cached_property
     def _validator(self) -> Validator:
+        # Loaded with the first user-written schema.
         import jsonschema_rs
 
         try:
@@ -120,6 +121,7 @@ class CompiledSchema:
         validator = self._validator
         if validator.is_valid(value):
             return
+        # Loaded with the first user-written schema.
         import jsonschema_rs
 
         try:

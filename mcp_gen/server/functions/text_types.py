@@ -38,6 +38,7 @@ def made_of_text(hint: Any, *, several: bool = False) -> bool:
 
 def takes_several(hint: Any) -> bool:
     """Return True if the type is a collection of items of one type, such as a list."""
+    # Loaded when used: most servers take no text arguments.
     from msgspec import inspect
 
     return isinstance(_info(hint), inspect.CollectionType)
@@ -77,6 +78,7 @@ def _underlying_type(hint: Any) -> Any:
 
 
 def _info(hint: Any) -> Any:
+    # Loaded when used: most servers take no text arguments.
     from msgspec import inspect
 
     try:

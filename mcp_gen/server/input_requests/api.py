@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_gen.core.errors import InvalidParams
+from mcp_gen.core.errors import InvalidResult
 from mcp_gen.server.context.answers import Accepted, Answer, Cancelled, Declined
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.forms import elicitation_form
@@ -143,8 +143,8 @@ def _to_answer(result: latest.ElicitResult, read: Callable[[Any], T]) -> Answer[
     if result.action == "accept":
         try:
             return Accepted(read(result.content or {}))
-        except InvalidParams as error:
-            raise InvalidParams(f"the client's answer does not fit the form: {error}") from None
+        except InvalidResult as error:
+            raise InvalidResult(f"the client's answer does not fit the form: {error}") from None
     return Declined() if result.action == "decline" else Cancelled()
 
 

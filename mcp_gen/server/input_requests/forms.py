@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import NODEFAULT, inspect
 
-from mcp_gen.core.errors import InvalidParams, UsageError
+from mcp_gen.core.errors import InvalidResult, UsageError
 from mcp_wire import latest
 
 __all__ = ["Form", "elicitation_form"]
@@ -189,7 +189,7 @@ class Form(Generic[T]):
         """Return the answers as a value of the type; members without a field are ignored.
 
         Raises:
-            InvalidParams: The form does not allow an answer; the message ends in its path.
+            InvalidResult: The form does not allow an answer; the message ends in its path.
         """
         answers: dict[str, Any] = {}
         for field in self._fields:
@@ -202,11 +202,11 @@ class Form(Generic[T]):
         try:
             made = msgspec.convert(answers, self._kind)
         except msgspec.ValidationError as error:
-            raise InvalidParams(str(error)) from None
+            raise InvalidResult(str(error)) from None
         for field in self._fields:
             problem = field.check(answers.get(field.name))
             if problem:
-                raise InvalidParams(problem)
+                raise InvalidResult(problem)
         return made
 
 

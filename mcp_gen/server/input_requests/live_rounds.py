@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidParams, McpError, UrlElicitation, UrlElicitationRequired
+from mcp_gen.core.errors import InvalidResult, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
@@ -57,7 +57,7 @@ class ServerRequestRounds(Rounds):
         """Send the request, unless this key has a response already.
 
         Raises:
-            InvalidParams: The response does not fit the request.
+            InvalidResult: The response does not fit the request.
             RequestTimeout, SessionLost, McpError: No response, or an error response.
         """
         # Roots may have changed. The session caches them for as long as they are valid.
@@ -67,7 +67,7 @@ class ServerRequestRounds(Rounds):
             self._answers[key] = await self._send(request, timeout_s)
         try:
             return read(self._answers[key])
-        except InvalidParams:
+        except InvalidResult:
             del self._answers[key]
             raise
 

@@ -17,8 +17,8 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import (
-    InvalidParams,
     InvalidRequest,
+    InvalidResult,
     McpError,
     MissingCapability,
     UrlElicitationRequired,
@@ -109,7 +109,7 @@ class InputRequiredRounds(Rounds):
         if key in self._answers:
             try:
                 return read(result_of(request.kind, self._answers[key]))
-            except (InvalidParams, msgspec.ValidationError):
+            except (InvalidResult, msgspec.ValidationError):
                 # The response does not fit the request: request it again.
                 del self._answers[key]
         nothing: T = await self._wait_unanswered(key, request)

@@ -142,6 +142,7 @@ class RequestStateSealer:
     def _decrypted(self, text: str, bound_to: bytes) -> bytes | None:
         if not self._ciphers:
             return None
+        # Optional: part of an extra.
         from cryptography.exceptions import InvalidTag
 
         sealed = _decode_base64(text)

@@ -111,7 +111,7 @@ class Rounds(ABC):
         Args:
             request: The input request.
             key: Key of the request, unique in the handler; None derives one from its content.
-            read: Converts the result; raises InvalidParams if it does not fit the request.
+            read: Converts the result; raises InvalidResult if it does not fit the request.
             timeout_s: Seconds to wait, where the request is sent at once; None for the default.
         """
 

@@ -41,6 +41,7 @@ def _rounds(ctx: Context, params: Any) -> Rounds:
         from mcp_gen.server.input_requests.replayed_rounds import InputRequiredRounds
 
         return InputRequiredRounds(ctx, params)
+    # Loaded with the first request to a client.
     from mcp_gen.server.input_requests.live_rounds import ServerRequestRounds
 
     return ServerRequestRounds(ctx, params)

@@ -101,6 +101,7 @@ class Mounts(Sequence["Mount"]):
                 f"mount {prefix!r}: expected a Server, or the session that `Client.connect` gives, "
                 f"got {type(session).__name__}"
             )
+        # Loaded with the first mount: most servers have none.
         from mcp_gen.server.mounting.remote_mount import RemoteMount
 
         self._add(RemoteMount(self._outer, prefix, separator, session))
@@ -139,6 +140,7 @@ class Mounts(Sequence["Mount"]):
         """
         if not self._mounts:
             return None
+        # Loaded with the first mount: most servers have none.
         from mcp_gen.server.mounting.mounted_tool import known_tool
 
         found = known_tool(self._mounts, name)
@@ -153,6 +155,7 @@ class Mounts(Sequence["Mount"]):
         """Return the mounted tool with a name; remote servers are asked for their lists."""
         if not self._mounts:
             return None
+        # Loaded with the first mount: most servers have none.
         from mcp_gen.server.mounting.mounted_tool import find_mounted
 
         return await find_mounted(self._mounts, name)
@@ -182,6 +185,7 @@ def _check(outer: Mounting, mount: Mount) -> None:
             f"mount {mount.prefix!r}: there is a mount of that prefix; take another, "
             "or unmount the first"
         )
+    # Loaded with the first mount: most servers have none.
     from mcp_gen.server.mounting.merged_lists import names_of
 
     for kind in KINDS:

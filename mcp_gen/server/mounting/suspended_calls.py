@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Raw
 
-from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.errors import InvalidRequest, InvalidResult, McpError, ProtocolError
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -96,7 +96,7 @@ class SuspendedCall:
                 entry.answer.set_result(result)
             else:
                 message = f"the answer to {key} is a {type(result).__name__}"
-                entry.answer.set_exception(InvalidParams(message))
+                entry.answer.set_exception(InvalidResult(message))
 
     async def outcome(self) -> Raw | None:
         """Wait for the result of the call; None if it waits for input responses.

@@ -1,4 +1,4 @@
-"""Requests that stay open to hear of changes, from the acknowledgement to the end.
+"""Open `subscriptions/listen` requests, from the acknowledgement to the end.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
 """
@@ -45,17 +45,17 @@ async def _nothing(topic: Any) -> Sequence[Said]:
 
 
 class GrantedFilter(NamedTuple):
-    """What else a request may listen to."""
+    """Part of a subscription filter that an extension grants."""
 
     fields: dict[str, Any]
-    """How the acknowledgement says so."""
+    """Fields for the filter of the acknowledgement."""
     topics: tuple[ChangeTopic | ExtensionTopic, ...] = ()
     partial: Callable[[Any], Awaitable[Sequence[Said]]] = _nothing
-    """What there is to be told of a topic at once."""
+    """Returns notifications to send at once for a topic: method and JSON params."""
 
 
 class _Listener:
-    """One open request, and what it wants to hear of."""
+    """One open `subscriptions/listen` request and its topics."""
 
     __slots__ = ("_loop", "_tag", "_woken", "ctx", "ended", "topics", "waiting")
 
@@ -63,7 +63,7 @@ class _Listener:
         self.ctx = ctx
         self.topics = topics
         self.waiting: list[tuple[Method[Any, None], Raw]] | None = None
-        """What is still to go through the hooks."""
+        """Notifications that still have to pass hooks and middleware."""
         self.ended = False
         self._loop = asyncio.get_running_loop()
         self._woken: asyncio.Future[None] = self._loop.create_future()
@@ -71,20 +71,20 @@ class _Listener:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What every message of this subscription has in `_meta`."""
+        """The `_meta` of every message of this subscription."""
         return {self.ctx.profile.subscription_id_key or "": self.ctx.request_id}
 
     def is_wanted(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether anything may be sent for it on this loop."""
-        # A request that is cancelled is open until its task has ended, yet nothing may follow.
+        """Return True if notifications may be sent for it on this event loop."""
+        # A cancelled request stays open until its task has ended, but nothing may be sent for it.
         return self._loop is loop and self.ctx.caller.channel.answers(self.ctx.request_id)
 
     def params(self, shared: bytes) -> Raw:
-        """The params of a notification: its own tag, and what is the same for all listeners."""
+        """Return notification params: the `_meta` of this listener, and the shared part."""
         return Raw(self._tag + shared)
 
     def woken(self) -> asyncio.Future[None]:
-        """What ends when there is something to do."""
+        """Return a future that ends when there is work, or the request is to end."""
         if self._woken.done():
             self._woken = self._loop.create_future()
         return self._woken
@@ -94,76 +94,86 @@ class _Listener:
             self._woken.set_result(None)
 
     def end(self) -> None:
-        """Answer the request, on whatever thread this is."""
+        """End the request with its result; may be called from any thread."""
         self.ended = True
         self._loop.call_soon_threadsafe(self.wake)
 
 
 class Listeners:
-    """The listening requests of a server that are open."""
+    """Registry of the open `subscriptions/listen` requests of a server.
+
+    Args:
+        kernel: The kernel of the server.
+    """
 
     def __init__(self, kernel: Kernel[Any]) -> None:
         self._kernel = kernel
-        # Dicts for their order: whoever came first is told first.
+        # Dicts instead of sets, for their order: first come, first served.
         self._by_topic: dict[ChangeTopic | ExtensionTopic, dict[_Listener, None]] = {}
         self._by_channel: dict[Channel, tuple[_Listener, ...]] = {}
         self.extension_topics: dict[
             Extension, Callable[[Context, Any], Awaitable[GrantedFilter]]
         ] = {}
-        """What decides how much of an extension's part of a filter is granted: else all of it."""
+        """Functions that grant an extension's part of a filter; without one all is granted."""
 
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> latest.SubscriptionsListenResult:
-        """Acknowledge, then tell of changes until the request is cancelled or ended."""
+        """Acknowledge the subscription, then send notifications until it is cancelled or ended.
+
+        Raises:
+            MissingCapability: the client asks for topics of an extension that it has not declared.
+        """
         also = [one async for one in self._granted_extensions(ctx, params.notifications)]
         granted = self._granted(ctx, params.notifications, also)
         topics = [topic for one in also for topic in one.topics]
         listener = _Listener(ctx, (*_topics(granted), *topics))
-        profile, outlet = ctx.profile, ctx.caller.channel
+        profile, channel = ctx.profile, ctx.caller.channel
         if profile.subscription_acknowledged:
-            first = profile.subscription_acknowledged.params(
+            acknowledgement = profile.subscription_acknowledged.params(
                 notifications=granted, meta=listener.meta
             )
-            await sender_for(profile, outlet, self._kernel, ctx).notify(
-                profile.subscription_acknowledged, first
+            await sender_for(profile, channel, self._kernel, ctx).notify(
+                profile.subscription_acknowledged, acknowledgement
             )
-            del first
-        self._add(listener, outlet)
+            del acknowledgement
+        self._add(listener, channel)
         try:
             for one in also:
                 for topic in one.topics:
                     for method, shared in await one.partial(topic):
                         self._publish(listener, method, shared)
-            # There may be many who listen, and for long: they keep only what they need.
+            # Listeners may be many and long-lived: free what they no longer need.
             del granted, params, also
             while not listener.ended:
                 await listener.woken()
                 while listener.waiting:
                     method, raw = listener.waiting.pop(0)
-                    client = sender_for(profile, outlet, self._kernel, ctx)
+                    client = sender_for(profile, channel, self._kernel, ctx)
                     await client.notify(method, method.decode_params(raw))
         finally:
-            self._remove(listener, outlet)
+            self._remove(listener, channel)
         if ctx.headers is None:
             await self._tear_down(ctx)
         return latest.SubscriptionsListenResult(meta=listener.meta)
 
     async def _tear_down(self, ctx: Context) -> None:
-        """Say, behind the answer, that the subscription is no more: there is no stream to close.
+        """Send `notifications/cancelled` after the result, on a duplex transport.
+
+        There is no stream that could be closed instead.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation
         """
         method, task = ctx.profile.cancelled, asyncio.current_task()
         if method is None or task is None:
             return
-        # The answer goes out at the end of this task, after every hook that may still see it.
-        behind: Any = _DeferredChannel(task, ctx.caller.channel)
+        # The result is sent when this task ends, after all hooks.
+        deferred: Any = _DeferredChannel(task, ctx.caller.channel)
         params = method.params(request_id=ctx.request_id)
-        await sender_for(ctx.profile, behind, self._kernel, ctx).notify(method, params)
+        await sender_for(ctx.profile, deferred, self._kernel, ctx).notify(method, params)
 
     def _granted(self, ctx: Context, wanted: Any, also: Iterable[GrantedFilter]) -> Any:
-        """Of what is wanted, that which the server declares, and what else there is."""
+        """Return the part of the requested filter that the server supports."""
         declared = self._kernel.declared_capabilities()
         fields = {
             topic.wanted: getattr(wanted, topic.wanted) or None
@@ -178,10 +188,10 @@ class Listeners:
         return type(wanted)(**fields) if row is None else filter_of(row)(**fields)
 
     async def _granted_extensions(self, ctx: Context, wanted: Any) -> AsyncIterator[GrantedFilter]:
-        """Of what extensions let clients ask for, that which they get.
+        """Yield the part of the requested filter that each extension grants.
 
         Raises:
-            MissingCapability: the client asks for some of it, and has not declared the extension.
+            MissingCapability: the client asks for topics of an extension that it has not declared.
         """
         for extension in self._kernel.extensions.at(ctx.profile):
             asked = fields_of(wanted, extension.wanted)
@@ -195,21 +205,21 @@ class Listeners:
                 else await grant(ctx, extension.wanted(**asked))
             )
 
-    def _add(self, listener: _Listener, outlet: Channel) -> None:
+    def _add(self, listener: _Listener, channel: Channel) -> None:
         self._kernel.loops.add(asyncio.get_running_loop())
-        self._by_channel[outlet] = (*self._by_channel.get(outlet, ()), listener)
+        self._by_channel[channel] = (*self._by_channel.get(channel, ()), listener)
         for topic in listener.topics:
             self._by_topic.setdefault(topic, {})[listener] = None
 
-    def _remove(self, listener: _Listener, outlet: Channel) -> None:
-        left = tuple(one for one in self._by_channel.pop(outlet, ()) if one is not listener)
+    def _remove(self, listener: _Listener, channel: Channel) -> None:
+        left = tuple(one for one in self._by_channel.pop(channel, ()) if one is not listener)
         if left:
-            self._by_channel[outlet] = left
+            self._by_channel[channel] = left
         for topic in listener.topics:
             _discard(self._by_topic, topic, listener)
 
     def publish(self, topic: ChangeTopic, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell those on a loop who listen to a topic."""
+        """Send a change to the listeners of a topic on one event loop."""
         shared = b',"uri":' + encode(topic.uri) + b"}" if topic.uri else b"}"
         for listener in list(self._by_topic.get(topic, ())):
             method = topic.notification(listener.ctx.profile)
@@ -223,14 +233,21 @@ class Listeners:
         params: bytes,
         loop: Loop,
     ) -> None:
-        """Tell those on a loop who listen to what else there is; `params` are a JSON object."""
+        """Send a notification to the listeners of a topic on one event loop.
+
+        Args:
+            topic: The topic.
+            method: The notification.
+            params: Its params, as a JSON object without `_meta`.
+            loop: The event loop.
+        """
         shared = params[1:] if params == b"{}" else b"," + params[1:]
         for listener in list(self._by_topic.get(topic, ())):
             if listener.is_wanted(loop):
                 self._publish(listener, method, shared)
 
     def has_listeners(self, topic: ChangeTopic | ExtensionTopic) -> bool:
-        """Whether anybody does."""
+        """Return True if a request listens to the topic."""
         return topic in self._by_topic
 
     def _publish(self, listener: _Listener, method: Method[Any, None], shared: bytes) -> None:
@@ -241,23 +258,23 @@ class Listeners:
         else:
             send(listener.ctx.caller.channel, method, params)
 
-    def end(self, outlet: Channel | None = None) -> None:
-        """End the requests of one connection, or all of them, in good order; on any thread."""
-        outlets = list(self._by_channel) if outlet is None else [outlet]
-        for one in outlets:
+    def end(self, channel: Channel | None = None) -> None:
+        """End the requests of one connection, or all, with their results; from any thread."""
+        channels = list(self._by_channel) if channel is None else [channel]
+        for one in channels:
             for listener in self._by_channel.get(one, ()):
                 listener.end()
 
 
 class _DeferredChannel:
-    """An outlet whose messages go out when a task has ended."""
+    """Channel that sends its messages once a task has ended."""
 
-    def __init__(self, task: asyncio.Task[Any], outlet: Channel) -> None:
+    def __init__(self, task: asyncio.Task[Any], channel: Channel) -> None:
         self._task = task
-        self._outlet = outlet
+        self._channel = channel
 
     def notify(self, method: Method[Any, None], params: Any) -> None:
-        self._task.add_done_callback(lambda _: send(self._outlet, method, params))
+        self._task.add_done_callback(lambda _: send(self._channel, method, params))
 
 
 def _topics(granted: common.SubscriptionFilter) -> Iterator[ChangeTopic]:

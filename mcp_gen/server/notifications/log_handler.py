@@ -1,4 +1,4 @@
-"""A handler of the standard library's logging that sends records to the client they belong to."""
+"""Logging handler that sends records as `notifications/message` to the client of their request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ClientLogHandler", "spec_level", "watched"]
 
 OURS = frozenset({"asyncio", "mcp_gen", "mcp_wire"})
-"""Whose records tell of the sending itself: sending them too would never end."""
+"""Loggers that report about sending itself: sending their records would loop."""
 
 _ABOVE = (
     (logging.INFO, "debug"),
@@ -34,18 +34,28 @@ _ABOVE = (
     (logging.CRITICAL + 10, "critical"),
     (logging.CRITICAL + 20, "alert"),
 )
-"""Up to which of Python's numbers a record is of which level of the specification."""
+"""Upper bounds of Python log levels, and the MCP level of records below each."""
 
-_current: ContextVar[_Watched | None] = ContextVar("request", default=None)
+_current: ContextVar[_LoggingRequest | None] = ContextVar("request", default=None)
 
 
 def spec_level(number: int) -> str:
-    """The specification's level for one of Python's: above `critical` they are tens apart."""
+    """Return the MCP level of a Python level; above `critical` they are ten apart."""
     return next((level for above, level in _ABOVE if number < above), "emergency")
 
 
 class ClientLogHandler(logging.Handler):
-    """Sends what is logged inside a request to that request's client; see `Logs.handler`."""
+    """Sends records that are logged within a request to its client; see `ClientLogs.handler`.
+
+    Args:
+        level: The least level of records, as in `logging`.
+        max_per_s: The most messages per second and client.
+        is_enabled: Returns True for requests of the handler's server.
+        on_close: Called when the handler is closed.
+
+    Raises:
+        UsageError: `max_per_s` is not above zero.
+    """
 
     def __init__(
         self,
@@ -60,15 +70,15 @@ class ClientLogHandler(logging.Handler):
         self._is_enabled = is_enabled
         self._on_close = on_close
         self._max_per_s = max_per_s
-        self._allowances: WeakKeyDictionary[Channel, RateLimiter] = WeakKeyDictionary()
+        self._rate_limiters: WeakKeyDictionary[Channel, RateLimiter] = WeakKeyDictionary()
 
     def close(self) -> None:
-        """Send nothing any more."""
+        """Stop sending."""
         self._on_close(self)
         super().close()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send a record, if it was made inside of a request."""
+        """Send a record, if it was logged within a request."""
         request = _current.get()
         if request is None or record.name.partition(".")[0] in OURS:
             return
@@ -77,38 +87,38 @@ class ClientLogHandler(logging.Handler):
         except Exception:
             self.handleError(record)
 
-    def _send(self, request: _Watched, record: logging.LogRecord) -> None:
+    def _send(self, request: _LoggingRequest, record: logging.LogRecord) -> None:
         level = spec_level(record.levelno)
         if not self._is_enabled(request.ctx) or not request.is_enabled(level):
             return
-        allowance = self._rate_limiter(request)
-        if not allowance.try_acquire():
+        limiter = self._rate_limiter(request)
+        if not limiter.try_acquire():
             return
         self.report_dropped(request)
-        # Without a formatter of its own the message alone: tracebacks are nobody else's business.
-        said = self.format(record) if self.formatter else record.getMessage()
-        # What stands for bytes of a file name is no text: it is sent escaped.
-        said = said.encode(errors="backslashreplace").decode()
-        request.send(level, said, record.name)
+        # The default is the message alone: tracebacks may hold secrets.
+        text = self.format(record) if self.formatter else record.getMessage()
+        # Surrogate escapes, as in file names, are not valid UTF-8: send them escaped.
+        text = text.encode(errors="backslashreplace").decode()
+        request.send(level, text, record.name)
 
-    def report_dropped(self, request: _Watched) -> None:
-        """Tell the client how many records it did not get, since it was told last."""
-        allowance = self._rate_limiter(request)
-        dropped, allowance.dropped = allowance.dropped, 0
+    def report_dropped(self, request: _LoggingRequest) -> None:
+        """Send the number of records dropped since the last report, as a warning."""
+        limiter = self._rate_limiter(request)
+        dropped, limiter.dropped = limiter.dropped, 0
         if dropped and request.is_enabled("warning"):
             most = f"{self._max_per_s:g} per second"
             request.send("warning", f"{dropped} log messages left out: more than {most}", __name__)
 
-    def _rate_limiter(self, request: _Watched) -> RateLimiter:
-        outlet = request.ctx.caller.channel
-        found = self._allowances.get(outlet)
+    def _rate_limiter(self, request: _LoggingRequest) -> RateLimiter:
+        channel = request.ctx.caller.channel
+        found = self._rate_limiters.get(channel)
         if found is None:
-            found = self._allowances[outlet] = RateLimiter(self._max_per_s)
+            found = self._rate_limiters[channel] = RateLimiter(self._max_per_s)
         return found
 
 
-class _Watched:
-    """A request inside of which something may be logged, in any task or thread."""
+class _LoggingRequest:
+    """Request within which something may be logged, in any task or thread."""
 
     __slots__ = ("_loop", "_sending", "_thread", "ctx")
 
@@ -119,13 +129,13 @@ class _Watched:
         self._sending: set[asyncio.Task[None]] = set()
 
     def is_enabled(self, level: str) -> bool:
-        """Whether the client wants to hear of a level."""
+        """Return True if the client wants log messages of this level."""
         ctx = self.ctx
         declared = ctx.server.runtime.kernel.offers("logging")
         return declared and is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
 
     def send(self, level: str, data: str, logger: str) -> None:
-        """Send a message, from any thread."""
+        """Send a log message, from any thread."""
         if threading.get_ident() == self._thread:
             self._send(level, data, logger)
         else:
@@ -144,7 +154,7 @@ class _Watched:
             ctx.caller.channel.notify(method, params)
 
     async def finish(self) -> None:
-        """Let what is being sent be sent, before the answer is."""
+        """Wait until pending messages are sent, before the result is."""
         if self._sending:
             await asyncio.wait(self._sending)
 
@@ -152,10 +162,10 @@ class _Watched:
 def watched(
     handlers: Iterable[ClientLogHandler], call: Callable[[Context, Any], Awaitable[Any]]
 ) -> Callable[[Context, Any], Awaitable[Any]]:
-    """The call, so that a handler finds the request from wherever it logs."""
+    """Wrap the answering of a request, so that handlers find it from tasks and threads."""
 
     async def within(ctx: Context, params: Any) -> Any:
-        request = _Watched(ctx)
+        request = _LoggingRequest(ctx)
         token = _current.set(request)
         try:
             return await call(ctx, params)

@@ -1,4 +1,4 @@
-"""Log messages to the client: which it wants to hear, and the standard library's logging."""
+"""Log messages to the client: `notifications/message`, and `logging/setLevel`."""
 
 from __future__ import annotations
 
@@ -22,24 +22,28 @@ __all__ = ["ClientLogs", "LogHandlers", "log"]
 
 
 class ClientLogs:
-    """The log messages of a server: `server.logs`."""
+    """Log messages of a server: `server.logs`."""
 
     def __init__(self, kernel: Kernel[Context]) -> None:
         self._kernel = kernel
         self.handlers: list[ClientLogHandler] = []
-        """Those that have not been closed."""
+        """Handlers that have not been closed."""
 
     def handler(
         self, level: int | str = logging.NOTSET, *, max_per_s: float = 100.0
     ) -> ClientLogHandler:
-        """A handler of the standard library: `logging.getLogger("app").addHandler(…)`.
+        """Return a `logging` handler: `getLogger("app").addHandler(server.logs.handler())`.
 
-        What code logs while it answers a request, in whatever task or thread, goes to that
-        request's client, if it wants to hear of the level; other records go nowhere. One client
-        gets `max_per_s` messages in a second at most, and is told how many more there were. What is
-        sent is the message; set a formatter to send more, but see that it holds no secrets.
+        Records that are logged while a request is answered, in any task or thread, are sent to the
+        client of that request, if it wants their level. Other records are dropped. Only the message
+        is sent; set a formatter to send more, but make sure that it reveals no secrets.
 
-        Close the handler when you take it off its logger.
+        Close the handler when you remove it from its logger.
+
+        Args:
+            level: The least level of records, as in `logging`.
+            max_per_s: The most messages per second and client. The number of dropped ones is sent
+                as a warning.
 
         Raises:
             UsageError: `max_per_s` is not above zero.
@@ -50,42 +54,42 @@ class ClientLogs:
         return made
 
     def _is_enabled(self, ctx: Context) -> bool:
-        """Return True if a request is one of this server, not of one that is mounted in it."""
+        """Return True for requests of this server, False for those of a mounted one."""
         return ctx.server.runtime.kernel is self._kernel
 
     def closed(self, handler: ClientLogHandler) -> None:
-        """A handler sends nothing any more."""
+        """Remove a handler that was closed."""
         if handler in self.handlers:
             self.handlers.remove(handler)
             self._changed()
 
     def _changed(self) -> None:
-        # Only while there is a handler do requests pay for being found from where something logs.
+        # Wrap requests only while there is a handler: the wrapper costs time.
         self._kernel.outer_wrapper = partial(watched, self.handlers) if self.handlers else None
         self._kernel.changed()
 
 
 async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
-    """See `Context.log`."""
+    """Send a log message; see `Context.log`."""
     method = ctx.profile.log
-    heard = is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
-    if not heard or not ctx.server.runtime.kernel.offers("logging") or method is None:
+    enabled = is_enabled(ctx.profile, ctx.caller.log_level(ctx.meta), level)
+    if not enabled or not ctx.server.runtime.kernel.offers("logging") or method is None:
         return
-    # A handler that does nothing but log would let nobody else have a turn.
+    # Yield to the event loop: a handler that only logs would block it.
     await asyncio.sleep(0)
     encoded = as_json(data)
-    # Hooks and middleware get what was logged; else it is encoded no second time.
-    said = data if is_wrapped(ctx, method) else encoded
-    await send_notification(ctx, method, method.params(level=level, data=said, logger=logger))
+    # Hooks and middleware get the data itself; without them it is not encoded twice.
+    content = data if is_wrapped(ctx, method) else encoded
+    await send_notification(ctx, method, method.params(level=level, data=content, logger=logger))
 
 
 class LogHandlers(ServerHandlers["Context"]):
-    """What a server answers to a client that sets its log level."""
+    """Handler of `logging/setLevel`."""
 
     async def set_level(
         self, ctx: Context, params: common.SetLevelRequestParams
     ) -> common.EmptyResult:
-        """logging/setLevel"""
+        """Handle `logging/setLevel`: set the level of the session."""
         if ctx.session is not None:
             ctx.session.log_level = params.level
             ctx.session.unsaved = True

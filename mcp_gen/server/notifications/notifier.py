@@ -1,4 +1,4 @@
-"""What has changed, told to every client that wants to know: sessions and listening requests."""
+"""Change notifications to sessions and to `subscriptions/listen` requests: `server.notify`."""
 
 from __future__ import annotations
 
@@ -45,31 +45,35 @@ _log = logging.getLogger("mcp_gen.server")
 P = TypeVar("P")
 Loop: TypeAlias = asyncio.AbstractEventLoop
 _Changes: TypeAlias = "dict[tuple[ChangeTopic, Session | None], None]"
-"""What has changed, in order and each once; for one session, or for all who want to know."""
+"""Coalesced changes, in order; each for one session, or for all (None)."""
 
 
 class OuterServer(Protocol):
-    """The place where a server is mounted."""
+    """Server in which another server is mounted."""
 
     def changed(self, topic: ChangeTopic, session: Session | None) -> None:
-        """Something of the mounted server has changed, for one session or for all."""
+        """Handle a change of the mounted server, for one session or for all."""
         ...
 
     def declared(self) -> None:
-        """The mounted server declares more than before."""
+        """Handle that the mounted server declares more capabilities."""
         ...
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
-        """A user is done at a URL."""
+        """Handle that a URL elicitation is complete."""
         ...
 
 
 class Notifier:
-    """Tells clients what has changed: `server.notify`.
+    """Sends change notifications to clients: `server.notify`.
 
-    Sessions are told until 2025-11-25, and from 2026-07-28 on those requests that listen. What
-    changes in one turn of the event loop is told once. Any thread may call these methods, also
-    where nothing is served yet: then there is nobody to tell.
+    Until 2025-11-25 they go to sessions, from 2026-07-28 to open `subscriptions/listen` requests.
+    `list_changed` and `resources/updated` notifications are coalesced: a change that is repeated
+    within one turn of the event loop is sent once. The methods may be called from any thread, also
+    while nothing is served; then nothing is sent.
+
+    Args:
+        kernel: The kernel of the server.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
     """
@@ -78,66 +82,79 @@ class Notifier:
         self._kernel = kernel
         self._listeners = Listeners(kernel)
         self._lock = Lock()
-        self._waiting: dict[Loop, _Changes] = {}
-        self._busy: dict[Channel, set[asyncio.Task[None]]] = {}
+        self._pending: dict[Loop, _Changes] = {}
+        self._sending: dict[Channel, set[asyncio.Task[None]]] = {}
         self.outer_servers: WeakSet[OuterServer] = WeakSet()
-        """Where this server is mounted: those who use it there are told too."""
-        kernel.on_connection_end.append(self._ended)
+        """Servers in which this one is mounted; their clients are notified too."""
+        kernel.on_connection_end.append(self._on_connection_end)
 
     @property
     def listeners(self) -> Listeners:
-        """The requests that listen."""
+        """The open `subscriptions/listen` requests."""
         return self._listeners
 
     def tool_list_changed(self) -> None:
-        """The list of tools is another one. Adding and removing tools says so by itself."""
+        """Send `notifications/tools/list_changed`.
+
+        Adding and removing tools does this automatically.
+        """
         self.publish(TOOLS)
 
     def prompt_list_changed(self) -> None:
-        """The list of prompts is another one. Adding and removing prompts says so by itself."""
+        """Send `notifications/prompts/list_changed`.
+
+        Adding and removing prompts does this automatically.
+        """
         self.publish(PROMPTS)
 
     def resource_list_changed(self) -> None:
-        """The list of resources, or of templates, is another one; adding and removing say so."""
+        """Send `notifications/resources/list_changed`, for resources and templates.
+
+        Adding and removing them does this automatically.
+        """
         self.publish(RESOURCES)
 
     def resource_updated(self, uri: str) -> None:
-        """A resource reads differently now: told to those who have subscribed to this very URI.
+        """Send `notifications/resources/updated` to subscribers of exactly this URI.
 
-        What else it is a part of is told by calls of its own: what a URI contains is not written
-        in it.
+        Call it as well for each other resource whose contents change with it, such as a folder: a
+        URI does not show which resources contain it.
+
+        Args:
+            uri: The URI of the resource.
         """
         self.publish(updated(uri))
 
     def end_listening(self) -> None:
-        """End every request that listens, in good order; new ones may come."""
+        """End all `subscriptions/listen` requests with their results; new ones may come."""
         self._listeners.end()
 
     def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> Awaitable[common.SubscriptionsListenResult]:
-        """What a request to listen is answered with, when it ends."""
+        """Answer a `subscriptions/listen` request; it returns when the subscription ends."""
         return self._listeners.listen(ctx, params)
 
     def extension_listeners(self, **of: Any) -> ExtensionListeners:
-        """Those who listen to something of an extension, to be told what it has for them.
+        """Return the listeners of a topic of an extension, to send its notifications to.
 
             listeners = server.notify.extension_listeners(parcel_ids="1")
             await ToClient(listeners).notify_parcel_moved("1")
 
-        `of` is one field that the extension adds to what clients ask to hear of, by its Python
-        name, and what must be under it, or among what is.
+        Args:
+            of: One field that the extension adds to the subscription filter, by its Python name,
+                and the value that it must have, or contain if it is a list.
 
         Raises:
-            ValueError: not one field.
+            ValueError: not exactly one field.
         """
         ((field, value),) = of.items()
         return ExtensionListeners(self._listeners, self._kernel, ExtensionTopic(field, value))
 
-    # --- one burst of changes, one message ---
+    # --- coalescing ---
 
     def publish(self, topic: ChangeTopic, session: Session | None = None) -> None:
-        """Something has changed, for one session or for all."""
+        """Publish a change, for one session or for all; from any thread."""
         for mount in list(self.outer_servers):
             mount.changed(topic, session)
         loops = self._kernel.loops
@@ -146,26 +163,28 @@ class Notifier:
         here = _running_loop()
         with self._lock:
             for loop in list(loops):
-                changes = self._waiting.get(loop)
+                changes = self._pending.get(loop)
                 if changes is not None and not loop.is_closed():
                     changes[topic, session] = None
-                elif self._soon(loop, here):
-                    self._waiting[loop] = {(topic, session): None}
+                elif self._schedule(loop, here):
+                    self._pending[loop] = {(topic, session): None}
                 else:
                     loops.discard(loop)
-                    self._waiting.pop(loop, None)
+                    self._pending.pop(loop, None)
 
-    def _soon(self, loop: Loop, here: Loop | None) -> bool:
-        """Whether what has changed will be told on a loop."""
+    def _schedule(self, loop: Loop, here: Loop | None) -> bool:
+        """Schedule sending on a loop; return False if the loop is closed."""
         try:
-            (loop.call_soon if loop is here else loop.call_soon_threadsafe)(self._share, loop)
+            (loop.call_soon if loop is here else loop.call_soon_threadsafe)(
+                self._send_changes, loop
+            )
         except RuntimeError:
-            return False  # it is closed
+            return False  # the loop is closed
         return True
 
-    def _share(self, loop: Loop) -> None:
+    def _send_changes(self, loop: Loop) -> None:
         with self._lock:
-            changes = self._waiting.pop(loop, {})
+            changes = self._pending.pop(loop, {})
         for topic, session in changes:
             if session is None:
                 self._notify_sessions(topic, list(self._kernel.sessions), loop)
@@ -176,7 +195,7 @@ class Notifier:
     # --- to sessions ---
 
     def changed_in(self, session: Session, topic: ChangeTopic) -> None:
-        """A list is another one for one session."""
+        """Publish a list change for one session."""
         self.publish(topic, session)
 
     def _notify_sessions(self, topic: ChangeTopic, sessions: Iterable[Session], loop: Loop) -> None:
@@ -202,11 +221,16 @@ class Notifier:
         params = method.params() if params is UNSET else params
         client = sender_for(profile, session.channel, self._kernel, session)
         task = asyncio.get_running_loop().create_task(client.notify(method, params))
-        self._busy.setdefault(session.channel, set()).add(task)
+        self._sending.setdefault(session.channel, set()).add(task)
         task.add_done_callback(partial(self._sent, session.channel))
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
-        """The user is done at a URL: told to the session that was asked, if its revision says so.
+        """Send `notifications/elicitation/complete` to the session that the elicitation went to.
+
+        It is not sent at revisions that lack it.
+
+        Args:
+            elicitation_id: The id of the URL elicitation.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
@@ -218,23 +242,29 @@ class Notifier:
         for mount in list(self.outer_servers):
             await mount.elicitation_complete(elicitation_id)
 
-    def _sent(self, outlet: Channel, task: asyncio.Task[None]) -> None:
+    def _sent(self, channel: Channel, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             _log.error("a notification could not be sent", exc_info=error)
-        busy = self._busy.get(outlet, set[asyncio.Task[None]]())
+        busy = self._sending.get(channel, set[asyncio.Task[None]]())
         busy.discard(task)
         if not busy:
-            self._busy.pop(outlet, None)
+            self._sending.pop(channel, None)
 
-    def _ended(self, outlet: Channel) -> None:
-        """A connection ends: who listens on it is answered; what hooks hold back is not sent."""
-        self._listeners.end(outlet)
-        for task in list(self._busy.get(outlet, ())):
+    def _on_connection_end(self, channel: Channel) -> None:
+        """End the subscriptions of a connection, and drop its pending notifications."""
+        self._listeners.end(channel)
+        for task in list(self._sending.get(channel, ())):
             task.cancel()
 
 
 class ExtensionListeners:
-    """Those who listen to something of an extension; for `ToClient` of its package."""
+    """Listeners of one topic of an extension; pass them to `ToClient` of its package.
+
+    Args:
+        listeners: The open `subscriptions/listen` requests.
+        kernel: The kernel of the server.
+        topic: The topic.
+    """
 
     def __init__(self, listeners: Listeners, kernel: Kernel[Any], topic: ExtensionTopic) -> None:
         self._listeners = listeners
@@ -242,20 +272,25 @@ class ExtensionListeners:
         self._topic = topic
 
     async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send them a notification; see `tell`."""
+        """Send a notification to the listeners; see `publish`."""
         self.publish(method, params)
 
     def publish(self, method: Method[P, None], params: P) -> None:
-        """Send them a notification with the next turn of their event loops; on any thread.
+        """Send a notification to the listeners in the next turn of their event loops.
 
-        `_meta` of the params says to which subscription it belongs, and nothing else.
+        May be called from any thread. `_meta` of the params is replaced by that of each
+        subscription.
+
+        Args:
+            method: The notification of the extension.
+            params: Its params.
         """
         given: Any = params
         shared, here = encode(replace(given, meta=None)), _running_loop()
         for loop in list(self._kernel.loops):
-            soon = loop.call_soon if loop is here else loop.call_soon_threadsafe
-            with contextlib.suppress(RuntimeError):  # it is closed
-                soon(self._listeners.publish_extension, self._topic, method, shared, loop)
+            call = loop.call_soon if loop is here else loop.call_soon_threadsafe
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                call(self._listeners.publish_extension, self._topic, method, shared, loop)
 
 
 def _running_loop() -> Loop | None:
@@ -266,15 +301,19 @@ def _running_loop() -> Loop | None:
 
 
 class SubscriptionHandlers(ServerHandlers[Any]):
-    """What a server answers to those who want to hear of changes."""
+    """Handler of `subscriptions/listen`."""
 
     notify: Notifier
 
     def subscriptions_listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
     ) -> Awaitable[common.SubscriptionsListenResult]:
-        """subscriptions/listen"""
+        """Handle `subscriptions/listen`.
+
+        Raises:
+            MethodNotFound: the transport carries responses only (JSON without streams).
+        """
         if isinstance(ctx.caller.channel, NullChannel):
             raise MethodNotFound("this transport carries nothing but answers: poll instead")
-        # Not awaited here: each open request would keep one more frame.
+        # Not awaited here: saves one frame per open request.
         return self.notify.listen(ctx, params)

@@ -1,4 +1,4 @@
-"""Progress: how far a request has come, told to a client that gave a token for it."""
+"""Progress notifications, for requests with a progress token."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["report_progress"]
 async def report_progress(
     ctx: Context, progress: float, total: float | None, message: str | None
 ) -> None:
-    """See `Context.report_progress`."""
-    # A handler that does nothing but report would let nobody else have a turn, its cancellation
-    # neither: not even where nothing is sent.
+    """Send `notifications/progress`; see `Context.report_progress`."""
+    # Yield to the event loop, also if nothing is sent: a handler that only reports progress would
+    # block it, and could not be cancelled.
     await asyncio.sleep(0)
     task = ctx.task
     if task is not None:
         if message is not None:
-            await _stand(ctx, task, message, whole=total is not None and progress >= total)
+            await _report_to_task(ctx, task, message, whole=total is not None and progress >= total)
         if task.tells_progress and task.is_answer:
             return
     profile = ctx.profile
@@ -34,7 +34,7 @@ async def report_progress(
     if token.__class__ not in (str, int) or profile.progress is None:
         return
     last = ctx.last_progress
-    # What is no number at all is greater than nothing, and JSON has no infinity.
+    # NaN would pass the comparison with `last`, and JSON has neither NaN nor infinity.
     if not math.isfinite(progress) or (last is not None and progress <= last):
         return
     if not ctx.caller.channel.answers(ctx.request_id):
@@ -50,8 +50,8 @@ async def report_progress(
     await send_notification(ctx, profile.progress, profile.progress.params(**fields))
 
 
-async def _stand(ctx: Context, task: TaskHandle, message: str, *, whole: bool) -> None:
-    """Let who looks at a task see what is reported; who listens to it, as often as may be."""
+async def _report_to_task(ctx: Context, task: TaskHandle, message: str, *, whole: bool) -> None:
+    """Set the status message of a task; notify its listeners within the rate limit."""
     if not task.tells_progress:
         await task.report(message, quietly=True)
     elif whole or not task.is_answer or _try_acquire(ctx):

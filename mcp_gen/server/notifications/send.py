@@ -1,4 +1,4 @@
-"""Notifications of a request: sent while it is answered, as fast as the client reads."""
+"""Notifications that belong to a request, with back-pressure."""
 
 from __future__ import annotations
 
@@ -20,34 +20,39 @@ P = TypeVar("P")
 
 
 async def send_notification(ctx: Context, method: Method[P, None], params: P) -> None:
-    """Send a notification of a request, and wait until the client has read enough for another.
+    """Send a notification of a request, and wait for back-pressure.
 
-    Once the request has been answered, or was cancelled, nothing is sent.
+    Nothing is sent once the request has been answered or cancelled.
+
+    Args:
+        ctx: The request.
+        method: The notification.
+        params: Its params.
     """
-    outlet = ctx.caller.channel
+    channel = ctx.caller.channel
     if is_wrapped(ctx, method):
-        in_time: Any = _OpenRequestChannel(outlet, ctx.request_id)
-        await sender_for(ctx.profile, in_time, ctx.server.runtime.kernel, ctx).notify(
+        open_channel: Any = _OpenRequestChannel(channel, ctx.request_id)
+        await sender_for(ctx.profile, open_channel, ctx.server.runtime.kernel, ctx).notify(
             method, params
         )
-    elif outlet.answers(ctx.request_id):
-        outlet.notify(method, params)
-    await outlet.drain()
+    elif channel.answers(ctx.request_id):
+        channel.notify(method, params)
+    await channel.drain()
 
 
 def is_wrapped(ctx: Context, method: Method[Any, None]) -> bool:
-    """Whether hooks or middleware have a part in sending this."""
+    """Return True if hooks or middleware wrap this notification."""
     kernel = ctx.server.runtime.kernel
     return bool(kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name))
 
 
 class _OpenRequestChannel:
-    """An outlet that is shut when its request has been answered: hooks may take their time."""
+    """Channel that drops messages once its request is answered: hooks may take that long."""
 
-    def __init__(self, outlet: Channel, id: RequestId | None) -> None:
-        self._outlet = outlet
+    def __init__(self, channel: Channel, id: RequestId | None) -> None:
+        self._channel = channel
         self._id = id
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        if self._outlet.answers(self._id):
-            self._outlet.notify(method, params)
+        if self._channel.answers(self._id):
+            self._channel.notify(method, params)

@@ -1,4 +1,4 @@
-"""What can change, and how it is told: the lists of a server, and each of its resources."""
+"""Change topics: the lists of a server, each resource, and topics of extensions."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ _log = logging.getLogger("mcp_gen.server")
 
 
 class ChangeTopic(NamedTuple):
-    """Something that can change."""
+    """Topic of change notifications: a list, or one resource.
+
+    Args:
+        role: The attribute of Profile that holds its notification.
+        capability: The capability that a server declares for it.
+        wanted: The field of the subscription filter that requests it.
+        uri: The URI of the resource; empty for lists.
+    """
 
     role: str
-    """The attribute of the Profile that has its notification."""
     capability: str
-    """What a server declares that tells of it."""
     wanted: str
-    """The field of a listening request's filter that asks for it."""
     uri: str = ""
-    """Which resource, where it is not a list."""
 
     def notification(self, profile: Profile) -> Method[Any, None] | None:
-        """What is sent at a revision, where it knows of this."""
+        """Return the notification of a revision; None if it has none."""
         found: Method[Any, None] | None = getattr(profile, self.role)
         return found
 
@@ -57,19 +60,19 @@ LISTS = (TOOLS, PROMPTS, RESOURCES)
 
 
 def updated(uri: str) -> ChangeTopic:
-    """What one resource reads as."""
+    """Return the topic of one resource (`notifications/resources/updated`)."""
     return ChangeTopic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
 
 
 class ExtensionTopic(NamedTuple):
-    """Something that an extension lets clients hear of: a value under a field of their filter."""
+    """Topic of an extension: a value under a field of the subscription filter."""
 
     field: str
     value: Any
 
 
 def extension_topics_of(fields: Mapping[str, Any]) -> Iterator[ExtensionTopic]:
-    """The topics of what was agreed on: each item of a list is one."""
+    """Yield the topics of granted filter fields; each item of a list is a topic."""
     for field, value in fields.items():
         values = value if _is_list(value) else [value]
         plain = (one for one in values if isinstance(one, str | int) and one is not False)
@@ -81,20 +84,20 @@ def _is_list(value: Any) -> TypeGuard[list[Any]]:
 
 
 def fields_of(value: Any, kind: Any) -> dict[str, Any]:
-    """The fields of a kind that a value has something in."""
+    """Return the fields of type `kind` that are set in a value."""
     names: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
     found = ((name, getattr(value, name, None)) for name in names)
     return {name: one for name, one in found if one is not None and one is not UNSET}
 
 
 def is_watched(kernel: Kernel[Any], method: Method[Any, None]) -> bool:
-    """Whether hooks or middleware have a part in sending this notification."""
+    """Return True if hooks or middleware wrap this notification."""
     return bool(kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name))
 
 
-def send(outlet: Channel, method: Method[Any, None], params: Any) -> None:
-    """Send one of many the same news: a connection that fails does not keep it from the others."""
+def send(channel: Channel, method: Method[Any, None], params: Any) -> None:
+    """Send a notification to one of many; log an error, so that the others still get theirs."""
     try:
-        outlet.notify(method, params)
+        channel.notify(method, params)
     except Exception:
         _log.exception("%s could not be sent", method.name)

@@ -66,6 +66,7 @@ def is_inside(real: Path, roots: Sequence[str]) -> bool:
 
 def _folder(uri: str) -> Path | None:
     """Return the local folder of a `file:` URI, or None."""
+    # Loaded when used: few URIs need it.
     from urllib.parse import unquote, urlsplit
 
     try:

@@ -292,6 +292,7 @@ class UriTemplate:
         return uri
 
     def _encoded(self, name: str, values: Mapping[str, Any], safe: str) -> str:
+        # Loaded when used: few URIs need it.
         from urllib.parse import quote
 
         value = values.get(name)

@@ -23,6 +23,7 @@ def check_literal(text: str, what: str) -> None:
     """
     found = _NO_LITERAL.search(text)
     if found:
+        # Loaded when used: few URIs need it.
         from urllib.parse import quote
 
         raise UsageError(f"{what}: a URI cannot hold {found[0]!r}; write {quote(found[0])}")
@@ -66,6 +67,7 @@ def decoded(raw: str) -> str:
     """
     if "%" not in raw:
         return raw
+    # Loaded when used: few URIs need it.
     from urllib.parse import unquote_to_bytes
 
     if _BAD_PERCENT.search(raw):

@@ -13,6 +13,7 @@ from msgspec import Raw
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
+    InvalidResult,
     McpError,
     RequestTimeout,
     UrlElicitationRequired,
@@ -86,7 +87,7 @@ class TaskInputRequests(Rounds):
                 self._answers[key] = await self._publish(key, request, timeout_s)
             try:
                 return read(self._answers[key])
-            except InvalidParams:
+            except InvalidResult:
                 del self._answers[key]
 
     async def _publish(self, key: str, request: InputRequest, timeout_s: float | None) -> Any:

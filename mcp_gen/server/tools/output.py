@@ -231,6 +231,7 @@ def output_of_schema(what: str, schema: Any) -> Output:
     Raises:
         UsageError: The schema is not supported; see `CompiledSchema`.
     """
+    # Loaded with the first user-written schema.
     from mcp_gen.server.functions.schema_validation import CompiledSchema
 
     return _SchemaOutput(what, CompiledSchema(schema, f"{what}: output schema", moves=True))

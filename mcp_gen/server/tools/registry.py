@@ -198,6 +198,7 @@ def build_tool(
             )
         return tool
     if isinstance(tool, Wire):
+        # Loaded with the first tool that has a schema of its own.
         from mcp_gen.server.tools.schema_tool import SchemaTool
 
         made: ServerTool = SchemaTool(cast("latest.Tool", tool), handler, **described)

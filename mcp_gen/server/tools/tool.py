@@ -109,6 +109,7 @@ class ServerTool(AnyTool):
         described = self._describe()
         if self.ui is None:
             return described
+        # Loaded with the first tool that has an app.
         from mcp_gen.core.extensions.ui import with_tool_ui
 
         return msgspec.structs.replace(described, meta=with_tool_ui(described.meta, self.ui))

@@ -79,6 +79,7 @@ def transformed(
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
     """
     if not isinstance(tool, ServerTool):
+        # Loaded when used: a transformed tool mostly comes from another tool.
         from mcp_gen.server.tools.function_tool import FunctionTool
 
         # Every tool is a ServerTool; anything else is a function.

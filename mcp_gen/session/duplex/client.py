@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import MessageRejected, ResponseReceived
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -21,6 +20,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import project
+from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.kernel.errors import internal_error
 from mcp_gen.session.messages.gather import wait_or_cancel
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from mcp_gen.core.connection import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.extensions.extensions import Extensions
+    from mcp_gen.core.protocol_state import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.notifications import Act

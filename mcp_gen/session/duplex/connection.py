@@ -13,7 +13,8 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import (
+from mcp_gen.core.errors import RequestTimeout, SessionLost
+from mcp_gen.core.protocol_state import (
     ErrorReceived,
     MessageRejected,
     NotificationReceived,
@@ -21,15 +22,14 @@ from mcp_gen.core.connection import (
     RequestReceived,
     ResponseReceived,
 )
-from mcp_gen.core.errors import RequestTimeout, SessionLost
 from mcp_gen.session.duplex.deadlines import SlidingTimeout, TimeoutQueue
 from mcp_gen.session.duplex.progress import DetachedProgress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from mcp_gen.core.connection import Batch, Event
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.protocol_state import Batch, Event
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.messages.notifications import NotificationReceiver
     from mcp_wire.callers import OnProgress

@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import RequestReceived
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
+from mcp_gen.core.protocol_state import RequestReceived
 from mcp_gen.core.transport.protocols import PostedMessage
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.duplex.worker import HandlerRunner
@@ -21,8 +21,8 @@ from mcp_gen.session.peer.session import RequestOrigin, Session
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_gen.core.connection import NotificationReceived
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.protocol_state import NotificationReceived
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.kernel.call import Call

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET
 
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import NotificationReceived
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.loose_json import read_members
+from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck

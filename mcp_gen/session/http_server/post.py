@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.protocol_state import Batch
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.kernel.call import Call

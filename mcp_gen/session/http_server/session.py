@@ -31,7 +31,7 @@ from mcp_gen.session.peer.session import RequestOrigin, Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from mcp_gen.core.connection import Batch, Event, NotificationReceived, RequestReceived
+    from mcp_gen.core.protocol_state import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply

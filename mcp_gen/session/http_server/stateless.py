@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.connection import NotificationReceived
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
+from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.kernel.limits import OpenRequests

@@ -9,8 +9,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp_gen.core.connection import Batch
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.protocol_state import Batch
     from mcp_gen.session.kernel.binding import RevisionBinding
     from mcp_gen.session.peer.session import RequestOrigin
     from mcp_wire.method import Route

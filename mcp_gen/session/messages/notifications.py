@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Coroutine, Mapping, Sequence
 
-    from mcp_gen.core.connection import NotificationReceived
+    from mcp_gen.core.protocol_state import NotificationReceived
     from mcp_gen.session.messages.middleware import Inner, Middleware
     from mcp_wire.hook_points import HookSet
     from mcp_wire.method import Method

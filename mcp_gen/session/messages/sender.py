@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from mcp_gen.core.errors import InvalidParams, ProtocolError, UsageError
+from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.session.messages.middleware import wrap
 
@@ -231,7 +231,7 @@ class RequestSender:
             progress: Callback for progress notifications of this request.
 
         Raises:
-            InvalidParams: the result does not fit the method; the message ends in the JSON path.
+            InvalidResult: the result does not fit the method; the message ends in the JSON path.
             ProtocolError: the result is of an alternative type that was not asked for.
             McpError: the peer answered with an error.
             RequestTimeout: no response within `timeout_s`.
@@ -284,7 +284,7 @@ class RequestSender:
         try:
             result = reader.decode_result(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            refused = InvalidParams(f"{method.name}: the {self._peer}'s result: {error}")
+            refused = InvalidResult(f"{method.name}: the {self._peer}'s result: {error}")
             result = self._read_other(method, raw, refused)
         else:
             if reader.results and type(result) is not reader.results[0]:
@@ -293,11 +293,11 @@ class RequestSender:
             self._check_result(method, raw)
         return result
 
-    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidParams) -> R:
-        """Decode a result that does not fit the method; subclasses may know what it is.
+    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidResult) -> R:
+        """Handle a result that does not decode; subclasses may decode it as another type.
 
         Raises:
-            InvalidParams: `refused`.
+            InvalidResult: `refused`.
         """
         raise refused from None
 

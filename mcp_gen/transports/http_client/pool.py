@@ -141,8 +141,10 @@ class Pool:
         # As in `send`; urllib.request also imports http.client and email.
         from urllib.request import getproxies, proxy_bypass
 
+        # Loaded with the first connection.
         import httpcore2
 
+        # Loaded with the first connection.
         from mcp_gen.transports.http_client.sockets import SocketBackend
 
         proxies = getproxies()

@@ -1,4 +1,4 @@
-"""An HTTP endpoint as a plain ASGI app, which starts itself wherever it is mounted."""
+"""ASGI app of the HTTP endpoint. Starts the server on the first request without a lifespan."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ __all__ = [
 _log = logging.getLogger("mcp_gen.server")
 
 LAST_WORDS_S = 1.0
-"""How long a request that would go on for ever may take to end when it is asked to."""
+"""Grace period, in seconds, for long-lived requests to end after `drain`."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
 PRINCIPAL = "mcp_gen.principal"
-"""Where in the scope it stands who the client is, unless the app is told otherwise."""
+"""Scope key of the client principal, unless `AsgiApp(principal=...)` is given."""
 
 
 class ExtraApp(Protocol):
-    """What serves other paths beside the endpoint, under the same rules."""
+    """App for further paths beside the endpoint, behind the same Host and Origin checks."""
 
     def serves(self, path: str) -> bool:
-        """Whether this path is one of its own."""
+        """Return True if this app serves the path."""
         ...
 
     async def answer(self, call: HttpRequest) -> None:
@@ -69,19 +69,44 @@ class ExtraApp(Protocol):
         ...
 
     async def drain(self) -> None:
-        """End what would go on for ever."""
+        """End long-lived streams; requests in progress are still answered."""
         ...
 
     async def aclose(self) -> None:
-        """End what is open."""
+        """Close all open streams."""
         ...
 
 
 class AsgiApp:
-    """Serves one exchange at one path.
+    """ASGI app that serves one exchange at one path.
 
-    `principal` says who the client of a request is; without it, `scope["mcp_gen.principal"]` does.
-    With `cors` browsers are told that pages of the origins that are served may ask.
+    Host and Origin are validated on every request (DNS rebinding protection, see `OriginGuard`).
+
+    Args:
+        exchange: The MCP endpoint without HTTP server: messages in, answers out.
+        path: The path of the endpoint, below the path that the app is mounted at.
+        json_only: True answers each POST with JSON, never with an SSE stream. What would be sent
+            before the result is left out.
+        max_body_bytes: The largest body of a POST; a larger one is refused with 413.
+        allowed_hosts: Hosts that the `Host` header may name, with or without port, no wildcards.
+            None allows loopback hosts over loopback, and every host otherwise.
+        allowed_origins: Origins that the `Origin` header may name, no wildcards. None allows
+            loopback origins over loopback, and no origin otherwise.
+        cors: True adds CORS headers for allowed origins, and answers preflight requests.
+        sse_after_s: Seconds after which a slow answer becomes an SSE stream, which keeps the
+            connection alive.
+        keep_alive_s: Seconds of silence on an SSE stream before a heartbeat is sent.
+        body_timeout_s: Seconds that a body may take to arrive. A slower request is refused with
+            408, after once to twice that time.
+        principal: Returns the client principal of a scope; without it `scope["mcp_gen.principal"]`.
+        beside: An app for other paths.
+        start: Starts what the server needs. Called at the lifespan's startup, and again on the
+            first request on each event loop: it must allow repeated calls.
+        stop: Releases what `start` acquired, at the end of `aclose`.
+
+    Raises:
+        UsageError: `allowed_hosts` or `allowed_origins` is a string, or has an entry that is no
+            host or origin.
     """
 
     def __init__(
@@ -118,7 +143,7 @@ class AsgiApp:
         self._watch: SlowRequestWatcher | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one ASGI event."""
+        """Handle one ASGI scope: HTTP requests and the lifespan. WebSockets are closed."""
         if scope["type"] != "http":
             await self._serve_other(scope, receive, send)
             return
@@ -142,7 +167,7 @@ class AsgiApp:
             more = answer_headers(origin)
         path: str = scope["path"]
         if path != self.path:
-            path = _under(scope)
+            path = _path_below_mount(scope)
         principal = self._principal
         who = scope.get(PRINCIPAL) if principal is None else principal(scope)
         if path == self.path and scope["method"] == "POST":
@@ -168,25 +193,29 @@ class AsgiApp:
             await send_answer(call.send, Answer(404), call.more)
 
     async def start(self) -> None:
-        """Start what the server needs; without a lifespan the first request does it.
+        """Run the `start` callable; without an ASGI lifespan the first request does it.
 
-        `start` must bear to be called again, and raises what keeps the server from serving.
+        Raises:
+            Exception: what keeps the server from serving, as `start` raises it.
         """
         if self._start is not None:
             await self._start()
 
     async def drain(self) -> None:
-        """End what would go on for ever; what is being answered goes on."""
+        """End long-lived streams; requests in progress are still answered.
+
+        Streams that have not ended one second later are interrupted.
+        """
         await self._exchange.drain()
         if self._extra_apps is not None:
             await self._extra_apps.drain()
         if self._watch is not None:
-            # They have been asked to end in good order; who has no ears for it is stopped.
+            # They were asked to end gracefully above: interrupt those that have not.
             for reply in list(self._watch.lasting):
                 self._watch.loop.call_later(LAST_WORDS_S, reply.interrupt)
 
     async def aclose(self) -> None:
-        """End what is open, then what the server has started."""
+        """Close all streams and sessions, then run the `stop` callable."""
         await self.drain()
         if self._extra_apps is not None:
             await self._extra_apps.aclose()
@@ -195,10 +224,10 @@ class AsgiApp:
             await self._stop()
         self._watch = None
 
-    # --- what may be answered ---
+    # --- answering requests ---
 
     async def _enter(self, loop: asyncio.AbstractEventLoop) -> SlowRequestWatcher:
-        """This is the first request, or the first on another event loop."""
+        """Start the server, on the first request or the first on another event loop."""
         await self.start()
         watch = self._watch
         if watch is None or watch.loop is not loop:
@@ -238,8 +267,12 @@ class AsgiApp:
     ) -> None:
         raw = headers.raw
         accept = raw.get(b"accept", b"*/*")
-        # What is long is not remembered: headers may be as long as an attacker likes.
-        accepts = _accepted(accept) if len(accept) <= REMEMBERED_BYTES else _read_accepted(accept)
+        # Long headers are not cached: an attacker chooses their length.
+        accepts = (
+            _parse_accept_cached(accept)
+            if len(accept) <= REMEMBERED_BYTES
+            else _parse_accept(accept)
+        )
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
             refusal = error_answer(406, f"expected the header `Accept: {expected}`")
@@ -253,7 +286,7 @@ class AsgiApp:
             if objection:
                 await call.refuse(*objection)
                 return
-        # As in `read_message`, at the price of fewer calls.
+        # Same as `read_message`, inlined to save calls on the hot path.
         task = asyncio.current_task(watch.loop)
         watch.reading.add(task)
         if watch.ticking is None:
@@ -262,7 +295,7 @@ class AsgiApp:
             message = await receive()
             body: bytes | None = message.get("body", b"")
             if not body or message.get("more_body") or len(body) > self._max_body_bytes:
-                # Most messages come whole.
+                # Rare: most bodies arrive in one ASGI message.
                 call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
                 body = await read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
@@ -288,7 +321,7 @@ class AsgiApp:
             more,
         )
         answering = self._exchange.answer(body, headers, reply)
-        # What is open for long is not to keep its message.
+        # A request that stays open for long must not keep its body in memory.
         del body, message, raw, headers, accept, kind, length, task
         try:
             answer = await answering
@@ -314,8 +347,8 @@ class AsgiApp:
 
 
 def accepts_events(headers: Headers) -> bool:
-    """Whether a client takes a stream of events."""
-    return _read_accepted(headers.raw.get(b"accept", b"*/*")).events
+    """Return True if the client accepts an SSE stream (`Accept: text/event-stream`)."""
+    return _parse_accept(headers.raw.get(b"accept", b"*/*")).events
 
 
 class _Accepts(NamedTuple):
@@ -323,8 +356,8 @@ class _Accepts(NamedTuple):
     events: bool
 
 
-def _read_accepted(header: bytes) -> _Accepts:
-    """What of the two kinds of answers a client takes.
+def _parse_accept(header: bytes) -> _Accepts:
+    """Parse an `Accept` header into the two media types that are offered.
 
     Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept
     """
@@ -338,18 +371,18 @@ def _read_accepted(header: bytes) -> _Accepts:
     )
 
 
-_accepted = lru_cache(maxsize=256)(_read_accepted)
+_parse_accept_cached = lru_cache(maxsize=256)(_parse_accept)
 
 
 def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:
     return next((taken[name] for name in names if name in taken), False)
 
 
-def _under(scope: Scope) -> str:
-    """The path behind the one under which the app is mounted."""
+def _path_below_mount(scope: Scope) -> str:
+    """Return the path below the one that the app is mounted at."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     if root and path.startswith(root):
-        # At the root of a mount the slash may be missing.
+        # The slash may be missing at the root of a mount.
         return path[len(root) :] or "/"
     return path

@@ -1,4 +1,4 @@
-"""The types of ASGI, and the two parts of it that every app has: plain answers and the lifespan.
+"""ASGI types, plain responses and the lifespan protocol.
 
 Source: https://asgi.readthedocs.io/en/latest/specs/main.html
 """
@@ -23,7 +23,13 @@ _JSON: Line = (b"content-type", b"application/json")
 
 
 async def send_answer(send: Send, answer: Answer, more: Iterable[Line] = ()) -> None:
-    """Send an answer that is whole."""
+    """Send a complete response: status, headers and body.
+
+    Args:
+        send: The ASGI send callable.
+        answer: The response; a body is sent as `application/json`.
+        more: Further header lines.
+    """
     body = answer.body
     headers = [(b"content-length", b"%d" % len(body))]
     if body:
@@ -36,7 +42,7 @@ async def send_answer(send: Send, answer: Answer, more: Iterable[Line] = ()) -> 
 
 
 def encoded_headers(headers: Mapping[str, str]) -> list[Line]:
-    """Headers as ASGI has them."""
+    """Return headers as ASGI header lines: lower-case names, bytes."""
     return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
@@ -46,14 +52,18 @@ async def lifespan(
     start: Callable[[], Awaitable[None]],
     stop: Callable[[], Awaitable[None]],
 ) -> None:
-    """Start and stop with the server that runs the app."""
+    """Run the ASGI lifespan protocol: `start` at startup, `stop` at shutdown.
+
+    An error of either is reported as `lifespan.startup.failed` or `lifespan.shutdown.failed`, and
+    ends the lifespan.
+    """
     steps = {"startup": start, "shutdown": stop}
     while True:
         kind = (await receive())["type"].removeprefix("lifespan.")
         try:
             await steps[kind]()
         except Exception as error:
-            # The HTTP server logs it, and does not serve: that is what the answer is for.
+            # Report instead of raising: the HTTP server logs the failure and does not serve.
             await send({"type": f"lifespan.{kind}.failed", "message": str(error)})
             return
         await send({"type": f"lifespan.{kind}.complete"})

@@ -1,4 +1,4 @@
-"""The body of a POST: what it must be, how much there may be of it, and how long it may take."""
+"""Reads POST bodies: checks media type and encoding, limits size and time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
 ]
 
 BODY_TIMEOUT_S = 60.0
-"""How long a message may take to come, unless the app is told otherwise."""
+"""Default timeout, in seconds, for a body to arrive."""
 
 JSON = b"application/json"
 LONG_LENGTH = len("10000")
-"""A length of fewer digits is not looked at before the message."""
+"""Digits of `Content-Length` from which the declared length is checked before reading."""
 
 _PLAIN = b"identity"
 _CLOSE: Line = (b"connection", b"close")
@@ -33,7 +33,15 @@ _EXPECTED_JSON = "expected the header `Content-Type: application/json`"
 
 
 async def read_message(call: HttpRequest, limit_bytes: int) -> bytes | None:
-    """The body of a POST; None if it was refused, or if the client hung up."""
+    """Read the body of a POST.
+
+    Args:
+        call: The request.
+        limit_bytes: The largest body that is accepted.
+
+    Returns:
+        The body; None if the request was refused (413, 415, 408), or the client disconnected.
+    """
     objection = unreadable(call, limit_bytes)
     if objection:
         await call.refuse(*objection)
@@ -57,13 +65,22 @@ async def read_message(call: HttpRequest, limit_bytes: int) -> bytes | None:
 
 
 async def read_on(call: HttpRequest, limit_bytes: int, message: Message) -> bytes | None:
-    """The body that a message begins; None if it was refused, or if the client hung up."""
-    # Not a list of parts: there may be as many as there are bytes.
+    """Read the rest of a body after its first ASGI message.
+
+    Args:
+        call: The request.
+        limit_bytes: The largest body that is accepted.
+        message: The first ASGI message of the body.
+
+    Returns:
+        The whole body; None if the request was refused (413), or the client disconnected.
+    """
+    # One buffer instead of a list of parts: a client may send one byte per part.
     body = bytearray()
     while message["type"] == "http.request":
         body += message.get("body", b"")
         if len(body) > limit_bytes:
-            await call.refuse(413, _too_large(limit_bytes), *_hang_up(call))
+            await call.refuse(413, _too_large(limit_bytes), *_close_connection(call))
             return None
         if not message.get("more_body"):
             return bytes(body)
@@ -72,18 +89,22 @@ async def read_on(call: HttpRequest, limit_bytes: int, message: Message) -> byte
 
 
 async def refuse_late(call: HttpRequest) -> None:
-    """Say that the client has had its time."""
-    await call.refuse(408, "the message took too long to come", *_hang_up(call))
+    """Refuse a request with 408 because its body took too long."""
+    await call.refuse(408, "the message took too long to come", *_close_connection(call))
 
 
-def _hang_up(call: HttpRequest) -> Sequence[Line]:
-    """What ends a connection on which the rest of a message would still come."""
-    # From HTTP/2 on there is no such header, and no need for it.
+def _close_connection(call: HttpRequest) -> Sequence[Line]:
+    """Return the header that closes an HTTP/1 connection with unread body bytes."""
+    # HTTP/2 and later have no `Connection` header, and close the stream alone.
     return (_CLOSE,) if call.scope.get("http_version", "").startswith("1.") else ()
 
 
 def unreadable(call: HttpRequest, limit_bytes: int) -> tuple[Any, ...] | None:
-    """Why a message is not even read: what to refuse it with."""
+    """Check the headers of a POST before its body is read.
+
+    Returns:
+        The arguments of `HttpRequest.refuse` (415 or 413); None if the body may be read.
+    """
     raw = call.headers.raw
     kind = raw.get(b"content-type", JSON)
     if kind != JSON and not _is_json(kind):
@@ -92,9 +113,9 @@ def unreadable(call: HttpRequest, limit_bytes: int) -> tuple[Any, ...] | None:
     if coding is not None and coding.strip().lower() != _PLAIN:
         return 415, "expected no `Content-Encoding`", (b"accept-encoding", _PLAIN)
     length = raw.get(b"content-length", b"")
-    # A client that asks beforehand need not even begin.
+    # Refuse by the declared length: with `Expect: 100-continue` no body is sent at all.
     if len(length) >= LONG_LENGTH and length.isdigit() and int(length[:20]) > limit_bytes:
-        return 413, _too_large(limit_bytes), *_hang_up(call)
+        return 413, _too_large(limit_bytes), *_close_connection(call)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What lets a page on another origin talk to the server: said for listed origins alone.
+"""CORS headers for allowed origins, and answers to preflight requests.
 
 Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 """
@@ -18,20 +18,22 @@ __all__ = ["answer_headers", "preflight_headers"]
 
 MAX_AGE_S = 600
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
-"""What a header can be called: nothing else that was asked for is to come back in a header."""
+"""Characters of a header name; other requested names are not echoed into a header."""
 
 _profiles = [mcp_wire.profile(revision) for revision in mcp_wire.REVISIONS]
-_told = {profile.session_header for profile in _profiles}
-_asked = {
+_session_headers = {profile.session_header for profile in _profiles}
+_request_headers = {
     *(p.version_header for p in _profiles),
     *(p.method_header for p in _profiles),
     *(p.name_header for p in _profiles),
-    *_told,
+    *_session_headers,
 }
 EXPOSED = ", ".join(
-    sorted({name.lower() for name in _told if name} | {"retry-after", "www-authenticate"})
+    sorted(
+        {name.lower() for name in _session_headers if name} | {"retry-after", "www-authenticate"}
+    )
 ).encode()
-ALLOWED = frozenset(name.lower().encode() for name in _asked if name) | {
+ALLOWED = frozenset(name.lower().encode() for name in _request_headers if name) | {
     b"accept",
     b"authorization",
     b"content-type",
@@ -41,7 +43,7 @@ PREFIXES = tuple(p.param_header_prefix.lower().encode() for p in _profiles if p.
 
 
 def answer_headers(origin: bytes) -> list[Line]:
-    """What an answer says to a page of this origin, which has been admitted."""
+    """Return the CORS headers of a response to an allowed origin."""
     return [
         (b"access-control-allow-origin", origin),
         (b"access-control-expose-headers", EXPOSED),
@@ -50,9 +52,14 @@ def answer_headers(origin: bytes) -> list[Line]:
 
 
 def preflight_headers(headers: Headers, methods: tuple[str, ...]) -> list[Line]:
-    """The rest of the answer to a browser that asks beforehand what a page may send."""
-    asked = headers.raw.get(b"access-control-request-headers", b"").lower().split(b",")
-    names = [name.strip() for name in asked]
+    """Return the headers that grant a CORS preflight request, beside `answer_headers`.
+
+    Args:
+        headers: The headers of the preflight request.
+        methods: The HTTP methods of the endpoint.
+    """
+    requested = headers.raw.get(b"access-control-request-headers", b"").lower().split(b",")
+    names = [name.strip() for name in requested]
     granted = [
         name
         for name in names

@@ -1,4 +1,4 @@
-"""The two endpoints of 2024-11-05: a stream of events, and an address to POST messages to.
+"""HTTP+SSE transport of 2024-11-05: an SSE stream per client, and a path to POST to.
 
 Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse
 """
@@ -34,7 +34,7 @@ RETRY_AFTER = (b"retry-after", b"60")
 
 
 class _SseStream:
-    """One client: its stream, and what it has posted. A duplex transport."""
+    """Duplex transport of one client: its SSE stream out, its POSTs in."""
 
     def __init__(self, reply: HttpReply, principal: str | None) -> None:
         self.headers: Headers | None = None
@@ -44,7 +44,7 @@ class _SseStream:
         self._early: list[tuple[bytes, Headers]] = []
 
     def deliver(self, message: bytes, headers: Headers) -> None:
-        """A message was posted."""
+        """Pass a POSTed message to the receiver, or keep it until there is one."""
         if self._receiver is None:
             self._early.append((message, headers))
         else:
@@ -52,22 +52,22 @@ class _SseStream:
             self._receiver.receive(message)
             self.headers = None
 
-    def hang_up(self) -> None:
-        """The client has gone, or the stream has ended."""
+    def on_disconnect(self) -> None:
+        """Report to the receiver that the client disconnected, or that the stream ended."""
         if self._receiver is not None:
             self._receiver.closed(None)
 
     def finish(self) -> None:
-        """Let what is being answered be answered, and then end the stream."""
+        """End the stream once the requests in progress have been answered."""
         if self._receiver is None:
             self._reply.end()
         else:
             self._receiver.closed(None)
 
-    # --- what the session calls ---
+    # --- the Duplex protocol, called by the server connection ---
 
     async def start(self, receiver: Receiver) -> None:
-        """Begin to deliver."""
+        """Start to deliver messages, first those that came before."""
         self._receiver = receiver
         for message, headers in self._early:
             self.deliver(message, headers)
@@ -75,15 +75,15 @@ class _SseStream:
             receiver.closed(None)
 
     def send(self, message: bytes) -> None:
-        """Queue one message; a client that does not read loses its stream."""
+        """Queue one message. A client that reads too slowly loses its stream."""
         if self._reply.full:
             self._reply.close_stream()
         else:
-            # Without a name it would mean the same; older clients want to see it.
+            # `message` is the default event name, but older clients expect it to be spelled out.
             self._reply.send(sse.named("message", message))
 
     async def drain(self) -> None:
-        """Wait until the client has read enough for more to be sent."""
+        """Wait until the client has read enough for more to be sent (back-pressure)."""
         await self._reply.drain()
 
     async def aclose(self) -> None:
@@ -92,7 +92,14 @@ class _SseStream:
 
 
 class LegacySseEndpoint:
-    """Serves each client that opens the stream at `path` as a connection of its own."""
+    """Serves the two paths of HTTP+SSE; each SSE stream is a connection of its own.
+
+    Args:
+        path: The path of the SSE stream; messages are POSTed to `messages` below it.
+        serve: Serves one client over a duplex transport, until it ends.
+        max_streams: The most SSE streams open at a time; a further one is refused with 503.
+        max_body_bytes: The largest body of a POST.
+    """
 
     def __init__(
         self,
@@ -111,12 +118,12 @@ class LegacySseEndpoint:
         self._serving: set[asyncio.Task[None]] = set()
 
     def serves(self, path: str) -> bool:
-        """Whether a path is one of the two."""
+        """Return True if the path is one of the two."""
         return path in (self._path, self._post_to)
 
     async def answer(self, call: HttpRequest) -> None:
-        """Open a stream, or take a message."""
-        methods = {self._path: ("GET", self._listen), self._post_to: ("POST", self._take)}
+        """Open an SSE stream (GET), or accept a message (POST)."""
+        methods = {self._path: ("GET", self._listen), self._post_to: ("POST", self._receive_post)}
         method, answer = methods[call.path]
         if call.scope["method"] == method:
             await answer(call)
@@ -125,12 +132,12 @@ class LegacySseEndpoint:
             await call.refuse(405, why, (b"allow", method.encode()))
 
     async def drain(self) -> None:
-        """End all streams, each when what is being answered on it has been."""
+        """End all streams, each once its requests in progress have been answered."""
         for stream in list(self._open.values()):
             stream.finish()
 
     async def aclose(self) -> None:
-        """End all streams, and wait until what was served on them has ended."""
+        """End all streams, and wait until serving them has ended."""
         await self.drain()
         if self._serving:
             await asyncio.wait(self._serving)
@@ -155,7 +162,7 @@ class LegacySseEndpoint:
             del self._open[id]
             reply.release()
             reply.end()
-            stream.hang_up()
+            stream.on_disconnect()
         await reply.finish(None)
 
     def _served(self, serving: asyncio.Task[None]) -> None:
@@ -163,7 +170,7 @@ class LegacySseEndpoint:
         if not serving.cancelled() and serving.exception() is not None:
             _log.error("serving a stream failed", exc_info=serving.exception())
 
-    async def _take(self, call: HttpRequest) -> None:
+    async def _receive_post(self, call: HttpRequest) -> None:
         query = parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
         stream = self._open.get(query.get(NAME, [""])[0])
         if stream is None or stream.principal != call.principal:

@@ -1,4 +1,4 @@
-"""What one HTTP request is answered on: JSON, or a stream of events once something comes first."""
+"""Response to one HTTP request: JSON, or an SSE stream if something is sent before the result."""
 
 from __future__ import annotations
 
@@ -24,124 +24,124 @@ __all__ = ["HttpReply"]
 _log = logging.getLogger("mcp_gen.server")
 
 ENOUGH_BYTES = 64 * 1024
-"""What may wait for a client before `drain` waits too."""
+"""Queued bytes above which `drain` waits (back-pressure)."""
 FULL_BYTES = 1024 * 1024
-"""What may wait for a client before no more is kept for it."""
+"""Queued bytes from which the client counts as too slow: no more is queued for it."""
 
 _EVENTS: list[Line] = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
-    # Keeps proxies from holding events back.
+    # Stops reverse proxies such as nginx from buffering events.
     (b"x-accel-buffering", b"no"),
 ]
 
 
 class HttpReply(Struct, eq=False):
-    """Events that wait are a list; whoever has the time sends them.
+    """Response to one HTTP request; implements `core.transport.protocols.Reply`.
 
-    That is the ASGI call where it only carries what others make (`carry`). Where it runs the
-    handler itself, a task does it that lives until there is nothing left to send.
+    Events are queued in a list. Where a stream is attached (`attach_stream`), the ASGI call sends
+    them. Otherwise a task sends them, which lives until the queue is empty.
     """
 
-    # A struct, because there is one per request: this is the fastest way to make an object.
+    # A struct because there is one per request, and structs are the fastest objects to create.
     _watch: SlowRequestWatcher
     _receive: Receive
     _send: Send
     can_stream: bool
     only_stream: bool
-    """Whether the client takes nothing but a stream."""
+    """True if the client accepts nothing but an SSE stream."""
     principal: str | None
     _more: Sequence[Line]
-    """Headers that every answer to this request has."""
+    """Header lines of every response to this request."""
     headers: Mapping[str, str] | None = None
     opening: Callable[[], bytes] | None = None
     dropped: bool = False
 
     _queue: list[bytes] = []
     _size_bytes: int = 0
-    """What is queued or being sent."""
+    """Bytes that are queued or being sent."""
     _begun: bool = False
     _head_sent: bool = False
     _silent: bool = False
-    """Whether nothing has been queued since the last look at it."""
+    """True if nothing has been queued since the last `check`."""
     _ended: bool = False
     _closed: bool = False
 
-    _carrying: bool = False
+    _attached: bool = False
     _waiter: asyncio.Future[None] | None = None
-    """What `carry` waits for."""
+    """Future that `attach_stream` waits for."""
     _flusher: asyncio.Task[None] | None = None
     _drainers: list[asyncio.Future[None]] | None = None
     _task: asyncio.Task[None] | None = None
-    """What a client that hangs up cancels."""
+    """Task that is cancelled when the client disconnects."""
     cancelled: bool = False
-    """Whether this reply has cancelled that task."""
-    _watcher: asyncio.Task[None] | None = None
+    """True if this reply has cancelled that task."""
+    _disconnect_task: asyncio.Task[None] | None = None
     due_s: float = 0.0
-    """When to look whether the client has heard anything, by the clock of the event loop."""
+    """Time of the next `check`, by the clock of the event loop."""
 
-    # --- what the session's side calls: see core.transport.Reply ---
+    # --- the Reply protocol, called by the exchange: see core.transport.protocols ---
 
     @property
     def streaming(self) -> bool:
-        """Whether the stream has begun."""
+        """True if the stream has begun."""
         return self._begun
 
     @property
     def over(self) -> bool:
-        """Whether nothing can be sent any more."""
+        """True if nothing can be sent any more: the end was set, or the client disconnected."""
         return self._ended or self.dropped
 
     @property
     def full(self) -> bool:
-        """Whether no more should be kept for this client."""
+        """True if the client reads so slowly that no more should be queued for it."""
         return self._size_bytes >= FULL_BYTES
 
     def send(self, events: bytes) -> None:
-        """Queue events."""
+        """Queue SSE events; the first ones begin the stream."""
         if self._ended or self.dropped:
             return
         if not self._begun:
             self._begin()
         self._silent = False
-        self._queue_up(events)
+        self._enqueue(events)
         self._wake()
 
     def begin(self) -> None:
-        """Begin the stream."""
+        """Begin the stream without an event."""
         if not self._begun:
-            # More than the head: what stands between may wait for a first byte.
+            # More than the headers: a proxy may wait for the first byte of the body.
             self.send(sse.COMMENT)
 
     def end(self) -> None:
-        """Say that nothing more will be sent."""
+        """Mark the end of the stream: nothing more will be sent."""
         self._ended = True
         if self._waiter is not None:
             self._wake()
 
     def close_stream(self) -> None:
-        """End the stream of a client that reads too slowly."""
+        """Close the stream of a client that reads too slowly, and drop its queue."""
         if self.over:
             return
         _log.warning("a client reads its stream too slowly: the stream ends")
         self._queue.clear()
         self.end()
-        self._detach()
+        self._wake_drainers()
         self._cancel()
 
     async def drain(self) -> None:
-        """Wait until little enough is waiting."""
+        """Wait until at most `ENOUGH_BYTES` are queued (back-pressure)."""
         while self._size_bytes > ENOUGH_BYTES and not self.over:
             waiter: asyncio.Future[None] = self._watch.loop.create_future()
             self._drainers = [*(self._drainers or ()), waiter]
             await waiter
 
     async def attach_stream(self) -> None:
-        """Send what is queued until the end is said, or until the client hangs up."""
+        """Send queued events until `end` is called or the client disconnects."""
         self._watch.add(self)
         if self._flusher is not None:
             await self._flusher
-        self._carrying = True
+        self._attached = True
         while True:
             if self._queue:
                 await self._write()
@@ -152,41 +152,45 @@ class HttpReply(Struct, eq=False):
                 await self._waiter
 
     def cancel_on_disconnect(self) -> Any:
-        """From now on a client that hangs up cancels the current task."""
+        """Cancel the current task if the client disconnects; return that task."""
         watch = self._watch
         task = self._task = current_task(watch.loop)
         watch.add(self)
         return task
 
     def keep_open(self) -> None:
-        """What ends the server ends this too."""
+        """Mark the request as long-lived: a shutdown of the server interrupts it."""
         self._watch.lasting.add(self)
 
-    # --- what the app calls ---
+    # --- called by the app ---
 
     def interrupt(self) -> None:
-        """Ask what is open for as long as its client wants to come to an end."""
+        """End a long-lived request: end its stream, or cancel its task."""
         if self._task is None:
             self.end()
         else:
             self._cancel()
 
     def release(self) -> bool:
-        """Watch no longer: the handler has ended. Whether its task is cancelled all the same."""
+        """Stop watching for a disconnect, once the handler has ended.
+
+        Returns:
+            True if the task was cancelled by someone else too, and has to end as cancelled.
+        """
         watch = self._watch
         watch.discard(self)
-        if self._watcher is not None:
-            self._watcher.cancel()
+        if self._disconnect_task is not None:
+            self._disconnect_task.cancel()
         task, self._task = self._task, None
         if task is None:
             return False
         watch.lasting.discard(self)
-        # Somebody else may have cancelled it as well.
+        # The task may have been cancelled by someone else as well.
         return self.cancelled and task.uncancel() > 0
 
     def finish(self, answer: Answer | None) -> Awaitable[None]:
-        """Send the answer, as what ends the stream if there is one."""
-        # Not async itself: one coroutine less for most answers to go through.
+        """Send the answer: as the whole response, or as the last event of the stream."""
+        # Not async: saves one coroutine for most answers.
         whole = not self._begun and (not self.only_stream or (answer and answer.status != 200))
         if whole and answer is not None and not self.dropped:
             self._ended = True
@@ -202,23 +206,23 @@ class HttpReply(Struct, eq=False):
             self.headers = answer.headers
             self._begin()
         if answer is not None:
-            self._queue_up(sse.event(answer.body))
+            self._enqueue(sse.event(answer.body))
         self._ended = True
         if self._flusher is not None:
             await self._flusher
         if not self._closed and not self.dropped:
             await self._write()
 
-    # --- a request that has been open for a while ---
+    # --- called by SlowRequestWatcher ---
 
     def watch(self, now_s: float) -> None:
-        """Notice from now on if the client hangs up, and do not leave it without a sign of life."""
-        self._watcher = self._watch.loop.create_task(self._wait_for_end())
+        """Start to watch for a disconnect, and schedule the first `check`."""
+        self._disconnect_task = self._watch.loop.create_task(self._wait_for_disconnect())
         first_s = self._watch.keep_alive_s if self._begun else self._watch.sse_after_s
         self.due_s = now_s + first_s if self.can_stream else math.inf
 
     def check(self, now_s: float) -> None:
-        """Begin the stream of a slow answer, and keep a silent one alive."""
+        """Begin the stream of a slow answer, or send a heartbeat on a silent one."""
         if not self._begun:
             self.begin()
         elif self._silent and not self._size_bytes:
@@ -226,7 +230,7 @@ class HttpReply(Struct, eq=False):
         self._silent = True
         self.due_s = now_s + self._watch.keep_alive_s
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_disconnect(self) -> None:
         try:
             while (await self._receive())["type"] != "http.disconnect":
                 pass
@@ -239,13 +243,13 @@ class HttpReply(Struct, eq=False):
             return
         self.dropped = True
         self._queue.clear()
-        self._detach()
+        self._wake_drainers()
         self._cancel()
         if self._waiter is not None:
             self._wake()
 
     def _cancel(self) -> None:
-        # In the next turn: it may be this task that noticed.
+        # In the next turn of the loop: the current task may be the one to cancel.
         self._watch.loop.call_soon(self._cancel_now)
 
     def _cancel_now(self) -> None:
@@ -258,15 +262,15 @@ class HttpReply(Struct, eq=False):
     def _begin(self) -> None:
         self._begun = True
         if self.opening is not None:
-            self._queue_up(self.opening())
+            self._enqueue(self.opening())
 
-    def _queue_up(self, events: bytes) -> None:
+    def _enqueue(self, events: bytes) -> None:
         if events:
             self._queue.append(events)
             self._size_bytes += len(events)
 
     def _wake(self) -> None:
-        if self._carrying:
+        if self._attached:
             waiter, self._waiter = self._waiter, None
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
@@ -281,7 +285,7 @@ class HttpReply(Struct, eq=False):
             self._flusher = None
 
     async def _write(self) -> None:
-        """Send what is queued in one piece: the last one, if the end has been said."""
+        """Send the queued events in one piece, as the last one after `end`."""
         data = b"".join(self._queue)
         self._queue.clear()
         last = self._ended
@@ -291,13 +295,13 @@ class HttpReply(Struct, eq=False):
                 await self._send_head(len(data) if last else None)
             await self._send({"type": "http.response.body", "body": data, "more_body": not last})
         except Exception as error:
-            # The client has hung up: servers differ in what they raise then.
+            # The client disconnected: ASGI servers differ in what they raise then.
             _log.debug("a stream broke: %r", error)
             self._drop()
         self._closed = last
         self._size_bytes -= len(data)
         if self._drainers is not None and self._size_bytes <= ENOUGH_BYTES:
-            self._detach()
+            self._wake_drainers()
 
     async def _send_head(self, size_bytes: int | None) -> None:
         headers = [*_EVENTS, *self._more]
@@ -307,8 +311,8 @@ class HttpReply(Struct, eq=False):
             headers += encoded_headers(self.headers)
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    def _detach(self) -> None:
-        """Let those go on that wait for the client to read."""
+    def _wake_drainers(self) -> None:
+        """Wake those that wait in `drain`."""
         drainers, self._drainers = self._drainers, None
         for waiter in drainers or ():
             if not waiter.done():

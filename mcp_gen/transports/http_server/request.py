@@ -20,25 +20,45 @@ __all__ = ["HttpRequest", "error_answer"]
 
 
 class HttpRequest(NamedTuple):
-    """One HTTP request that has passed the Host and Origin checks."""
+    """One HTTP request that has passed the Host and Origin checks.
+
+    Args:
+        scope: The ASGI scope.
+        receive: The ASGI receive callable.
+        send: The ASGI send callable.
+        headers: The headers of the request.
+        path: The path below the one that the app is mounted at.
+        more: Header lines of every response to the request.
+        principal: The client principal; None if clients are not told apart.
+        watch: The watcher of the event loop.
+    """
 
     scope: Scope
     receive: Receive
     send: Send
     headers: Headers
     path: str
-    """Without the path under which the app is mounted."""
     more: Sequence[Line]
-    """Headers that every answer to it has."""
     principal: str | None
     watch: SlowRequestWatcher
 
     async def refuse(self, status: int, why: str, *more: Line) -> None:
-        """Answer with a JSON-RPC error without an id."""
+        """Answer with a JSON-RPC error without an id.
+
+        Args:
+            status: The HTTP status.
+            why: The message of the error.
+            more: Further header lines.
+        """
         await send_answer(self.send, error_answer(status, why), [*self.more, *more])
 
     def reply(self, *, can_stream: bool = True, only_stream: bool = False) -> HttpReply:
-        """Return what the request is answered on."""
+        """Return the reply of this request.
+
+        Args:
+            can_stream: True if the client accepts an SSE stream.
+            only_stream: True if it accepts nothing else.
+        """
         return HttpReply(
             self.watch,
             self.receive,
@@ -51,5 +71,5 @@ class HttpRequest(NamedTuple):
 
 
 def error_answer(status: int, why: str) -> Answer:
-    """Return the answer that refuses an HTTP request, as a JSON-RPC error without an id."""
+    """Return the answer that refuses a request: a JSON-RPC error without an id."""
     return Answer(status, envelope.failure(None, envelope.error_object(InvalidRequest(why))))

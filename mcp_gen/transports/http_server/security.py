@@ -1,7 +1,8 @@
-"""Which hosts and origins are served: pages in a browser must not reach a server by surprise.
+"""Host and Origin checks: protection against DNS rebinding and unlisted web pages.
 
-A page of any site can send requests to a server on the same machine, and by DNS rebinding even
-read the answers: its name first leads to the site, then to 127.0.0.1. `Host` and `Origin` tell.
+A page of any site can send requests to a server on the same machine. By DNS rebinding it can even
+read the answers: its host name first resolves to the site, then to 127.0.0.1. The `Host` and
+`Origin` headers reveal both.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
 """
@@ -21,15 +22,15 @@ __all__ = ["OriginGuard", "Rejection"]
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 REMEMBERED = 1024
 REMEMBERED_BYTES = 256
-"""What is longer is looked at each time: headers may be as long as an attacker likes."""
+"""Longest pair of headers whose check is cached: an attacker chooses their length."""
 
-# https://www.rfc-editor.org/rfc/rfc9110.html#name-host-and-authority: nothing but a host and a
-# port. A host is a name, an IPv4 address, or an IPv6 address in brackets.
+# A host and an optional port; the host is a name, an IPv4 address, or an IPv6 address in brackets.
+# https://www.rfc-editor.org/rfc/rfc9110.html#name-host-and-authority
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z_.~%!$&'()*+;=-]+)(:[0-9]*)?")
 
 
 class Rejection(NamedTuple):
-    """Why a request is refused: an HTTP status, and a sentence."""
+    """HTTP status and reason of a refused request."""
 
     status: int
     why: str
@@ -44,10 +45,18 @@ _OTHER_ORIGIN = Rejection(
 
 
 class OriginGuard:
-    """Tells by address, `Host` and `Origin` whether a request may be answered.
+    """Validates the `Host` and `Origin` headers against the address of the connection.
 
-    What comes over loopback must name a loopback host, and an origin on one, or what is listed.
-    What comes otherwise must name a listed host if any are listed, and no origin but listed ones.
+    Over loopback, `Host` must name a loopback host or a listed one, and `Origin` an origin on
+    loopback or a listed one. Otherwise `Host` must name a listed host if any are listed, and
+    `Origin` a listed origin. A request without `Origin` passes the second check.
+
+    Args:
+        hosts: Allowed hosts, with or without port; None for none. No wildcards.
+        origins: Allowed origins (scheme, host and port); None for none. No wildcards.
+
+    Raises:
+        UsageError: one of the two is a string, or has an entry that is no host or origin.
     """
 
     def __init__(self, hosts: Collection[str] | None, origins: Collection[str] | None) -> None:
@@ -58,19 +67,22 @@ class OriginGuard:
         self._known: dict[tuple[Any, bytes | None, bytes | None], Rejection | None] = {}
 
     def objection(self, server: Any, host: bytes | None, origin: bytes | None) -> Rejection | None:
-        """What is wrong with a request; None if nothing is.
+        """Return why a request is rejected; None if it is accepted.
 
-        `server` is the `server` of the ASGI scope: where the connection came in.
+        Args:
+            server: The `server` of the ASGI scope: the local address of the connection.
+            host: The `Host` header.
+            origin: The `Origin` header.
         """
-        asked = (server[0] if server else None, host, origin)
+        key = (server[0] if server else None, host, origin)
         try:
-            return self._known[asked]
+            return self._known[key]
         except KeyError:
-            found = self._objection(*asked)
+            found = self._objection(*key)
         if len(host or b"") + len(origin or b"") <= REMEMBERED_BYTES:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[asked] = found
+            self._known[key] = found
         return found
 
     def _objection(

@@ -1,7 +1,6 @@
-"""Which requests have been open for a while: found by one timer, so that short ones cost nothing.
+"""One timer for slow requests: disconnect watch, switch to SSE, heartbeats, body timeouts.
 
-Only then is anything done that takes a task or time: to notice that a client hangs up, to begin a
-stream for a slow answer, to keep a silent one alive.
+A request costs nothing extra while it is short: tasks and timers begin once it is slow.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ if TYPE_CHECKING:
 __all__ = ["SlowRequestWatcher", "Watched"]
 
 SWEEP_S = 0.05
-"""A request has been open for a while if two sweeps have found it."""
+"""Seconds between two sweeps; a request that two sweeps find is slow."""
 LOOK_S = 1.0
-"""How often those are looked at, at least."""
+"""Longest interval, in seconds, between two checks of slow requests."""
 
 
 class Watched(Protocol):
-    """The reply to an open request, as the sweep timer sees it."""
+    """Reply to an open request, as the sweep timer sees it."""
 
     due_s: float
-    """When to call `look` next, by the clock of the event loop."""
+    """Time of the next `check`, by the clock of the event loop."""
 
     def watch(self, now_s: float) -> None:
-        """Begin to watch for a disconnect: the request has been open for a while."""
+        """Start to watch for a disconnect: the request is slow."""
         ...
 
     def check(self, now_s: float) -> None:
@@ -35,18 +34,26 @@ class Watched(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """End a reply that stays open as long as its client wants."""
+        """End a long-lived reply."""
         ...
 
 
 class SlowRequestWatcher:
-    """The open requests of one app in one event loop."""
+    """Open requests of one app on one event loop.
+
+    Args:
+        loop: The event loop.
+        sse_after_s: Seconds after which a slow answer becomes an SSE stream.
+        keep_alive_s: Seconds of silence on a stream before a heartbeat.
+        body_timeout_s: Seconds that a body may take to arrive; it is enforced after once to twice
+            that time.
+    """
 
     __slots__ = (
         "_body_timeout_s",
+        "_checker",
         "_every_s",
         "_late",
-        "_looker",
         "_old",
         "_sweeper",
         "_young",
@@ -71,41 +78,41 @@ class SlowRequestWatcher:
     ) -> None:
         self.loop = loop
         self.thread = get_ident()
-        """Where the loop ran when it was last asked for."""
+        """Thread in which the loop ran when it was last entered."""
         self.sse_after_s = sse_after_s
         self.keep_alive_s = keep_alive_s
         self.lasting: set[Watched] = set()
-        """Replies that are open for as long as their client wants."""
+        """Long-lived replies: they stay open until the client disconnects."""
         self.long: set[Watched] = set()
-        """Replies that have been open for a while."""
+        """Replies of slow requests."""
         self._young: set[Watched] = set()
         self._old: set[Watched] = set()
         self._sweeper: asyncio.TimerHandle | None = None
-        self._looker: asyncio.TimerHandle | None = None
+        self._checker: asyncio.TimerHandle | None = None
         self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
         self._body_timeout_s = body_timeout_s
         self.reading: set[Any] = set()
-        """The tasks that read a message; cancelled if that takes too long."""
+        """Tasks that read a body; they are cancelled if that takes too long."""
         self.reading_long: set[Any] = set()
-        """Those that did so already when they were last looked at."""
+        """Tasks that were already reading at the last check."""
         self.ticking: asyncio.TimerHandle | None = None
         self._late: set[Any] = set()
 
     def attach_loop(self) -> bool:
-        """Whether it is this event loop that runs here.
+        """Return True if this watcher's event loop runs in the current thread.
 
-        Until Python 3.12 asking for the running loop is a system call: this is not.
+        `asyncio.get_running_loop` is a system call until Python 3.12: this check is not.
         """
         return self.thread == get_ident() and self.loop.is_running()
 
     def add(self, reply: Watched) -> None:
-        """A request that may take a while."""
+        """Add the reply of a request that may become slow."""
         self._young.add(reply)
         if self._sweeper is None:
             self._sweeper = self.loop.call_later(SWEEP_S, self._sweep)
 
     def discard(self, reply: Watched) -> None:
-        """The request is over."""
+        """Remove the reply of a request that has ended."""
         young = self._young
         if reply in young:
             young.discard(reply)
@@ -113,25 +120,28 @@ class SlowRequestWatcher:
             self._old.discard(reply)
             self.long.discard(reply)
 
-    # --- messages that are still coming ---
+    # --- body timeouts ---
 
     def tick(self) -> None:
-        """Begin to look after those who read: whoever is in `reading`, and stays there."""
+        """Start the timer that enforces the body timeout on the tasks in `reading`."""
         self.ticking = self.loop.call_later(self._body_timeout_s, self._check_readers)
 
     def has_read(self, task: Any) -> None:
-        """The message has come, or will not; only needed while any is in `reading_long`."""
+        """Mark a body as read or lost; only needed while `reading_long` has tasks."""
         self.reading_long.discard(task)
 
     def was_late(self, task: Any) -> bool:
-        """Whether a task that was cancelled was so for this: then it is cancelled no longer."""
+        """Return True if a task was cancelled by the body timeout.
+
+        The cancellation is then taken back (`Task.uncancel`).
+        """
         if task not in self._late:
             return False
         task.uncancel()
         return True
 
     def _check_readers(self) -> None:
-        # What was there at the last look too has had its time, or almost twice that.
+        # A task that was already reading at the last check has had one to two timeouts.
         self._late, self.reading_long, self.reading = self.reading_long, self.reading, set()
         self.ticking = None
         if self.reading_long:
@@ -139,24 +149,24 @@ class SlowRequestWatcher:
         for task in self._late:
             task.cancel()
 
-    # --- answers that take their time ---
+    # --- slow answers ---
 
     def _sweep(self) -> None:
-        # What was there at the last sweep too has been open for one interval, or almost two.
+        # A reply that the last sweep found has been open for one to two intervals.
         found, self._old, self._young = self._old, self._young, set()
         self._sweeper = self.loop.call_later(SWEEP_S, self._sweep) if self._old else None
         now_s = self.loop.time()
         for reply in found:
             reply.watch(now_s)
         self.long |= found
-        if self.long and self._looker is None:
-            self._looker = self.loop.call_later(self._every_s, self._check)
+        if self.long and self._checker is None:
+            self._checker = self.loop.call_later(self._every_s, self._check)
 
     def _check(self) -> None:
-        # One timer for all: a handle for each would weigh as much as the rest of a silent stream.
+        # One timer for all: a handle per stream would double the memory of a silent stream.
         now_s = self.loop.time()
         for reply in self.long:
             if now_s >= reply.due_s:
                 reply.check(now_s)
         again = self.loop.call_later(self._every_s, self._check) if self.long else None
-        self._looker = again
+        self._checker = again

@@ -1,6 +1,6 @@
-"""What bad servers do, whatever carries it. Also a program: `misdeeds.py NAME REVISION`.
+"""Faults of bad servers, for any transport. Also a program: `misdeeds.py NAME REVISION`.
 
-Imports the standard library alone, so that the program is there at once.
+It imports the standard library alone, so that the program starts fast.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from typing import Any
 __all__ = ["HANG_UP", "MISDEEDS", "Flood", "Half", "Misdeed", "Step", "steps_of"]
 
 FLOOD = 3000
-"""How many notifications are many."""
+"""Number of notifications in a flood that ends."""
 _HAVE_NO_HANDSHAKE = ("2026-07-28",)
 
 
 class Half(bytes):
-    """The first half of a message, then nothing any more."""
+    """Sends the first half of a message, then nothing more."""
 
 
 class Flood(bytes):
-    """This message again and again, for ever."""
+    """Sends this message repeatedly, without end."""
 
 
 class HangUp:
-    """The connection ends. A program ends, too."""
+    """Closes the connection. A program exits, too."""
 
 
 HANG_UP = HangUp()
 
 Step = bytes | HangUp
 Misdeed = Callable[[Any, bytes], "list[Step] | None"]
-"""Takes a request and its right answer; None: it behaves."""
+"""Function of a request and its valid response; None means a valid response."""
 
 
 # --- a server that behaves ---
 
 
 def right(frame: Any, revision: str) -> bytes:
-    """The right answer to a request."""
+    """Return the valid response to a request."""
     method, per_request = frame["method"], revision in _HAVE_NO_HANDSHAKE
     results: dict[str, dict[str, Any]] = {
         "tools/call": {"content": [{"type": "text", "text": "right"}]},
@@ -84,7 +84,7 @@ def failure(frame: Any, code: int, text: str, data: Any = None) -> bytes:
 
 
 def at(method: str, does: Misdeed) -> Misdeed:
-    """Behaves but for one method."""
+    """Return a misdeed that applies to one method alone."""
     return lambda frame, right: does(frame, right) if frame["method"] == method else None
 
 
@@ -93,7 +93,7 @@ def says(*steps: Step) -> Misdeed:
 
 
 def under_id(id: Callable[[Any], Any]) -> Misdeed:
-    """Answers under another id than the request's."""
+    """Return a misdeed that responds under another id than the request's."""
 
     def does(frame: Any, right: bytes) -> list[Step]:
         return [message(**{**json.loads(right), "id": id(frame["id"])})]
@@ -102,7 +102,7 @@ def under_id(id: Callable[[Any], Any]) -> Misdeed:
 
 
 def pages(frame: Any, right: bytes) -> list[Step]:
-    """One more page behind each."""
+    """Respond with one more page after each page."""
     cursor = int(frame.get("params", {}).get("cursor", "0"))
     whole = json.loads(right)
     whole["result"]["nextCursor"] = str(cursor + 1)
@@ -110,7 +110,7 @@ def pages(frame: Any, right: bytes) -> list[Step]:
 
 
 def claims(revision: str) -> Misdeed:
-    """Says that it speaks a revision that there is not."""
+    """Return a misdeed that claims a protocol version that does not exist."""
 
     def does(frame: Any, right: bytes) -> list[Step] | None:
         if frame["method"] not in ("initialize", "server/discover"):
@@ -163,7 +163,7 @@ MISDEEDS: dict[str, Callable[[str], Misdeed]] = {
 
 
 def steps_of(name: str, revision: str, frame: Any) -> list[Step]:
-    """What this server does with a request."""
+    """Return the steps with which this server responds to a request."""
     whole = right(frame, revision)
     found = MISDEEDS[name](revision)(frame, whole)
     return [whole] if found is None else found

@@ -1,6 +1,6 @@
-"""One row per bad server: what it ends in on each way to it, and how soon.
+"""Table of bad servers: the error on each transport, and the timeout that applies.
 
-The tests read it, and it stands in the docs.
+The tests read it, and docs/failures.md contains it.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from tests.support.frames import HANDSHAKE, PER_REQUEST
 __all__ = ["TABLE", "Doing", "End", "Row", "rendered"]
 
 Doing: TypeAlias = Literal["connect", "call", "list"]
-"""What the client is doing: connecting, calling a tool, or walking a list of tools."""
+"""Step at which the fault happens: connecting, calling a tool, or listing tools."""
 
 Within: TypeAlias = Literal["at once", "`timeout_s`", "`probe_timeout_s` + `timeout_s`"]
 
 
 class End(NamedTuple):
-    """What it ends in."""
+    """Outcome of a row on one transport."""
 
     raises: type[Exception] | None
-    """None: the server is used as if nothing were wrong with it."""
+    """Exception type; None if the server works as if it had no fault."""
     says: str = ""
-    """A pattern of the message."""
+    """Regular expression that the error message matches."""
 
     def __str__(self) -> str:
         return self.raises.__name__ if self.raises else "it works"
 
 
 class Row(NamedTuple):
-    """A bad server."""
+    """Row of the table: one bad server."""
 
     does: str
     doing: Doing
     ends: Mapping[str, End]
-    """By the way to it; ways on which nobody can do such a thing are not there."""
+    """Outcomes by transport; a transport on which the fault is impossible is absent."""
     revisions: tuple[str, ...] = (HANDSHAKE, PER_REQUEST)
 
     @property
     def within(self) -> Within:
-        """How soon: where it is no RequestTimeout it ends at once, in any row."""
+        """Return the timeout: a row whose outcome is no RequestTimeout ends at once."""
         if all(end.raises is not RequestTimeout for end in self.ends.values()):
             return "at once"
         return "`probe_timeout_s` + `timeout_s`" if self.doing == "connect" else "`timeout_s`"
@@ -58,13 +58,13 @@ REFUSED = End(McpError, r"-32602")
 
 
 def everywhere(end: End, **others: End | None) -> dict[str, End]:
-    """The same on all ways but these; None: not on this one."""
+    """Return the same outcome for all transports but `others`; None leaves a transport out."""
     ways = dict.fromkeys(WAYS, end) | {_NAMES[name]: other for name, other in others.items()}
     return {way: found for way, found in ways.items() if found is not None}
 
 
 def on_the_web(says: str) -> dict[str, End]:
-    """A redirect of a POST; that of the older stream leaves what the POST before it was told."""
+    """Outcomes of a redirected POST; the older transport reports the earlier POST's status."""
     end = End(TransportError, says)
     return everywhere(end, command=None, memory=None, pair=End(HttpError, "HTTP status 405"))
 
@@ -126,7 +126,7 @@ TABLE = [
 
 
 def rendered() -> str:
-    """The table as it stands in the docs."""
+    """Return the table as it is in the docs."""
     lines = [("a server that", *WAYS, "within"), ("---",) * (len(WAYS) + 2)]
     for row in TABLE:
         lines.append((row.does, *map(_cell, map(row.ends.get, WAYS)), row.within))

@@ -1,6 +1,6 @@
-"""Servers on a pipe that do it wrong: one row each says what a call ends in, and how soon.
+"""Bad servers on a pipe: one row each with the outcome of a call and its time limit.
 
-What servers get wrong over HTTP stands in `tests/transports/http_client/test_failures.py`.
+Faults over HTTP are in `tests/transports/http_client/test_failures.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import mcp_wire
 from mcp_gen import (
     Client,
     ClientSession,
-    InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -26,39 +26,39 @@ from mcp_gen import (
 )
 from tests.client.using import using
 from tests.support.frames import PER_REQUEST, every_revision
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 BOUND_S = 5.0
-"""No row takes longer, whatever the server does."""
+"""Time limit of every row, in seconds, whatever the server does."""
 TIMEOUT_S = 0.05
-"""How long a call waits for an answer that never comes."""
+"""Timeout of a call that is never answered, in seconds."""
 
 
 class Row(NamedTuple):
-    """What a server does when its tool is called, and what comes of it."""
+    """Row of the table: the server's reaction to a tool call, and the outcome."""
 
-    does: Callable[[Scripted, int, bytes], None]
-    """Gets the server, the id of the call, and the right answer to it."""
+    does: Callable[[ScriptedPeer, int, bytes], None]
+    """Function of the server, the id of the call, and its valid response."""
     ends: type[BaseException] | None = None
-    """What the call raises; None if it is answered."""
+    """Exception of the call; None if it is answered."""
     says: str = ""
 
 
-def says(*messages: bytes) -> Callable[[Scripted, int, bytes], None]:
-    """Says this, with `ID` for the id of the call and `OK` for its right answer."""
+def says(*messages: bytes) -> Callable[[ScriptedPeer, int, bytes], None]:
+    """Return a reaction that sends these messages; `ID` is the call's id, `OK` its response."""
 
-    def does(server: Scripted, id: int, right: bytes) -> None:
+    def does(server: ScriptedPeer, id: int, right: bytes) -> None:
         for message in messages:
             server.say(message.replace(b"OK", right).replace(b"ID", str(id).encode()))
 
     return does
 
 
-def floods(message: bytes, count: int) -> Callable[[Scripted, int, bytes], None]:
+def floods(message: bytes, count: int) -> Callable[[ScriptedPeer, int, bytes], None]:
     return says(*[message] * count, b"OK")
 
 
-def hangs_up(server: Scripted, id: int, right: bytes) -> None:
+def hangs_up(server: ScriptedPeer, id: int, right: bytes) -> None:
     server.say(right[: len(right) // 2])
     ENDING.append(asyncio.get_running_loop().create_task(server.hang_up()))
 
@@ -77,12 +77,12 @@ ROWS = {
     "says nothing": Row(says(), RequestTimeout, r"tools/call: no answer in 0\.05 s"),
     "answers with a result of another shape": Row(
         says(b'{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":7}}'),
-        InvalidParams,
+        InvalidResult,
         r"at `\$\.content`",
     ),
     "answers with a result that is no object": Row(
         says(b'{"jsonrpc":"2.0","id":ID,"result":[1]}'),
-        InvalidParams,
+        InvalidResult,
         "Expected `object`, got `array`",
     ),
     "answers with neither result nor error": Row(
@@ -146,7 +146,7 @@ async def call(session: ClientSession) -> str:
 
 async def holds(row: Row, revision: str) -> None:
     answers = opening(revision)
-    server = Scripted(answers)
+    server = ScriptedPeer(answers)
     first = True
 
     def reply(params: Any) -> Any:
@@ -163,7 +163,7 @@ async def holds(row: Row, revision: str) -> None:
     answers["tools/call"] = reply
     async with using(Client("c"), await server.start(), revision) as session:
         if row.ends is None:
-            # A flood takes its time on a slow machine, but the answer is behind it.
+            # A flood takes long on a slow machine, but the response follows it.
             async with asyncio.timeout(BOUND_S):
                 assert text_of(await session.call_tool("t")) == "right"
         else:
@@ -171,7 +171,7 @@ async def holds(row: Row, revision: str) -> None:
                 await call(session)
             assert type(caught.value) is row.ends or row.ends is ProtocolError
         if row.ends is not SessionLost:
-            # Whatever it was, the session goes on.
+            # The session stays usable after every fault.
             async with asyncio.timeout(BOUND_S):
                 assert text_of(await session.call_tool("t")) == "right"
     for task in ENDING:

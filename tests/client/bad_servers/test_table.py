@@ -1,4 +1,4 @@
-"""Each bad server ends in what its row says, in time, and nothing is left of it."""
+"""Each bad server has the outcome of its row, in time, and leaves no resources behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.frames import ALL
 
 DOCS = Path(__file__).parents[3] / "docs/failures.md"
 AT_ONCE_S = 5.0
-"""Far less than any time limit that is in force here, and much for a machine that is busy."""
+"""Time limit of rows that end at once: far below every timeout here, enough for a busy machine."""
 TIMEOUT_S = 0.15
 PROBE_TIMEOUT_S = 0.1
 MAX_PAGES = 5
@@ -34,7 +34,7 @@ CELLS = [
 
 
 async def outcome(row: Row, target: Any, revision: str, client: Client, slow: bool) -> str:
-    """Do what the row is about with a server, and return what it said."""
+    """Run the step of a row with a server, and return its outcome."""
     limits: dict[str, Any] = {}
     if row.doing == "connect":
         if slow:
@@ -53,7 +53,7 @@ async def outcome(row: Row, target: Any, revision: str, client: Client, slow: bo
 async def test_a_server_that(
     row: Row, way: str, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A flooding program does not see that its stdin is closed: it is told to end by a signal.
+    # A flooding program does not notice that its stdin is closed: a signal ends it.
     monkeypatch.setattr("mcp_gen.transports.command.CLOSE_STDIN_WAIT_S", 0.1)
     end = row.ends[way]
     with nothing_left():
@@ -62,7 +62,7 @@ async def test_a_server_that(
             Client("c", max_pages=MAX_PAGES) as client,
             asyncio.timeout(AT_ONCE_S),
         ):
-            # Where no silence ends it, none of the limits is anywhere near.
+            # If no timeout ends the row, no timeout may be close.
             use = partial(outcome, row, target, revision, client, end.raises is RequestTimeout)
             if end.raises is None:
                 assert await use() in ("", "right")
@@ -81,26 +81,26 @@ def test_the_docs_have_the_table() -> None:
     assert rendered() in DOCS.read_text()
 
 
-# --- what is left ---
+# --- leftovers ---
 
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
-    """Whoever has begun something has ended it: tasks, open files, programs."""
+    """Check that no tasks, open files or processes are left after the test."""
     before = things()
     yield
     assert things() - before == set()
 
 
 async def settled() -> None:
-    """Let the loop close what was closed: transports are in the next turn."""
+    """Let the event loop finish the closing of transports, which takes a turn."""
     async with asyncio.timeout(AT_ONCE_S):
         for _ in range(5):
             await asyncio.sleep(0)
 
 
 def things() -> set[Any]:
-    """The tasks, open files and child processes of this process."""
+    """Return the tasks, open files and child processes of this process."""
     found: set[Any] = set(asyncio.all_tasks())
     proc = Path("/proc/self")
     if proc.exists():

@@ -1,4 +1,4 @@
-"""The ways to a bad server: each plays what it does on its own transport."""
+"""Transports to a bad server: each plays a misdeed in its own way."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.support.http.loopback import Got, Line, scripted_web
 __all__ = ["REDIRECTS", "WAYS", "Opens"]
 
 Opens = Callable[[str, str], AbstractAsyncContextManager[Any]]
-"""From a misdeed and a revision to what a client can be connected to."""
+"""Function of a misdeed and a revision that returns a target for `connect`."""
 EVENTS = "text/event-stream"
 
 
 class _InMemory:
-    """The far end of a pair."""
+    """Server end of a memory pair."""
 
     def __init__(self, name: str, revision: str) -> None:
         self._name, self._revision = name, revision
@@ -49,7 +49,7 @@ class _InMemory:
         raise AssertionError("the client sent too much")
 
     def closed(self, error: BaseException | None) -> None:
-        """The client hung up."""
+        """Handle the disconnect of the client."""
 
     async def end(self) -> None:
         await self._theirs.aclose()
@@ -73,7 +73,7 @@ REDIRECTS = {
     "redirects to no web address": "file:///etc/passwd",
     "redirects to itself": "/mcp",
 }
-"""What only servers on the web can do, and where each sends the client."""
+"""Redirect targets of misdeeds that exist over HTTP alone."""
 
 
 def _script(name: str, revision: str, play: Any) -> Any:
@@ -124,7 +124,7 @@ async def http_events(name: str, revision: str) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def sse_pair(name: str, revision: str) -> AsyncIterator[Any]:
-    """Two endpoints: all that the server says comes on the stream."""
+    """Serve the two HTTP+SSE endpoints: all server messages go to the stream."""
     streams: list[tuple[Line, asyncio.Event]] = []
 
     async def script(got: Got, line: Line) -> None:
@@ -149,7 +149,7 @@ async def sse_pair(name: str, revision: str) -> AsyncIterator[Any]:
 
 
 async def _events(line: Line, steps: list[Any]) -> bool:
-    """Say all of it; whether the stream ends with it."""
+    """Send all messages; return True if the stream ends after them."""
     for step in steps:
         if isinstance(step, HangUp):
             return True

@@ -1,4 +1,4 @@
-"""Servers that ask: one handler of the client answers them at every revision, whatever the way."""
+"""Client callbacks: one handler answers server requests at every revision, on every transport."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Order:
 
 
 def server_that(ask: Any) -> Server:
-    """A server whose tool `ask` returns what `ask(ctx)` gives, as text."""
+    """Return a server whose tool `ask` returns the result of `ask(ctx)` as text."""
     server = Server("asks")
 
     @server.tool(name="ask")
@@ -64,7 +64,7 @@ def server_that(ask: Any) -> Server:
 
 
 async def asked(client: Client, ask: Any, revision: str) -> str:
-    """What the tool made of the client's answer."""
+    """Return the text that the tool made of the client's answer."""
     async with using(client, server_that(ask), revision) as session:
         result = await session.call_tool("ask")
         text = result.content[0].text
@@ -427,7 +427,7 @@ EVERYTHING: dict[str, dict[str, Any]] = {
 
 
 async def declared(client: Client, revision: str) -> Any:
-    """The client's capabilities as the server got them."""
+    """Return the client's capabilities as the server received them."""
     got: list[Any] = []
     server = Server("looks")
 

@@ -1,4 +1,4 @@
-"""Leaving a client ends everything it has begun, whatever happened before."""
+"""Closing a client ends everything that it started."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import mcp_wire
 from mcp_gen import Client, RequestTimeout, Server, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.command import CommandTransport
-from tests.client.scripted import Scripted
+from tests.client.scripted import ScriptedServer
 from tests.support.frames import HANDSHAKE, every_revision
 
 QUICKSTART = Path(__file__).parents[3] / "examples/quickstart_server.py"
 
 
 class Serving:
-    """A server, and whether it still serves."""
+    """Server that records if it still serves."""
 
     def __init__(self) -> None:
         self._server = Server("serving")
@@ -98,14 +98,14 @@ async def test_a_failed_connection_leaves_the_clients_other_sessions_alone() -> 
         session = await client.connect(Server("good"))
         with pytest.raises(SessionLost):
             await client.connect([sys.executable, "-S", "-c", "pass"], revision=HANDSHAKE)
-        # Whether it answers at all is the point: a server without tools has no such method.
+        # Any response will do: a server without tools does not have the method.
         assert session.revision == mcp_wire.LATEST
         again = await client.connect(Server("another"))
         assert again.revision == mcp_wire.LATEST
 
 
 async def test_closing_one_session_leaves_the_others_open() -> None:
-    servers = [Scripted(HANDSHAKE), Scripted(HANDSHAKE)]
+    servers = [ScriptedServer(HANDSHAKE), ScriptedServer(HANDSHAKE)]
     for server in servers:
         server.on("tools/list", server.complete({"tools": []}))
     async with Client("test") as client:

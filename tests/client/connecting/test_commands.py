@@ -1,4 +1,4 @@
-"""Commands that do not take the first question, or are given as one line."""
+"""Commands that exit on the `server/discover` probe, or are given as one string."""
 
 from __future__ import annotations
 

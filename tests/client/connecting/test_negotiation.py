@@ -1,4 +1,4 @@
-"""Client and server agree on the newest revision that both speak, or on the one that is pinned."""
+"""Revision negotiation: the newest common revision, or the pinned one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, McpError, ProtocolError, RequestTimeout, Server, SessionLost, UsageError
-from mcp_gen.core.errors import InvalidParams, MethodNotFound
-from tests.client.scripted import Recorded, Scripted, connected, violations
+from mcp_gen.core.errors import InvalidParams, InvalidResult, MethodNotFound
+from tests.client.scripted import Recorded, ScriptedServer, connected, violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake
 
 ALL = mcp_wire.REVISIONS
@@ -128,7 +128,7 @@ async def test_a_revision_that_there_is_not_is_refused_before_anything_is_starte
     assert server.frames == []
 
 
-# --- with servers that know less ---
+# --- servers with older revisions ---
 
 
 @with_handshake
@@ -136,20 +136,20 @@ async def test_a_server_that_does_not_know_the_question_is_asked_for_a_handshake
     revision: str,
 ) -> None:
     no = {"error": {"code": MethodNotFound.code, "message": "Method not found"}}
-    async with connected(Scripted(revision).on("server/discover", no)) as (session, _):
+    async with connected(ScriptedServer(revision).on("server/discover", no)) as (session, _):
         assert session.revision == revision
 
 
 @pytest.mark.parametrize("code", [-32600, -32602, -32603, -32000, 0, 1])
 async def test_no_particular_error_code_is_needed_to_fall_back(code: int) -> None:
     no = {"error": {"code": code, "message": "What?", "data": ["any"]}}
-    async with connected(Scripted(HANDSHAKE).on("server/discover", no)) as (session, _):
+    async with connected(ScriptedServer(HANDSHAKE).on("server/discover", no)) as (session, _):
         assert session.revision == HANDSHAKE
 
 
 @with_handshake
 async def test_a_silent_server_is_asked_for_a_handshake(revision: str) -> None:
-    async with connected(Scripted(revision), probe_timeout_s=0.01) as (session, _):
+    async with connected(ScriptedServer(revision), probe_timeout_s=0.01) as (session, _):
         assert session.revision == revision
 
 
@@ -172,7 +172,7 @@ async def test_a_server_that_only_starts_slowly_is_asked_again_where_its_refusal
 
 
 async def test_a_handshake_at_a_revision_that_a_refusal_of_one_lists_follows_silence() -> None:
-    older = Scripted(ALL[0])
+    older = ScriptedServer(ALL[0])
     whole = older.replies["initialize"]
     data = {"supported": [ALL[0]], "requested": HANDSHAKE}
     refusal = {"error": {"code": InvalidParams.code, "message": "no", "data": data}}
@@ -194,15 +194,17 @@ async def test_a_refusal_of_the_handshake_that_is_about_something_else_is_raised
 
 
 async def test_a_refusal_of_the_handshake_is_raised_where_there_is_no_other_way() -> None:
-    server = Scripted(HANDSHAKE).on("initialize", {"error": {"code": -32602, "message": "not you"}})
+    server = ScriptedServer(HANDSHAKE).on(
+        "initialize", {"error": {"code": -32602, "message": "not you"}}
+    )
     async with Client("test") as client:
         with pytest.raises(McpError, match="not you"):
             await client.connect(server, probe_timeout_s=0.02)
 
 
-def slow_to_start(refusal: dict[str, Any]) -> Scripted:
-    """A server without handshakes that says nothing to the first question."""
-    server = Scripted(PER_REQUEST).on("initialize", {"error": refusal})
+def slow_to_start(refusal: dict[str, Any]) -> ScriptedServer:
+    """Server without handshakes that does not answer the first probe."""
+    server = ScriptedServer(PER_REQUEST).on("initialize", {"error": refusal})
     later, asked = server.replies["server/discover"], 0
 
     def reply(params: Any) -> dict[str, Any] | None:
@@ -214,12 +216,12 @@ def slow_to_start(refusal: dict[str, Any]) -> Scripted:
 
 
 async def test_the_question_is_not_cancelled_when_the_server_stays_silent() -> None:
-    async with connected(Scripted(HANDSHAKE), probe_timeout_s=0.01) as (_, recorded):
+    async with connected(ScriptedServer(HANDSHAKE), probe_timeout_s=0.01) as (_, recorded):
         assert recorded.asked("notifications/cancelled") == []
 
 
 async def test_an_answer_to_the_question_that_comes_too_late_is_passed_over() -> None:
-    late = Scripted(HANDSHAKE)
+    late = ScriptedServer(HANDSHAKE)
     late.on("tools/list", late.complete({"tools": []}))
     async with connected(late, probe_timeout_s=0.01) as (session, recorded):
         (asked,) = recorded.asked("server/discover")
@@ -236,7 +238,7 @@ odd_results = pytest.mark.parametrize(
 async def test_an_answer_of_the_wrong_shape_to_the_question_leaves_the_handshake(
     result: Any,
 ) -> None:
-    sloppy = Scripted(HANDSHAKE).on("server/discover", {"result": result})
+    sloppy = ScriptedServer(HANDSHAKE).on("server/discover", {"result": result})
     async with connected(sloppy) as (session, _):
         assert session.revision == HANDSHAKE
 
@@ -245,15 +247,15 @@ async def test_an_answer_of_the_wrong_shape_to_the_question_leaves_the_handshake
 async def test_an_answer_of_the_wrong_shape_is_refused_where_there_is_no_handshake(
     result: Any,
 ) -> None:
-    broken = Scripted(PER_REQUEST).on("server/discover", {"result": result})
+    broken = ScriptedServer(PER_REQUEST).on("server/discover", {"result": result})
     broken.on("initialize", {"error": {"code": MethodNotFound.code, "message": "no"}})
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match="server/discover: the server's result"):
+        with pytest.raises(InvalidResult, match="server/discover: the server's result"):
             await client.connect(broken)
 
 
 async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> None:
-    silent = Scripted(HANDSHAKE)
+    silent = ScriptedServer(HANDSHAKE)
 
     async def serve_and_hang_up() -> None:
         await silent.next("server/discover")
@@ -265,12 +267,12 @@ async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> No
             await client.connect(silent)
 
 
-# --- with servers that say what they speak ---
+# --- servers that list their revisions ---
 
 
-def refuses_first(speaks: str, *listed: str) -> Scripted:
-    """A server that refuses the first question, and lists these revisions."""
-    server = Scripted(speaks)
+def refuses_first(speaks: str, *listed: str) -> ScriptedServer:
+    """Server that refuses the first probe and lists these revisions."""
+    server = ScriptedServer(speaks)
     later = server.replies.get("server/discover")
     data = {"supported": [*listed], "requested": PER_REQUEST}
     refusal = {"code": -32022, "message": "Unsupported protocol version", "data": data}
@@ -305,7 +307,7 @@ async def test_the_newest_of_the_revisions_that_a_refusal_lists_is_spoken() -> N
 
 
 async def test_a_refusal_that_lists_only_unknown_revisions_leaves_the_handshake() -> None:
-    # Servers may list what needs no handshake only, and yet shake hands.
+    # Servers may list only revisions without a handshake, and still accept a handshake.
     async with connected(refuses_first(HANDSHAKE, UNKNOWN)) as (session, _):
         assert session.revision == HANDSHAKE
 
@@ -313,16 +315,16 @@ async def test_a_refusal_that_lists_only_unknown_revisions_leaves_the_handshake(
 @pytest.mark.parametrize("data", [None, [], {}, {"supported": PER_REQUEST}, {"supported": 1}])
 async def test_a_refusal_without_a_list_is_no_reason_to_give_up(data: Any) -> None:
     refusal = {"error": {"code": -32022, "message": "no", "data": data}}
-    server = Scripted(HANDSHAKE).on("server/discover", refusal)
+    server = ScriptedServer(HANDSHAKE).on("server/discover", refusal)
     async with connected(server) as (session, _):
         assert session.revision == HANDSHAKE
 
 
-# --- handshakes that fail ---
+# --- failed handshakes ---
 
 
-def counter_offers(offer: Any) -> Scripted:
-    server = Scripted(HANDSHAKE)
+def counter_offers(offer: Any) -> ScriptedServer:
+    server = ScriptedServer(HANDSHAKE)
     whole = server.replies["initialize"]
 
     def reply(params: Any) -> dict[str, Any]:
@@ -357,22 +359,24 @@ async def test_no_ready_notification_follows_a_counter_offer_that_is_refused() -
 async def test_a_handshake_that_is_answered_with_anything_says_where_it_is_wrong(
     revision: str,
 ) -> None:
-    server = Scripted(revision).on("initialize", {"result": {"protocolVersion": revision}})
+    server = ScriptedServer(revision).on("initialize", {"result": {"protocolVersion": revision}})
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match=r"initialize: .*`capabilities`"):
+        with pytest.raises(InvalidResult, match=r"initialize: .*`capabilities`"):
             await client.connect(server, revision=revision)
 
 
 async def test_a_pinned_question_that_is_answered_with_anything_says_where_it_is_wrong() -> None:
-    server = Scripted(PER_REQUEST).on("server/discover", {"result": {"resultType": "complete"}})
+    server = ScriptedServer(PER_REQUEST).on(
+        "server/discover", {"result": {"resultType": "complete"}}
+    )
     async with Client("test") as client:
-        with pytest.raises(InvalidParams, match=r"server/discover: .*missing required field"):
+        with pytest.raises(InvalidResult, match=r"server/discover: .*missing required field"):
             await client.connect(server, revision=PER_REQUEST)
 
 
 async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
     refusal = {"error": {"code": -32602, "message": "not you", "data": {"why": 1}}}
-    server = Scripted(HANDSHAKE).on("initialize", refusal)
+    server = ScriptedServer(HANDSHAKE).on("initialize", refusal)
     async with Client("test") as client:
         with pytest.raises(McpError, match="not you") as caught:
             await client.connect(server, revision=HANDSHAKE)
@@ -381,7 +385,7 @@ async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
 
 @every_revision
 async def test_a_server_that_never_answers_is_given_up_after_the_time_limit(revision: str) -> None:
-    server = Recorded(Scripted(revision, initialize=silent, **{"server/discover": silent}))
+    server = Recorded(ScriptedServer(revision, initialize=silent, **{"server/discover": silent}))
     async with Client("test") as client:
         with pytest.raises(RequestTimeout, match=r"no answer in 0\.01 s"):
             await client.connect(server, revision=revision, timeout_s=0.01)
@@ -389,7 +393,7 @@ async def test_a_server_that_never_answers_is_given_up_after_the_time_limit(revi
 
 
 def silent(params: Any) -> None:
-    """No answer."""
+    """Give no response."""
 
 
 @with_handshake
@@ -400,7 +404,7 @@ async def test_a_counter_offer_is_refused_where_a_revision_is_pinned(revision: s
             await client.connect(counter_offers(other), revision=revision)
 
 
-# --- what a server declares ---
+# --- declared capabilities ---
 
 
 @every_revision
@@ -415,7 +419,7 @@ def test_a_server_of_revisions_that_there_are_not_cannot_be_made(revisions: list
         Server("strange", revisions=revisions)
 
 
-# --- what cannot be connected to ---
+# --- invalid targets ---
 
 
 @pytest.mark.parametrize("target", ["", "  ", []], ids=repr)

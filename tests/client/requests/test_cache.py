@@ -1,4 +1,4 @@
-"""Results that are kept as long as the server allows, and no longer."""
+"""Response cache: results are kept as long as the server allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.types import ListToolsResult, ReadResourceResult
 from tests.client.using import using
 from tests.support.frames import ALL, PER_REQUEST
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 from tests.support.requirement import requirement
 
 HINTING = [one for one in ALL if mcp_wire.profile(one).cache_hints]
@@ -24,7 +24,7 @@ READ = PROFILE.methods["resources/read"]
 
 
 class Counting:
-    """A server whose lists may be kept, and how often it was asked."""
+    """Server with cacheable lists that counts list requests."""
 
     def __init__(self, **hints: Any) -> None:
         self.server = Server("counting", cache_hints=CacheHints(**hints))
@@ -131,7 +131,7 @@ async def test_a_cursor_that_is_refused_voids_all_pages() -> None:
             return {"error": {"code": -32602, "message": "no such cursor"}}
         return {"resultType": "complete", **page}
 
-    server = Scripted({**opening(PER_REQUEST), "tools/list": list_tools})
+    server = ScriptedPeer({**opening(PER_REQUEST), "tools/list": list_tools})
     async with using(Client("c"), await server.start(), PER_REQUEST) as session:
         await session.list_tools()
         assert len(session.cache) == 1

@@ -1,4 +1,4 @@
-"""Results in which a server asks back: the request is made again, as the specification wants it."""
+"""Multi round-trip requests (`input_required`): the client repeats its request with the answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcp_gen import (
 from mcp_gen.types import CreateMessageResult, TextContent
 from tests.client.using import in_results, using
 from tests.support.frames import PER_REQUEST
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 if TYPE_CHECKING:
     from mcp_wire.hooks import CallToolParams, CallToolResults
@@ -55,11 +55,11 @@ def asks(state: str | None = None, **questions: Any) -> dict[str, Any]:
 
 
 class Rounds:
-    """A server that answers tools/call with these results, one after the other."""
+    """Server that answers `tools/call` with these results in order."""
 
     def __init__(self, *results: Any) -> None:
         left = list(results)
-        self.server = Scripted(
+        self.server = ScriptedPeer(
             {
                 **opening(PER_REQUEST),
                 "tools/call": lambda params: left.pop(0) if len(left) > 1 else left[0],
@@ -77,7 +77,7 @@ class Rounds:
         return [one for one in self.server.asked if one.get("method") == "tools/call"]
 
     def sent(self, number: int) -> dict[str, Any]:
-        """The params of a call, without `_meta`."""
+        """Return the params of a call, without `_meta`."""
         return {key: one for key, one in self.calls[number]["params"].items() if key != "_meta"}
 
 

@@ -1,4 +1,4 @@
-"""Lists that are walked page by page, to an end that must be one."""
+"""Pagination in the client: cursors are followed to an end that must exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import mcp_wire
 from mcp_gen import Client, ClientSession, ProtocolError, Server
 from tests.client.using import using
 from tests.support.frames import every_revision
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 ITEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "tools": ("tools/list", "tools", {"name": "x", "inputSchema": {"type": "object"}}),
@@ -25,8 +25,8 @@ ITEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
 every_list = pytest.mark.parametrize("what", ITEMS)
 
 
-def pages_of(what: str, revision: str, after: dict[str | None, str | None]) -> Scripted:
-    """A server with one item per page; `after` is the next cursor by the cursor of a page."""
+def pages_of(what: str, revision: str, after: dict[str | None, str | None]) -> ScriptedPeer:
+    """Server with one item per page; `after` maps each page's cursor to the next cursor."""
     method, field, item = ITEMS[what]
     hints = mcp_wire.profile(revision).cache_hints
     more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if hints else {}
@@ -37,7 +37,7 @@ def pages_of(what: str, revision: str, after: dict[str | None, str | None]) -> S
         end = {} if following is None else {"nextCursor": following}
         return {field: [{**item, "name": cursor or "first"}], **end, **more}
 
-    return Scripted({**opening(revision), method: page})
+    return ScriptedPeer({**opening(revision), method: page})
 
 
 async def names(session: ClientSession, what: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a client is told unasked, how loud, and the revision that results are given at."""
+"""Notifications to the client, log levels, and the revision of results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_gen import Client, ClientSession, Context, McpError, Server, UsageError
 from mcp_wire import v2025_06_18
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, every_revision, with_handshake
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 WAIT_S = 5.0
 
@@ -29,7 +29,7 @@ def logging_server() -> Server:
 
 
 class Told:
-    """What hooks of a client have heard."""
+    """Records the notifications that hooks of a client received."""
 
     def __init__(self, client: Client) -> None:
         self.levels: list[str] = []
@@ -82,7 +82,7 @@ async def test_a_server_that_does_not_take_the_level_is_used_without(
     answers["initialize"] = lambda params: {**shake(params), "capabilities": {"logging": {}}}
     answers["logging/setLevel"] = lambda params: {"error": {"code": -32602, "message": "no"}}
     client = Client("c", log_level="info")
-    async with using(client, await Scripted(answers).start(), revision) as session:
+    async with using(client, await ScriptedPeer(answers).start(), revision) as session:
         assert session.revision == revision
     assert "does not take the log level info" in caplog.text
 

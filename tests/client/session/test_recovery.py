@@ -1,4 +1,4 @@
-"""Servers that go away: what is asked again of a new one, and what nobody may ask twice."""
+"""Recovery: reconnects, and which requests are retried with the new server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Change, Client, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
-from tests.client.scripted import Scripted
+from tests.client.scripted import ScriptedServer
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
 from tests.support.requirement import requirement
@@ -28,7 +28,7 @@ def tools(idempotent: bool | None = None) -> dict[str, Any]:
 
 
 class Lives:
-    """A server that is started anew: what each of its lives answers, by method, or `DIES`."""
+    """Server that restarts: the responses of each process by method, or `DIES`."""
 
     def __init__(self, revision: str, *lives: dict[str, Any]) -> None:
         self._revision = revision
@@ -42,12 +42,12 @@ class Lives:
     async def serve(self, transport: Duplex) -> None:
         life = self._lives[min(self.begun, len(self._lives) - 1)]
         self.asked.append("born")
-        server = Scripted(self._revision)
+        server = ScriptedServer(self._revision)
         for method, answer in life.items():
             server.on(method, self._reply(server, method, answer))
         await server.serve(transport)
 
-    def _reply(self, server: Scripted, method: str, answer: Any) -> Any:
+    def _reply(self, server: ScriptedServer, method: str, answer: Any) -> Any:
         def reply(params: Any) -> Any:
             self.asked.append(method)
             if answer == DIES:
@@ -89,7 +89,7 @@ async def test_a_call_is_not_made_again(revision: str) -> None:
         with pytest.raises(SessionLost):
             await session.call_tool("t")
         assert server.asked == ["born", "tools/call"]
-        # What is asked after that goes to a new server.
+        # Later requests go to a new server.
         assert (await session.call_tool("t")).content[0].text == "done"
     assert server.begun == 2
 

@@ -1,4 +1,4 @@
-"""One server being used: calls, their errors, and what happens when it does not answer."""
+"""A session with one server: calls, errors and timeouts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import mcp_wire
 from mcp_gen import (
     Client,
     ClientSession,
-    InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -22,15 +22,15 @@ from mcp_gen import (
 )
 from mcp_wire import UnknownContent, latest
 from tests.support.frames import PER_REQUEST, every_revision, with_handshake
-from tests.support.peers.scripted import Scripted, connected, opening, served
+from tests.support.peers.scripted import ScriptedPeer, connected, opening, served
 
 WAIT_S = 30.0
 
 
-def scripted(revision: str, **answers: Callable[[Any], Any]) -> Scripted:
-    """A server that begins as it should, and answers tools/list and tools/call as it is told."""
+def scripted(revision: str, **answers: Callable[[Any], Any]) -> ScriptedPeer:
+    """Return a server that answers the opening, `tools/list` and `tools/call` as given."""
     methods = {"list_tools": "tools/list", "call_tool": "tools/call"}
-    return Scripted({**opening(revision), **{methods[k]: v for k, v in answers.items()}})
+    return ScriptedPeer({**opening(revision), **{methods[k]: v for k, v in answers.items()}})
 
 
 def result(revision: str, **members: Any) -> dict[str, Any]:
@@ -126,7 +126,7 @@ async def test_a_result_of_the_wrong_shape_is_refused_with_its_path(revision: st
     wrong = result(revision, content=[{"type": "text", "text": 5}])
     server = scripted(revision, call_tool=lambda _: wrong)
     async with connected(server, revision, right=False) as session:
-        with pytest.raises(InvalidParams, match=r"^tools/call: .*\$\.content\[0\]\.text`$"):
+        with pytest.raises(InvalidResult, match=r"^tools/call: .*\$\.content\[0\]\.text`$"):
             await session.call_tool("t")
 
 
@@ -205,7 +205,7 @@ async def test_what_a_tool_says_went_wrong_is_a_result(revision: str) -> None:
 
 
 class Waits:
-    """A server whose tool waits for ever, and whether it was told to stop."""
+    """Server whose tool waits for ever, and records its cancellation."""
 
     def __init__(self) -> None:
         self.server = Server("waits")
@@ -274,8 +274,7 @@ async def test_a_call_that_cannot_be_encoded_leaves_nothing_that_waits(revision:
     async with connected(server, revision) as session:
         with pytest.raises(UnicodeEncodeError):
             await session.call_tool("t", {"text": "\ud800"})
-        link: Any = session._link
-        assert link._connection.abandon() == []
+        assert session._connection._connection.abandon() == []
         await session.call_tool("t")
 
 
@@ -324,7 +323,7 @@ async def test_leaving_the_client_ends_all_of_its_sessions() -> None:
             await session.list_tools()
 
 
-# --- what the server sends unasked ---
+# --- server notifications ---
 
 
 @with_handshake
@@ -367,8 +366,8 @@ async def test_what_the_server_gets_wrong_does_not_end_the_session(
         assert [tool.name for tool in (await session.list_tools()).tools] == ["a"]
 
 
-async def heard_answer(server: Scripted, id: str) -> dict[str, Any]:
-    """The client's answer to a question of the server."""
+async def heard_answer(server: ScriptedPeer, id: str) -> dict[str, Any]:
+    """Return the client's answer to a server request."""
     async with asyncio.timeout(WAIT_S):
         while True:
             for frame in server.asked:

@@ -1,4 +1,4 @@
-"""What a server asks of clients at every revision, and what came of it."""
+"""Requests from servers to the client at every revision, and their outcome."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from mcp_gen import McpGenError
-from tests.client.scripted import Scripted
+from tests.client.scripted import ScriptedServer
 from tests.client.spec.scripted_servers import DONE, in_a_call
 from tests.support.peers.reach import Reach, Reached
 
@@ -14,11 +14,11 @@ __all__ = ["answered", "declared", "put"]
 
 
 async def put(
-    reach: Reach, reached: Reached, server: Scripted, method: str, params: Any = None
+    reach: Reach, reached: Reached, server: ScriptedServer, method: str, params: Any = None
 ) -> dict[str, Any]:
-    """A question while a call is open, or in its result: its `result` or `error`.
+    """Make an input request during a call, or in its result, and return its `result` or `error`.
 
-    In a result the error is the exception that ends the call.
+    In a result, the error is the exception of the call.
     """
     question = {"method": method, **({} if params is None else {"params": params})}
     if reach.profile.handshake:
@@ -46,14 +46,14 @@ async def put(
 
 
 async def answered(
-    reach: Reach, reached: Reached, server: Scripted, method: str, params: Any = None
+    reach: Reach, reached: Reached, server: ScriptedServer, method: str, params: Any = None
 ) -> Any:
-    """The result of a question."""
+    """Return the result of an input request."""
     return (await put(reach, reached, server, method, params))["result"]
 
 
 def declared(reach: Reach, reached: Reached) -> Any:
-    """The capabilities that the client has declared."""
+    """Return the capabilities that the client has declared."""
     if reach.profile.handshake:
         return reached.asked("initialize")[0]["params"]["capabilities"]
     key = "io.modelcontextprotocol/clientCapabilities"

@@ -1,4 +1,4 @@
-"""Scripted servers for the tests of what clients must do."""
+"""Scripted servers for the spec tests of clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp_gen import ClientSession
-from tests.client.scripted import Reply, Scripted
+from tests.client.scripted import Reply, ScriptedServer
 from tests.support.peers.reach import Reach, Reached
 
 __all__ = ["DONE", "far", "in_a_call", "listed", "tool", "whole"]
@@ -16,22 +16,22 @@ __all__ = ["DONE", "far", "in_a_call", "listed", "tool", "whole"]
 DONE: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
 
 
-def far(reach: Reach, replies: dict[str, Reply | dict[str, Any]] | None = None) -> Scripted:
-    """A server of the revision, which answers these methods; silent otherwise, tools/call too."""
-    server = Scripted(reach.revision)
+def far(reach: Reach, replies: dict[str, Reply | dict[str, Any]] | None = None) -> ScriptedServer:
+    """Return a server of the revision that answers these methods alone, not even `tools/call`."""
+    server = ScriptedServer(reach.revision)
     for method, reply in (replies or {}).items():
         server.on(method, reply)
     return server
 
 
 def whole(reach: Reach, **members: Any) -> dict[str, Any]:
-    """A complete result, as the revision wants it."""
+    """Return a complete result of the revision."""
     typed = {} if reach.profile.handshake else {"resultType": "complete"}
     return {"result": {**typed, **members}}
 
 
 def listed(reach: Reach, **members: Any) -> dict[str, Any]:
-    """A complete list, as the revision wants it."""
+    """Return a complete list result of the revision."""
     hints = {"ttlMs": 0, "cacheScope": "private"} if reach.profile.cache_hints else {}
     return whole(reach, **hints, **members)
 
@@ -42,9 +42,9 @@ def tool(name: str = "t", **members: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def in_a_call(
-    reached: Reached, server: Scripted, session: ClientSession | None = None
+    reached: Reached, server: ScriptedServer, session: ClientSession | None = None
 ) -> AsyncIterator[Any]:
-    """While a call is open, which is answered afterwards: its frame."""
+    """Hold a call open; yields its frame, and answers it afterwards."""
     session = session or reached.session
     call = asyncio.get_running_loop().create_task(session.call_tool("t"))
     try:

@@ -1,4 +1,4 @@
-"""Messages, errors and metadata of clients."""
+"""Spec tests of messages, errors and metadata of clients."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.support.requirement import requirement
 KEY = re.compile(
     r"([a-zA-Z]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.|(?=/)))+/[a-zA-Z0-9]([\w.-]*[a-zA-Z0-9])?"
 )
-"""A `_meta` key with a prefix."""
+"""Pattern of a `_meta` key with a prefix."""
 
 
 async def used(reached: Reached) -> None:
-    """A request of each kind has been made."""
+    """Make one request of each kind."""
     session = reached.session
     await asyncio.gather(*(session.call_tool("echo", {"text": str(one)}) for one in range(3)))
     await session.list_tools()
@@ -169,7 +169,7 @@ async def test_the_early_code_for_no_such_resource_is_taken_as_it(reach: Reach) 
         assert (caught.value.code, caught.value.data) == (-32002, {"uri": "a://b"})
 
 
-# --- what a client says of itself ---
+# --- client info ---
 
 
 @requirement("base:client:metadata:required")

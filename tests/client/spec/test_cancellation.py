@@ -1,4 +1,4 @@
-"""Requests that nobody waits for, how far they have come, and whether the server is there."""
+"""Spec tests of client cancellation, progress and ping."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_an_answer_after_the_cancellation_is_ignored(reach: Reach) -> None
 
 
 class Slow:
-    """A model that never answers."""
+    """Sampling handler that never answers."""
 
     def __init__(self) -> None:
         self.begun, self.stopped = asyncio.Event(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""Tools, prompts, pages, rounds, caches and subscriptions, as clients use them."""
+"""Spec tests of tools, prompts, pagination, multi round-trip requests, caches and subscriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Change, Client, McpGenError, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
-from tests.client.scripted import Scripted
+from tests.client.scripted import ScriptedServer
 from tests.client.spec.scripted_servers import DONE, far, in_a_call, listed, tool, whole
 from tests.support.peers.reach import Reach, Reached
 from tests.support.requirement import requirement
@@ -48,8 +48,8 @@ async def test_a_result_of_the_wrong_shape_is_an_error(reach: Reach, wrong: Any)
             await reached.session.call_tool("t")
 
 
-def promising(reach: Reach, schema: Any, data: Any = None) -> Scripted:
-    """A server whose tool promises data of a schema, and returns this."""
+def promising(reach: Reach, schema: Any, data: Any = None) -> ScriptedServer:
+    """Return a server whose tool declares an output schema, and returns this data."""
     return far(
         reach,
         {
@@ -116,8 +116,10 @@ async def test_a_prompt_of_the_wrong_shape_is_an_error(reach: Reach, message: An
             await reached.session.get_prompt("p")
 
 
-def in_pages(reach: Reach, method: str, what: str, *pages: list[Any], cursors: Any) -> Scripted:
-    """A server with these pages, each but the first by its cursor."""
+def in_pages(
+    reach: Reach, method: str, what: str, *pages: list[Any], cursors: Any
+) -> ScriptedServer:
+    """Return a server with these pages, each but the first by its cursor."""
     by_cursor = dict(zip([None, *cursors], pages, strict=True))
     after = dict(zip([None, *cursors], [*cursors, None], strict=True))
 
@@ -176,7 +178,7 @@ def asks(state: str | None = None, **questions: Any) -> dict[str, Any]:
     return {"result": found if state is None else {**found, "requestState": state}}
 
 
-def in_rounds(reach: Reach, *results: dict[str, Any]) -> Scripted:
+def in_rounds(reach: Reach, *results: dict[str, Any]) -> ScriptedServer:
     left = [*results, whole(reach, **DONE)]
     replies: dict[str, Any] = {
         "tools/call": lambda _: left.pop(0),
@@ -232,10 +234,10 @@ async def test_answers_and_state_get_into_no_other_request(reach: Reach) -> None
         assert {"inputResponses", "requestState"} & keys == set()
 
 
-# --- what is kept ---
+# --- cache ---
 
 
-def kept(reach: Reach, ttl_ms: int | None, scope: str = "public") -> Scripted:
+def kept(reach: Reach, ttl_ms: int | None, scope: str = "public") -> ScriptedServer:
     hints = {"cacheScope": scope} | ({} if ttl_ms is None else {"ttlMs": ttl_ms})
 
     def page(params: Any) -> dict[str, Any]:
@@ -331,8 +333,8 @@ async def test_a_cursor_that_is_refused_voids_all_pages(reach: Reach) -> None:
 # --- subscriptions ---
 
 
-def listening(reach: Reach, *granted: str) -> Scripted:
-    """A server that acknowledges this much of what it is asked to tell of."""
+def listening(reach: Reach, *granted: str) -> ScriptedServer:
+    """Return a server that acknowledges this part of the requested subscription filter."""
     server = far(reach)
     receive = server.receive
 
@@ -343,7 +345,7 @@ def listening(reach: Reach, *granted: str) -> Scripted:
             told = {"notifications": dict.fromkeys(granted, True), "_meta": {KEY: frame["id"]}}
             server.send(method="notifications/subscriptions/acknowledged", params=told)
 
-    # A scripted server says nothing by itself: here it acknowledges whoever listens.
+    # A scripted server sends nothing by itself: here it acknowledges subscriptions.
     server.receive = acknowledge  # type: ignore[method-assign]
     return server
 
@@ -374,7 +376,7 @@ async def test_what_belongs_to_another_subscription_is_not_heard(reach: Reach) -
 
 
 class Lives:
-    """A server that begins anew with each connection."""
+    """Server that starts again with each connection."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -398,7 +400,7 @@ async def test_a_new_connection_is_asked_anew_to_tell_of_changes(reach: Reach) -
         assert reached.connections == 2
 
 
-# --- what clients do not say ---
+# --- absent capabilities ---
 
 
 @requirement("transports:client:no-answers")
@@ -409,5 +411,5 @@ async def test_a_client_sends_no_answer(reach: Reach, method: str) -> None:
     async with reach(server, Client("test", roots=["file:///a"])) as reached:
         async with in_a_call(reached, server):
             server.send(id="q", method=method)
-        await reached.session.list_tools()  # what was sent before has come
+        await reached.session.list_tools()  # earlier messages have arrived
         assert reached.answers() == []

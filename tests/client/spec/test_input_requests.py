@@ -1,4 +1,4 @@
-"""Servers that ask: for the user, for the model, for folders. One body for every way of asking."""
+"""Spec tests of input requests: elicitation, sampling and roots, one body for both mechanisms."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def says(text: str = "b") -> CreateMessageResult:
 
 
 def able(**handlers: Any) -> Client:
-    """A client that can answer everything."""
+    """Return a client that can answer every input request."""
     given: dict[str, Any] = {
         "elicitation": lambda session, params: {"name": "Ada"},
         "url_elicitation": lambda session, page: "accept",

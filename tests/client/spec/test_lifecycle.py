@@ -1,4 +1,4 @@
-"""How clients begin, what they agree on, how long they wait, and how they end."""
+"""Spec tests of the client lifecycle: opening, negotiation, timeouts, closing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, McpGenError, ProtocolError, RequestTimeout, Server
-from tests.client.scripted import Scripted
+from tests.client.scripted import ScriptedServer
 from tests.client.spec.scripted_servers import far, in_a_call
 from tests.server.spec.servers import rich, waiting
 from tests.support.frames import HANDSHAKE
@@ -101,7 +101,7 @@ async def test_a_server_without_log_messages_is_not_told_of_levels(reach: Reach)
         assert reached.asked("logging/setLevel") == []
 
 
-# --- which revision ---
+# --- choice of the revision ---
 
 
 @requirement("lifecycle:client:probe")
@@ -116,7 +116,9 @@ async def test_the_client_asks_first_what_a_server_speaks(reach: Reach) -> None:
 @requirement("lifecycle:client:fallback")
 @pytest.mark.parametrize("code", REFUSALS)
 async def test_any_refusal_leaves_the_handshake(reach: Reach, code: int) -> None:
-    server = Scripted(HANDSHAKE).on("server/discover", {"error": {"code": code, "message": "no"}})
+    server = ScriptedServer(HANDSHAKE).on(
+        "server/discover", {"error": {"code": code, "message": "no"}}
+    )
     async with reach(server, pinned=False, speaks=HANDSHAKE) as reached:
         assert reached.session.revision == HANDSHAKE
 

@@ -1,4 +1,4 @@
-"""Tasks of 2025-11-25 that a client asks for, or runs, as the specification wants them."""
+"""Spec tests of tasks at 2025-11-25: those that a client requests, and those that it runs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ SAMPLING = "sampling/createMessage"
 SAMPLE: dict[str, Any] = {"messages": [], "maxTokens": 9}
 NUMBERS = count()
 ADA = {"action": "accept", "content": {"name": "Ada"}, "_meta": FORM["_meta"]}
-"""What the client answers: it names the task that asks."""
+"""Elicitation result of the client, which names the task that asks."""
 
 
 def able() -> Client:
-    """A client that has somebody to ask."""
+    """Return a client with an elicitation handler."""
     return Client("test", elicitation=lambda session, params: {"name": "Ada"})
 
 
 def wishes(reached: Reached) -> list[Any]:
-    """What each call of a tool said of being a task."""
+    """Return the `task` param of each tool call."""
     return [one["params"].get("task") for one in reached.asked("tools/call")]
 
 
-# --- which calls become tasks ---
+# --- calls that become tasks ---
 
 
 @requirement("tasks:client:declared-only")
@@ -86,7 +86,7 @@ async def test_whatever_a_tool_that_must_be_a_task_is_refused_with_it_is_called_
         assert wishes(reached) == [None, {}]
 
 
-# --- what becomes of them ---
+# --- polling ---
 
 
 @requirement("tasks:client:polls", "tasks:client:notices-optional", "tasks:client:related-absent")
@@ -159,7 +159,7 @@ async def test_a_cursor_of_a_list_of_tasks_is_sent_as_it_came(reach: Reach) -> N
     assert asked == [None, cursor]
 
 
-# --- calling them off ---
+# --- cancellation ---
 
 
 @requirement("tasks:client:cancels", "tasks:client:related-absent")
@@ -195,7 +195,7 @@ async def test_who_no_longer_waits_for_a_call_cancels_its_task(reach: Reach) -> 
 
 
 class Model:
-    """A model that answers when it is let go, and says if it was stopped meanwhile."""
+    """Sampling handler that waits for its release, and records its cancellation."""
 
     def __init__(self) -> None:
         self.released, self.stopped = asyncio.Event(), asyncio.Event()
@@ -211,7 +211,7 @@ class Model:
 
 
 async def ask(server: CoreServer, method: str, **params: Any) -> Any:
-    """The answer of a client to a question of its server's."""
+    """Return the client's answer to a server request."""
     id = f"{method} {next(NUMBERS)}"
     server.send(id=id, method=method, params=params)
     while (answer := await server.next(None))["id"] != id:

@@ -1,4 +1,4 @@
-"""Tasks that servers of 2026-07-28 make of calls, as the extension's document wants them."""
+"""Spec tests of the tasks extension at 2026-07-28: servers that turn calls into tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADA = {"action": "accept", "content": {"name": "Ada"}}
 
 
 class User:
-    """Somebody who says a name, and remembers what was asked."""
+    """Elicitation handler that answers with a name, and records the input requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -34,16 +34,16 @@ class User:
 
 
 def knowing(user: Any = None) -> Client:
-    """A client that takes tasks, and has somebody to ask."""
+    """Return a client that supports tasks and has an elicitation handler."""
     return Client("test", elicitation=user or User(), tasks=True)
 
 
 def asks(*keys: str) -> dict[str, Any]:
-    """A task that asks for something under these keys."""
+    """Return a task with input requests under these keys."""
     return {"status": "input_required", "inputRequests": dict.fromkeys(keys, ASKS)}
 
 
-# --- which answers are tasks ---
+# --- answers as tasks ---
 
 
 @requirement("tasks-extension:client:either")
@@ -103,7 +103,7 @@ async def test_a_server_without_the_extension_is_spoken_to_as_without_it(reach: 
         assert [one["params"].get("task") for one in reached.asked("tools/call")] == [None]
 
 
-# --- what becomes of them ---
+# --- polling ---
 
 
 @requirement("tasks-extension:client:interval", "tasks-extension:client:polls")
@@ -160,7 +160,7 @@ async def test_the_user_is_asked_as_the_server_itself_would(reach: Reach) -> Non
 @requirement("tasks-extension:client:once", "tasks-extension:client:keys")
 async def test_each_question_is_asked_and_answered_once(reach: Reach) -> None:
     user = User()
-    # The server takes its time with what it was sent, and then asks for more.
+    # The server handles the answers slowly, and then makes more input requests.
     server = ExtensionServer(asks("a"), asks("a"), asks("a", "b"), asks("b"), "completed")
     async with reach(server, knowing(user)) as reached:
         assert text_of(await reached.session.call_tool("work", {})) == "done"
@@ -168,7 +168,7 @@ async def test_each_question_is_asked_and_answered_once(reach: Reach) -> None:
     assert user.asked == ["Name?"] * 2
 
 
-# --- calling them off ---
+# --- cancellation ---
 
 
 @requirement("tasks-extension:client:cancels")

@@ -1,4 +1,4 @@
-"""Commands and HTTP, as clients use them."""
+"""Spec tests of the command and HTTP transports of clients."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_a_message_is_one_line_whatever_it_carries(reach: Reach) -> None:
         assert call["params"]["arguments"]["text"] == TEXT + "\r\n\x00\x85"
 
 
-# --- HTTP: what is posted ---
+# --- HTTP: posted messages ---
 
 
 @requirement("http:client:sse:posts")
@@ -178,7 +178,7 @@ async def test_headers_of_the_server_may_be_spelled_as_it_likes(reach: Reach) ->
         assert (await client.connect(web.url, revision=reach.revision)).revision == reach.revision
 
 
-# --- HTTP: what is answered ---
+# --- HTTP: responses ---
 
 
 @requirement("http:client:both-answers")

@@ -1,1 +1,1 @@
-"""Tasks, as the client begins them, waits for them, answers for them, and runs them itself."""
+"""Client tests of tasks: starting, waiting, answering their input requests, running own ones."""

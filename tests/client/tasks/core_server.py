@@ -1,10 +1,10 @@
-"""A scripted server whose tools run as tasks, by the protocol of 2025-11-25."""
+"""Scripted server whose tools run as tasks, by the protocol of 2025-11-25."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.client.scripted import Scripted
+from tests.client.scripted import ScriptedServer
 
 __all__ = ["DONE", "REVISION", "CoreServer", "text"]
 
@@ -14,18 +14,18 @@ RELATED = "io.modelcontextprotocol/related-task"
 
 
 def text(said: str, **more: Any) -> dict[str, Any]:
-    """A result of a tool."""
+    """Return a tool result with this text."""
     return {"content": [{"type": "text", "text": said}], **more}
 
 
 DONE = text("done", _meta={RELATED: {"taskId": "t1"}})
 
 
-class CoreServer(Scripted):
-    """One task, `t1`, which stands where `states` say, one for each time that it is asked for.
+class CoreServer(ScriptedServer):
+    """Server with one task, `t1`, whose status at each poll is the next of `states`.
 
-    What comes of it is `outcome`, a result or `{"error": …}`; a call that asks for no task is
-    refused where the tool `needs` one, and answered at once elsewhere.
+    The task ends with `outcome`, a result or `{"error": …}`. A call that asks for no task is
+    refused if the tool `needs` one, and else answered at once.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class CoreServer(Scripted):
         self.on("tasks/cancel", lambda _: {"result": self.task("cancelled")})
 
     def task(self, status: str, **more: Any) -> dict[str, Any]:
-        """The task where it stands."""
+        """Return the task at its current status."""
         made = {"taskId": "t1", "status": status, "createdAt": NOW, "lastUpdatedAt": NOW}
         poll = {} if self.poll_ms is None else {"pollInterval": self.poll_ms}
         return {**made, "ttl": None, **poll, **more}
 
     def tell(self, status: str, **more: Any) -> None:
-        """Tell where it stands without being asked."""
+        """Send a status notification for the task."""
         self.send(method="notifications/tasks/status", params=self.task(status, **more))
 
     def sent(self, method: str) -> list[Any]:
-        """The params of all requests of a method."""
+        """Return the params of all requests of a method."""
         return [one.get("params") for one in self.came if one.get("method") == method]
 
     def _list(self, params: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A scripted server whose calls become tasks, by the extension at 2026-07-28."""
+"""Scripted server whose calls become tasks, by the extension at 2026-07-28."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import Frame
 from mcp_gen.core.extensions.extensions import Extensions
 from mcp_wire.extensions.tasks import EXTENSION
-from tests.client.scripted import Recorded, Scripted
+from tests.client.scripted import Recorded, ScriptedServer
 from tests.client.tasks.core_server import text
 
 __all__ = ["ASKS", "REVISION", "ExtensionServer", "session_with", "violations"]
@@ -30,10 +30,10 @@ ASKS: dict[str, Any] = {
 }
 
 
-class ExtensionServer(Scripted):
-    """One task, `t1`, which stands where `states` say, one for each time that it is asked for.
+class ExtensionServer(ScriptedServer):
+    """Server with one task, `t1`, whose status at each poll is the next of `states`.
 
-    A state is a status, or that with what it carries.
+    A state is a status, or a status with its other members.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ExtensionServer(Scripted):
         self.states: list[str | dict[str, Any]] = list(states)
         self.poll_ms, self.ttl_ms = poll_ms, ttl_ms
         self.answers: list[dict[str, Any]] = []
-        """What came by updates."""
+        """Answers received by `tasks/update`."""
         opening: Any = self.replies["server/discover"](None)
         opening["result"]["capabilities"] = {"tools": {}, "extensions": DECLARED}
         self.on("server/discover", opening)
@@ -57,13 +57,13 @@ class ExtensionServer(Scripted):
         self.on("tasks/cancel", self.complete({}))
 
     def task(self, status: str, **more: Any) -> dict[str, Any]:
-        """The task where it stands."""
+        """Return the task at its current status."""
         made = {"taskId": "t1", "status": status, "createdAt": NOW, "lastUpdatedAt": NOW}
         poll = {} if self.poll_ms is None else {"pollIntervalMs": self.poll_ms}
         return {**made, "ttlMs": self.ttl_ms, **poll, **more}
 
     def sent(self, method: str) -> list[dict[str, Any]]:
-        """The params of all requests of a method, without what all have."""
+        """Return the params of all requests of a method, without the common `_meta`."""
         found = [one["params"] for one in self.came if one.get("method") == method]
         return [{key: one[key] for key in one if key != "_meta"} for one in found]
 
@@ -81,7 +81,7 @@ class ExtensionServer(Scripted):
 
 
 def violations(frames: list[Frame]) -> list[str]:
-    """What is wrong with a conversation that knows of the extension."""
+    """Return the violations in a conversation with the tasks extension."""
     checker = FrameChecker(mcp_wire.profile(REVISION), Extensions([EXTENSION]))
     return [
         f"{frame.sender}: {found}"
@@ -92,9 +92,9 @@ def violations(frames: list[Frame]) -> list[str]:
 
 @asynccontextmanager
 async def session_with(
-    server: Scripted, make: Callable[..., Client] = Client, **options: Any
+    server: ScriptedServer, make: Callable[..., Client] = Client, **options: Any
 ) -> AsyncGenerator[ClientSession]:
-    """A session of a client that takes tasks; what it sends is checked."""
+    """Connect a client that supports tasks; its frames are checked."""
     recorded = Recorded(server)
     async with make("c", **{"tasks": True, **options}) as client:
         yield await client.connect(recorded, revision=REVISION, reconnect=False)

@@ -1,4 +1,4 @@
-"""A client that is asked: its answers belong to the server's tasks, or are tasks of its own."""
+"""Client answers to task-augmented requests: for a server's tasks, and as tasks of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN = {
 
 
 class Model:
-    """A model that a test can hold."""
+    """Sampling handler that a test can hold."""
 
     def __init__(self) -> None:
         self.go_on = asyncio.Event()
@@ -46,7 +46,7 @@ class Model:
 
 
 class Asking(CoreServer):
-    """A server that asks, and gets what stands in `result` or `error`."""
+    """Server that sends requests, and returns the members of `result` or `error`."""
 
     async def ask(self, method: str, **params: Any) -> Any:
         id = f"{method} {len(self.came)}"
@@ -66,7 +66,7 @@ class Asking(CoreServer):
 
 @asynccontextmanager
 async def asking(**options: Any) -> AsyncGenerator[Asking]:
-    """A server that may ask a client that answers; what the client sends is checked."""
+    """Connect a server that may send requests; the client's frames are checked."""
     server = Asking()
     recorded = Recorded(server)
     async with Client("c", **options) as client:

@@ -1,4 +1,4 @@
-"""A call that awaits what comes of it, at the revision where the client asks for tasks."""
+"""Calls that wait for their task, at the revision where the client asks for tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/tasks.md shows of clients does what it says."""
+"""Checks that the client program in docs/tasks.md runs as documented."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "tasks.md"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The page's program for clients, run as a module."""
+    """Run the page's client program as a module."""
     part = PAGE.read_text("utf-8").partition("## Using tasks")[2]
     block = re.findall(r"```python\n(.*?)```", part, re.DOTALL)[0]
     module = ModuleType("shown")

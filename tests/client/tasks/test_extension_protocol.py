@@ -1,4 +1,4 @@
-"""A call that awaits what comes of it, where servers make tasks of calls as they see fit."""
+"""Calls that wait for their task, at the revision where the server decides on tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import mcp_wire
 from mcp_gen import (
     Client,
     InputRefused,
-    InvalidParams,
+    InvalidResult,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -67,7 +67,7 @@ async def test_every_request_says_that_tasks_are_welcome() -> None:
 async def test_a_client_takes_no_tasks_unless_it_was_told_to() -> None:
     server = ExtensionServer()
     async with session_with(server, tasks=False) as session:
-        with pytest.raises(InvalidParams, match="tools/call"):
+        with pytest.raises(InvalidResult, match="tools/call"):
             await session.call_tool("work", {})
     assert IDENTIFIER not in str(server.came)
     assert server.sent("tasks/get") == []
@@ -93,7 +93,7 @@ async def test_a_task_as_the_answer_to_anything_else_is_invalid() -> None:
     server = ExtensionServer()
     server.on("tools/list", {"result": {"resultType": "task", **server.task("working")}})
     async with session_with(server) as session:
-        with pytest.raises(InvalidParams, match="tools/list"):
+        with pytest.raises(InvalidResult, match="tools/list"):
             await session.list_tools()
     assert server.sent("tasks/get") == []
 
@@ -115,7 +115,7 @@ async def test_structured_content_comes_as_a_value_of_a_type() -> None:
 async def test_what_was_not_promised_is_invalid() -> None:
     done = {"status": "completed", "result": text("7", structuredContent={"n": "many"})}
     async with session_with(ExtensionServer(done)) as session:
-        with pytest.raises(InvalidParams, match="not what the tool promised"):
+        with pytest.raises(InvalidResult, match="not what the tool promised"):
             await session.call_tool("work", {}, returns=dict)
 
 
@@ -185,7 +185,7 @@ async def test_what_a_result_may_not_have_is_an_error_for_strict_clients() -> No
             await session.call_tool("work", {})
 
 
-# --- questions ---
+# --- input requests ---
 
 
 def asking(**questions: Any) -> dict[str, Any]:
@@ -287,7 +287,7 @@ async def test_rounds_come_before_the_task() -> None:
     assert server.sent("tasks/get") == [{"taskId": "t1"}] * 2
 
 
-# --- leaving, and the lifecycle ---
+# --- closing and the lifecycle ---
 
 
 async def test_cancelling_whoever_waits_calls_the_task_off() -> None:
@@ -322,7 +322,7 @@ async def test_a_task_that_begins_in_the_moment_of_leaving_is_called_off() -> No
     server = ExtensionServer(poll_ms=60_000)
     async with session_with(server) as session:
         calling = asyncio.create_task(session.call_tool("work", {}))
-        await server.next("tools/call")  # it has been answered, which nobody has seen yet
+        await server.next("tools/call")  # it has been answered, but the response was not read yet
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling

@@ -1,4 +1,4 @@
-"""A task in the hands of a program: where it stands, what comes of it, and calling it off."""
+"""ToolTask: status, result and cancellation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mcp_gen import (
-    InvalidParams,
+    InvalidResult,
     McpError,
     RequestTimeout,
     TaskCancelled,
@@ -57,7 +57,7 @@ async def test_its_result_is_compared_with_what_the_tool_promised() -> None:
     server = CoreServer(outcome=text("x", structuredContent={"n": "many"}))
     async with connected(server, revision=REVISION) as (session, _):
         task = await session.start_tool("work", {})
-        with pytest.raises(InvalidParams, match="not what the tool promised"):
+        with pytest.raises(InvalidResult, match="not what the tool promised"):
             await task.result(dict)
 
 

@@ -1,4 +1,4 @@
-"""Tasks of real servers: one program on each side, whatever protocol and transport is between."""
+"""Tasks of real servers: the same programs over every protocol and transport."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Named:
 
 
 class Work:
-    """A server whose tools run as tasks, and can be held."""
+    """Server whose tools run as tasks, and can be held."""
 
     def __init__(self, poll_interval_s: float = 0.05) -> None:
         options = Tasks(poll_interval_s=poll_interval_s, grace_s=0.001)
@@ -204,7 +204,7 @@ async def _called_off(task: Any) -> AsyncGenerator[Any]:
 
 @pytest.mark.parametrize("revision", [CORE, DIRECTED])
 async def test_a_task_is_finished_and_read_after_its_client_was_killed(revision: str) -> None:
-    # Over HTTP without principals a session is no owner: whoever knows the id may ask.
+    # Over HTTP without principals a session owns no tasks: any client with the id may poll.
     work = Work()
     async with over_http(work) as url:
         async with Client("first", tasks=True) as first:

@@ -1,4 +1,4 @@
-"""What a tool returned, as a type of the program's own; and what results hold."""
+"""Typed results of tools (`returns=`), and helpers that read results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import mcp_wire
 from mcp_gen import (
     Client,
-    InvalidParams,
+    InvalidResult,
     ProtocolError,
     Server,
     ToolError,
@@ -34,7 +34,7 @@ from mcp_gen.types import (
 )
 from tests.client.using import using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 STRUCTURED = [one for one in ALL if mcp_wire.profile(one).structured_content != "none"]
 with_data = pytest.mark.parametrize("revision", STRUCTURED)
@@ -128,7 +128,7 @@ async def test_a_tool_that_failed_is_an_error_with_its_text(revision: str) -> No
 
 @every_revision
 async def test_data_of_another_type_is_an_error_with_its_path(revision: str) -> None:
-    with pytest.raises(InvalidParams, match=r"^points: .* at `\$\[0\]`"):
+    with pytest.raises(InvalidResult, match=r"^points: .* at `\$\[0\]`"):
         await returned("points", list[int], revision)
 
 
@@ -140,14 +140,14 @@ async def test_a_type_that_nothing_reads_is_the_callers_mistake() -> None:
         await returned("number", Odd, PER_REQUEST)
 
 
-def saying(revision: str, schema: Any, **members: Any) -> Scripted:
-    """A server with one tool, which promises what the schema says and returns the members."""
+def saying(revision: str, schema: Any, **members: Any) -> ScriptedPeer:
+    """Return a server with one tool, which has this output schema and returns the members."""
     per_request = mcp_wire.profile(revision).handshake is None
     typed = {"resultType": "complete"} if per_request else {}
     hints = {"ttlMs": 0, "cacheScope": "private"} if per_request else {}
     tool = {"name": "t", "inputSchema": {"type": "object"}}
     tool |= {} if schema is None else {"outputSchema": schema}
-    return Scripted(
+    return ScriptedPeer(
         {
             **opening(revision),
             "tools/list": lambda params: {"tools": [tool], **typed, **hints},
@@ -156,7 +156,7 @@ def saying(revision: str, schema: Any, **members: Any) -> Scripted:
     )
 
 
-async def said(server: Scripted, revision: str, kind: Any) -> Any:
+async def said(server: ScriptedPeer, revision: str, kind: Any) -> Any:
     async with using(Client("c"), await server.start(), revision) as session:
         return await session.call_tool("t", returns=kind)
 
@@ -164,13 +164,13 @@ async def said(server: Scripted, revision: str, kind: Any) -> Any:
 @with_data
 async def test_data_that_does_not_fit_the_tools_schema_is_an_error(revision: str) -> None:
     server = saying(revision, POINT, structuredContent={"x": "one"})
-    with pytest.raises(InvalidParams, match=r"not what the tool promised: .* at `\$\.x`"):
+    with pytest.raises(InvalidResult, match=r"not what the tool promised: .* at `\$\.x`"):
         await said(server, revision, dict)
 
 
 @with_data
 async def test_data_that_was_promised_and_is_not_there_is_an_error(revision: str) -> None:
-    with pytest.raises(InvalidParams, match="promised structured content, and gave none"):
+    with pytest.raises(InvalidResult, match="promised structured content, and gave none"):
         await said(saying(revision, POINT), revision, dict)
 
 
@@ -208,11 +208,11 @@ async def test_null_is_data_where_any_json_is() -> None:
 @every_revision
 async def test_text_that_is_no_json_is_no_data(revision: str) -> None:
     server = saying(revision, None, content=[{"type": "text", "text": "about five"}])
-    with pytest.raises(InvalidParams, match="text that is no JSON"):
+    with pytest.raises(InvalidResult, match="text that is no JSON"):
         await said(server, revision, int)
 
 
-# --- what results hold ---
+# --- contents of results ---
 
 IMAGE = content.image(b"png", mime_type="image/png")
 SOUND = content.audio(b"wav", mime_type="audio/wav")
@@ -250,5 +250,5 @@ def test_resources_and_prompts_have_texts_too() -> None:
 
 def test_data_that_is_no_base64_is_an_error() -> None:
     wrong = CallToolResult(content=[msgspec.structs.replace(IMAGE, data="?")])
-    with pytest.raises(InvalidParams, match="base64"):
+    with pytest.raises(InvalidResult, match="base64"):
         images_of(wrong)

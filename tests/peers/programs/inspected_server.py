@@ -1,4 +1,4 @@
-"""The everything-server, with tools that tell what came along with a call."""
+"""The everything-server with tools that return details of the call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def take(
     nothing: str | None,
     left_out: int = 7,
 ) -> dict[str, Any]:
-    """Return arguments of every kind, as they were understood."""
+    """Return arguments of every kind as they were decoded."""
     return {
         "text": text,
         "whole": whole,
@@ -53,25 +53,25 @@ async def take(
 
 @server.tool
 async def header(name: str, ctx: Context) -> str:
-    """What a header of the request says."""
+    """Return a header of the request."""
     return (ctx.headers or {}).get(name, "no such header")
 
 
 @server.tool
 async def meta(ctx: Context) -> dict[str, Any]:
-    """What came beside the arguments."""
+    """Return the `_meta` of the request."""
     return ctx.meta or {}
 
 
 @server.tool
 async def variable(name: str) -> str:
-    """What the server's environment has."""
+    """Return an environment variable of the server."""
     return os.environ.get(name, "no such variable")
 
 
 @server.tool
 async def folder() -> str:
-    """Where the server runs."""
+    """Return the working directory of the server."""
     return os.getcwd()
 
 

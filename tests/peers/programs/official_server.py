@@ -1,4 +1,4 @@
-"""A server made with the official SDK, for our client; `--handshake` makes it know nothing else."""
+"""Server made with the official SDK, for our client; `--handshake` limits it to handshakes."""
 
 import sys
 import warnings
@@ -97,7 +97,7 @@ async def until_stopped() -> None:
 
 
 async def serve_handshakes() -> None:
-    """Serve stdin and stdout as a server of 2025 does: without a handshake nothing is answered."""
+    """Serve stdin and stdout like a server of 2025, which answers nothing without a handshake."""
     # The public `run` always serves both lifecycles.
     core = server._lowlevel_server
     async with core.lifespan(core) as state, stdio_server() as (reading, writing):

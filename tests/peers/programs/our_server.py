@@ -1,4 +1,4 @@
-"""A server of ours for the official client, at the revisions that its arguments name."""
+"""Server of ours for the official client, at the revisions in its arguments."""
 
 import asyncio
 import os
@@ -42,13 +42,13 @@ async def hang() -> None:
 
 @server.tool
 async def until_hanging() -> None:
-    """Return once `hang` has been called."""
+    """Return once `hang` was called."""
     await hanging.wait()
 
 
 @server.tool
 async def until_stopped() -> None:
-    """Return once `hang` has been cancelled."""
+    """Return once `hang` was cancelled."""
     await stopped.wait()
 
 

@@ -1,4 +1,4 @@
-"""A server of ours whose tools run as tasks, for the clients of others."""
+"""Server of ours whose tools run as tasks, for the clients of others."""
 
 import asyncio
 from dataclasses import dataclass

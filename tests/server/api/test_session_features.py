@@ -1,4 +1,4 @@
-"""What one session has alone: listed, used and told of there, and nowhere else."""
+"""SessionFeatures: items of one session, listed, callable and notified there alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROMPTS = "notifications/prompts/list_changed"
 
 
 def unlocking(*features: Any, **options: Any) -> Server:
-    """A server whose tools `unlock` and `lock` give the caller's session items of its own."""
+    """Return a server whose tools `unlock` and `lock` add and remove session-local items."""
     server = Server("own", declare=features or ("tools", "prompts"), **options)
 
     @server.tool
@@ -66,7 +66,7 @@ async def get(client: RawClient, prompt: str) -> Any:
 
 
 def told(client: RawClient) -> list[str]:
-    """The notifications that nobody has looked at yet."""
+    """Return the notifications that have not been read yet."""
     return [frame["method"] for frame in client.came]
 
 
@@ -86,7 +86,7 @@ async def test_what_a_session_has_is_listed_there_alone(revision: str) -> None:
     server = unlocking()
     async with talking(server, revision) as one, talking(server, revision) as other:
         for _ in range(2):
-            # Once more: the bytes that are kept for all are not for this session.
+            # Again: the cached bytes of all sessions do not apply to this one.
             await names(other)
             await call(one, "unlock", name="secret")
             assert await names(one) == ["unlock", "lock", "secret"]

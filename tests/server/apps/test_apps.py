@@ -1,4 +1,4 @@
-"""MCP Apps: what tools and resources say of them, who gets to see them, and what is refused."""
+"""MCP Apps: metadata of tools and resources, visibility, and errors."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ where_none_are = pytest.mark.parametrize("revision", WITHOUT)
 
 
 def clock(**described: Any) -> Server:
-    """A server with an app, a tool that has it, and one that only it may call."""
+    """Return a server with an app, a tool linked to it, and a tool for the app alone."""
     server = Server("clock")
     server.add_ui_resource(FACE, PAGE, **described)
 
     @server.tool(ui=FACE)
     async def time(ctx: Context) -> str:
-        """What time it is."""
+        """Return the time."""
         return f"12:00 {client_supports_apps(ctx)}"
 
     @server.tool(ui=McpUiToolMeta(resource_uri=FACE, visibility=["app"]))
@@ -75,7 +75,7 @@ def nothing() -> None: ...
 
 @asynccontextmanager
 async def host(server: Server, revision: str) -> AsyncIterator[ClientSession]:
-    """A client that shows apps; every frame is checked."""
+    """Connect a client that supports apps; every frame is checked."""
     async with served(server, revision, extensions=[APPS]) as session:
         yield session
 
@@ -237,7 +237,7 @@ async def test_a_tool_offered_in_another_way_keeps_its_app() -> None:
     assert tool_ui(time) == McpUiToolMeta(resource_uri="ui://other")
 
 
-# --- who sees what ---
+# --- visibility ---
 
 
 @where_apps_are
@@ -312,7 +312,7 @@ async def test_a_list_without_tools_for_apps_alone_is_the_same_for_all() -> None
     assert not server.tools.listing.filters
 
 
-# --- what is refused ---
+# --- refusals ---
 
 
 @pytest.mark.parametrize("uri", ["https://a.b", "UI://a", "ui://", "clock/face", "ui://a/{b}"])
@@ -438,7 +438,7 @@ async def test_apps_of_a_mounted_server_pass(revision: str) -> None:
 async def test_tools_for_apps_alone_of_a_far_server_can_be_kept_back(revision: str) -> None:
     async with Client("gateway", extensions=[APPS]) as client:
         outer = Server("outer", extensions=[APPS])
-        # Without a handshake a far server is told nothing of what the gateway's client declares.
+        # Without a handshake a remote server does not get the extensions of the gateway's client.
         inside = [one for one in WITH_APPS if mcp_wire.profile(one).handshake][-1]
         outer.mount("far", await client.connect(clock(), revision=inside))
         outer.filter_tools(is_visible_to)
@@ -505,7 +505,7 @@ def test_what_was_read_of_an_app_goes_before_its_entry() -> None:
     assert resource_ui(page_with(None)) == McpUiResourceMeta()
 
 
-# --- what is shown ---
+# --- output ---
 
 
 @every_revision
@@ -520,7 +520,7 @@ async def test_the_example_mixes_a_colour_for_all_and_adjusts_it_for_its_app(rev
     said = "#ff8000, of the family of yellow"
     assert result.content[0].text == (f"{said}; the user sees it" if apps else said)
     assert page.text.startswith("<!DOCTYPE html>")
-    # All that it needs stands in it.
+    # The page is self-contained.
     assert not re.search(r"(src|href)\s*=|https?://|url\(", page.text)
 
 

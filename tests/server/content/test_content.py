@@ -1,4 +1,4 @@
-"""Blocks of content made in one call, and what tools return beside data."""
+"""Content block helpers, and tool results with content blocks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def kinds(result: Any) -> list[str]:
 
 
 def data_of(result: Any) -> Any:
-    """The structured content, as it was before it was wrapped; UNSET if there is none."""
+    """Return the structured content before it was wrapped; UNSET if there is none."""
     return msgspec.to_builtins(result).get("structuredContent", msgspec.UNSET)
 
 
 def at(revision: str, value: Any) -> Any:
-    """What structured content looks like at a revision, for data that is no object."""
+    """Return the structured content of a revision for data that is not an object."""
     return {"none": msgspec.UNSET, "object": {"result": value}, "any": value}[HOLDS[revision]]
 
 
@@ -147,7 +147,7 @@ def test_a_block_of_a_kind_that_nobody_knows_is_sent_as_it_is() -> None:
     assert mcp_wire.encode(result).endswith(b',{"type":"new","of":[1.0]}]}')
 
 
-# --- which annotations promise data ---
+# --- annotations of structured output ---
 
 Count = NewType("Count", int)
 
@@ -268,7 +268,7 @@ async def test_a_pydantic_model_that_no_annotation_promises_is_text(revision: st
     assert texts(result) == ['{"order":{"theItem":"a","count":1}}']
 
 
-# --- what is not what was promised ---
+# --- output that does not match the schema ---
 
 
 @every_revision

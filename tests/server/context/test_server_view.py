@@ -1,4 +1,4 @@
-"""`ctx.server` has every public method of a server that a handler may call, spelled the same."""
+"""`ctx.server` has every public method of a server that handlers may call, with its signature."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ NOT_FOR_HANDLERS = {
 
 
 def methods(kind: type) -> dict[str, Callable[..., Any]]:
-    """The public methods of a class, its bases' too."""
+    """Return the public methods of a class and its bases."""
     found = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
     return {name: one for name, one in found.items() if inspect.isfunction(one)}
 
 
 def overloads(kind: type, name: str) -> Sequence[Callable[..., Any]]:
-    """The overloads of a method; a Protocol has them without what implements them."""
+    """Return the overloads of a method; those of a Protocol lack the implementation."""
 
     def method() -> None: ...
 
@@ -67,7 +67,7 @@ def overloads(kind: type, name: str) -> Sequence[Callable[..., Any]]:
 
 
 def spelled(kind: type, name: str) -> list[list[tuple[str, Any, Any]]]:
-    """The names, kinds and defaults of a method's parameters, by overload."""
+    """Return names, kinds and defaults of a method's parameters, by overload."""
     return [
         [(one.name, one.kind, one.default) for one in inspect.signature(way).parameters.values()]
         for way in overloads(kind, name)

@@ -1,4 +1,4 @@
-"""A server answers to methods of its own, with types, beside those of the protocol."""
+"""Methods outside the protocol: a server answers them, with types, like those of the protocol."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def search(client: RawClient, id: int = 1, **params: Any) -> bytes:
 
 
 def opened(client: RawClient, id: Any) -> bytes:
-    """A request that any server answers, at any revision."""
+    """Return a request that any server answers, at any revision."""
     handshake = client.speaker.profile.handshake
     return client.speaker.request(id, "ping" if handshake else "server/discover")
 
 
 def result_of(answer: Any, speaker: Speaker) -> Any:
-    """The members of a result, less those that every result of the revision has."""
+    """Return the members of a result, without those that every result of the revision has."""
     result = dict(answer["result"])
     if speaker.profile.server_info_key:
         assert result.pop("resultType") == "complete"
@@ -283,7 +283,7 @@ async def test_a_notification_is_heard_only_at_the_revisions_it_is_for() -> None
     assert heard == [HANDSHAKE]
 
 
-# --- what is declared, and what is refused at once ---
+# --- declared capabilities, and immediate errors ---
 
 
 @every_revision

@@ -1,4 +1,4 @@
-"""Middleware wraps what comes and what is sent, outside of all hooks, the first one outermost."""
+"""Middleware wraps requests and outbound messages, outside of all hooks; the first is outermost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.peers.raw import RawClient, talking
 
 
 class Said:
-    """A server with a tool `add`; `said` is what happened, in order."""
+    """Server with a tool `add`; `said` records the events in order."""
 
     def __init__(self) -> None:
         self.server = Server("middleware")
@@ -39,7 +39,7 @@ class Said:
             self.said.append("reported")
 
     def around(self, name: str, *methods: str) -> Callable[..., Any]:
-        """A middleware that says when it runs, for these methods."""
+        """Return a middleware that records its runs for these methods."""
 
         async def middleware(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
             if method not in (methods or ("tools/call",)):
@@ -351,7 +351,7 @@ async def test_what_belongs_to_no_request_is_sent_with_the_session(revision: str
     assert isinstance(session, Session)
 
 
-# --- what is refused at once ---
+# --- immediate errors ---
 
 
 async def takes_too_little(ctx: Any, method: str, params: Any) -> Any: ...

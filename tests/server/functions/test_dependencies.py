@@ -1,4 +1,4 @@
-"""Dependencies by annotation: made for one call, shared in it, cleaned up behind it."""
+"""Dependency injection by annotation: created per call, shared within it, cleaned up after it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nothing_said() -> None:
 
 
 class Db:
-    """Nothing that JSON carries."""
+    """Type that JSON cannot carry."""
 
     def __init__(self, name: str = "db") -> None:
         self.name = name
@@ -111,7 +111,7 @@ in_and_out_of_threads = pytest.mark.parametrize("described", THREADS, ids=["thre
 
 
 def using(factory: Any, kind: str, act: Callable[[Db], str] = lambda db: db.name) -> Any:
-    """A tool function with that dependency; what it does with it is also said."""
+    """Return a tool function with that dependency, which records its use."""
 
     async def tool(a: int, db: Annotated[Db, Depends(factory)]) -> str:
         said.append("use")
@@ -216,7 +216,7 @@ async def test_an_error_of_a_factory_is_a_failed_call(revision: str, kind: str) 
     assert (result.is_error, texts(result), said) == (True, ["no database"], [])
 
 
-# --- what dependencies get ---
+# --- parameters of dependencies ---
 
 
 @every_revision
@@ -236,7 +236,7 @@ async def test_a_dependency_may_need_the_context_and_others(revision: str) -> No
 
 
 class Made:
-    """Counts how often it is made."""
+    """Counts its instances."""
 
     count = 0
 
@@ -315,7 +315,7 @@ async def test_what_was_opened_last_is_closed_first() -> None:
 
 
 def thread_of(db: Db) -> str:
-    """Which thread made it, as seen by whoever uses it."""
+    """Return the thread that created the object, relative to the current one."""
     here = threading.get_ident()
     return "the same" if db.thread == here else "another"
 
@@ -357,11 +357,11 @@ async def test_a_context_variable_that_an_async_dependency_sets_is_seen() -> Non
         assert texts(await call(server, a=1)) == ["set"]
 
 
-# --- calls that are given up ---
+# --- cancelled calls ---
 
 
 class Stages:
-    """Lets a test wait for a thread, and a thread for a test."""
+    """Synchronizes a test and a thread at a stage of a call."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -387,7 +387,7 @@ async def given_up(server: Server, stages: Stages, revision: str) -> None:
         assert not stages.closed.is_set()
         stages.go_on.set()
         await stages.closed.wait()
-    # It is a thread that says so: whoever waits for this thread hears of its end a little later.
+    # A thread sets the event; tasks that wait for this thread end a little later.
     waiting = asyncio.all_tasks() - {asyncio.current_task()}
     if waiting:
         await asyncio.wait(waiting, timeout=WAIT_S)
@@ -420,7 +420,7 @@ async def test_what_a_thread_is_opening_is_closed_when_it_is_open(revision: str)
     await given_up(with_tool(using(open_db, "async")), stages, revision)
 
 
-# --- what is wrong where it is written ---
+# --- errors of definitions ---
 
 
 def circular(a: Annotated[int, Depends(lambda: 1)]) -> int:

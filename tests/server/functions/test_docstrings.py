@@ -1,4 +1,4 @@
-"""Docstrings taken apart: what is said of parameters, in three styles, and all the rest."""
+"""Docstring parser: descriptions of parameters in three styles, and the remaining text."""
 
 from __future__ import annotations
 

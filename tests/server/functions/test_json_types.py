@@ -1,4 +1,4 @@
-"""Which types JSON carries: the same answer from annotations alone as from msgspec."""
+"""Types that JSON carries: annotations alone lead to the same answer as msgspec."""
 
 from __future__ import annotations
 
@@ -152,13 +152,13 @@ NOT_CARRIED: list[Any] = [
     *(Annotated[decimal.Decimal, Meta(ge=1)], Annotated[int | None, Meta(ge=1)]),
     *(Annotated[Size, Meta(ge=1)], Annotated[str, Meta(tz=True)], Annotated[Any, Meta(ge=1)]),
 ]
-"""What msgspec refuses, or takes for a type that the program has a hook for."""
+"""Types that msgspec refuses, or that need a hook of the program."""
 
 ONLY_WHEN_READ: list[Any] = [
     *(dict[tuple[int, int], int], dict[None, int], dict[One, int], dict[bool, int]),
     *(set[list[int]], set[dict[str, int]], frozenset[abc.Sequence[int]]),
 ]
-"""What msgspec takes, and then cannot read."""
+"""Types that msgspec accepts but cannot decode."""
 
 
 @pytest.mark.parametrize("hint", CARRIED, ids=str)

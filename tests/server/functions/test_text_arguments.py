@@ -1,4 +1,4 @@
-"""Arguments that come as texts, as those of prompts and templates do, and calls without tools."""
+"""Text arguments, as those of prompts and templates, and calls without tools."""
 
 from __future__ import annotations
 

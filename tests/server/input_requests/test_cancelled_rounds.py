@@ -1,7 +1,7 @@
-"""Whatever a handler does with the cancellation that ends its round, it comes to its right end.
+"""Handlers that catch or delay the cancellation of their round still end with the right result.
 
-Each body asks for names, and the user gives the capital of the letter that is asked for. What the
-body returns at the end, and in how many rounds it was asked, is all that counts.
+Each body asks for names, and the user answers with the capital of the requested letter. The tests
+compare the final return value and the number of rounds alone.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ async def waits_for_a_while(ctx: Context) -> str:
 
 
 class Resource:
-    """Waits when it is left, and may swallow what ends its block."""
+    """Waits on exit, and may swallow the exception."""
 
     def __init__(self, *, swallows: bool = False) -> None:
         self.swallows = swallows
@@ -206,7 +206,7 @@ async def asks_where_it_catches(ctx: Context) -> str:
     try:
         return await ask(ctx, "a")
     except BaseException:
-        # Never to be seen by a user: nothing has gone wrong.
+        # Must not be logged: nothing has failed.
         return await ask(ctx, "x")
 
 
@@ -438,7 +438,7 @@ async def test_children_that_were_left_behind_have_ended_when_the_questions_go_o
 
 
 class Ended:
-    """Rounds that have questions open."""
+    """Input rounds with open requests."""
 
     over = False
 
@@ -467,11 +467,11 @@ def test_a_handler_whose_loop_has_gone_is_not_asked_to_wait() -> None:
     assert inspect.getcoroutinestate(run) == inspect.CORO_CLOSED
 
 
-# --- Who else cancels ---
+# --- other cancellations ---
 
 
 class Lingering:
-    """A server whose tool asks, and takes its time to end."""
+    """Server whose tool makes an input request, and takes time to end."""
 
     def __init__(self) -> None:
         self.server = Server("lingering")
@@ -504,7 +504,7 @@ async def test_a_request_that_is_cancelled_while_its_round_ends_has_no_answer(
         await lingering.leaving.wait()
         client.client.send(client.speaker.cancel(call))
         await lingering.ended.wait()
-        # Had the cancelled request an answer, it would come first.
+        # A response to the cancelled request would arrive first.
         assert await client.text("echo", text="next") == "next"
 
 
@@ -518,11 +518,11 @@ async def test_a_request_that_is_cancelled_before_its_round_ends_has_no_answer(
     @server.tool
     async def tool(ctx: Context) -> str:
         begun.set()
-        # What the client's cancellation does, in the same turn as the question.
-        outlet: Any = ctx.caller.channel
+        # Cancel as the client would, in the same turn as the input request.
+        channel: Any = ctx.caller.channel
         cancelled: Any = ctx.profile.cancelled
         params = cancelled.params(request_id=ctx.request_id)
-        asyncio.get_running_loop().call_soon(outlet._cancel, params)
+        asyncio.get_running_loop().call_soon(channel._cancel, params)
         return await ask(ctx, "a")
 
     @server.tool

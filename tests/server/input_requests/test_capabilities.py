@@ -1,4 +1,4 @@
-"""A client is asked nothing that it has not declared to be able to answer."""
+"""Capability checks: a client gets no input request that it has not declared."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ ALLOWED: list[tuple[Body, dict[str, Any], list[str]]] = [
 
 
 def serving(body: Body) -> tuple[Server, list[Any]]:
-    """A server with this tool, and what came of its question."""
+    """Return a server with this tool, and the outcome of its input request."""
     server = Server("capable")
     came: list[Any] = []
 
@@ -190,7 +190,7 @@ async def test_a_capability_that_is_no_object_is_none(revision: str, declared: A
     server, _ = serving(list_roots)
     capabilities = {"roots": declared}
     if mcp_wire.profile(revision).handshake:
-        return  # the handshake itself refuses it
+        return  # the handshake refuses it
     async with answering(server, revision, lambda asked: None, capabilities=capabilities) as client:
         answer = await client.call("tool")
     assert answer["data"] == {"requiredCapabilities": {"roots": {}}}

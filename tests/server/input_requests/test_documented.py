@@ -1,4 +1,4 @@
-"""What docs/asking.md shows does what it says."""
+"""Checks that the programs in docs/asking.md run as documented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "asking.md"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The page's program, run as one module."""
+    """Run the page's program as one module."""
     monkeypatch.setenv("STATE_KEY", "k" * 32)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len(blocks) == 3

@@ -1,4 +1,4 @@
-"""Forms: what a type becomes on the wire, and what its answers become in the handler."""
+"""Elicitation forms: schema from a type, and value from an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from msgspec import Meta
 
 import mcp_wire
-from mcp_gen import InvalidParams, ProjectionError, UsageError
+from mcp_gen import InvalidResult, ProjectionError, UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.input_requests.forms import elicitation_form
 from mcp_wire import encode
@@ -211,7 +211,7 @@ class Mail:
 def test_an_answer_that_does_not_fit_is_refused_with_its_path(
     content: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidParams) as caught:
+    with pytest.raises(InvalidResult) as caught:
         elicitation_form(Mail).read(content)
     assert str(caught.value) == message
 

@@ -1,4 +1,4 @@
-"""One handler body asks the client, at every revision, whichever way the questions travel."""
+"""Input requests: one handler body asks the client at every revision, by either mechanism."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Colour:
 
 
 def introducing() -> Server:
-    """A server with one tool that asks twice."""
+    """Return a server with one tool that makes two input requests."""
     server = Server("introducing")
 
     @server.tool
@@ -58,7 +58,7 @@ def introducing() -> Server:
 
 
 def in_turn(*given: Any) -> Answers:
-    """The user's answers, one after the other."""
+    """Return the user's answers, one after the other."""
     left = iter(given)
     return lambda asked: next(left)
 
@@ -124,7 +124,7 @@ async def test_each_round_has_one_question_and_another_state(revision: str) -> N
     assert len(set(client.states)) == 2
 
 
-# --- What else is asked ---
+# --- other input requests ---
 
 
 @every_revision
@@ -169,7 +169,7 @@ async def test_roots_are_asked_for_at_every_revision(revision: str) -> None:
 
 
 def everything(asked: Asked) -> Any:
-    """An answer to any question."""
+    """Return an answer to any input request."""
     if asked.method == "roots/list":
         return {"roots": [{"uri": "file:///a"}]}
     if asked.method == "sampling/createMessage":
@@ -309,7 +309,7 @@ async def test_two_different_questions_cannot_have_one_key(revision: str) -> Non
     assert answer["content"][0]["text"] == "two questions have the key 'k'; give each its own"
 
 
-# --- Answers that do not fit ---
+# --- invalid answers ---
 
 
 @live
@@ -371,7 +371,7 @@ async def test_answers_without_a_state_are_found_by_their_keys(revision: str) ->
     assert answer["content"][0]["text"] == "accept in round 2"
 
 
-# --- The end of it ---
+# --- limit of rounds ---
 
 
 @asks

@@ -1,4 +1,4 @@
-"""Questions beside tools over a pipe: in prompts and resources, and over HTTP."""
+"""Input requests of prompts and resources, and over HTTP."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def ask(ctx: Context) -> str:
 
 
 class AskingHandlers(Handlers):
-    """Asks in a prompt and a resource; and in a completion, where it may not."""
+    """Handlers with input requests in a prompt, a resource and a completion (where none may be)."""
 
     async def get_prompt(self, ctx: Context, params: Any) -> Any:
         async def prompt(ctx: Context, params: Any) -> GetPromptResult:
@@ -66,7 +66,7 @@ class AskingHandlers(Handlers):
 
 
 class AskingServer:
-    """A server with these handlers."""
+    """Server with these handlers."""
 
     def __init__(self) -> None:
         server = Server("asking")

@@ -1,4 +1,4 @@
-"""The state that a client carries from round to round: nobody can change it or use it elsewhere."""
+"""requestState: signed, and valid for its own request alone."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_a_request_without_any_round_is_refused_when_the_server_is_made() -> Non
         Server("short", max_rounds=0)
 
 
-# --- What a state is bound to ---
+# --- binding of the state ---
 
 
 @dataclass
@@ -192,7 +192,7 @@ def asking(name: str = "asking", **options: Any) -> Server:
 
 
 async def answered(client: AnsweringClient, params: dict[str, Any]) -> dict[str, Any]:
-    """What is to be sent with the next request."""
+    """Return the params that answer the input requests of a result."""
     return client.answered(await client.once("tools/call", params))
 
 
@@ -309,7 +309,7 @@ async def test_a_bad_state_is_refused_though_the_tool_asks_nothing(revision: str
     assert ran == []
 
 
-# --- What once keeps ---
+# --- once ---
 
 
 def test_what_is_kept_is_bounded_in_number() -> None:

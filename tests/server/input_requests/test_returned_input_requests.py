@@ -1,4 +1,4 @@
-"""The plain style: a handler returns its questions, and is run again with the answers."""
+"""Returned input requests: a handler returns `InputRequiredResult`, and runs again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def give(asked: Asked) -> Any:
 
 
 def stepping() -> Server:
-    """A server whose tool asks in two steps, each with a state of its own."""
+    """Return a server whose tool asks in two steps, each with a state of its own."""
     server = Server("stepping")
 
     @server.tool

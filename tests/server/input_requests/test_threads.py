@@ -1,4 +1,4 @@
-"""Handlers that are not async ask from their threads, and are let go when the request ends."""
+"""Sync handlers make input requests from their threads, which end with the request."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def test_a_body_in_a_thread_comes_to_its_right_end(
 
 
 class Lingering:
-    """A server whose tool asks in a thread, and says when that thread has ended."""
+    """Server whose tool asks in a thread, and records the end of that thread."""
 
     def __init__(self) -> None:
         self.server = Server("lingering")
@@ -160,7 +160,7 @@ async def test_the_questions_go_out_when_the_thread_has_ended(revision: str) -> 
     async with answering(lingering.server, revision, give) as client:
         call = client.send("tools/call", {"name": "linger", "arguments": {}})
         await asyncio.to_thread(lingering.leaving.wait, WAIT_S)
-        # Had the other request an answer, it would come first.
+        # A response to the other request would arrive first.
         assert await client.text("echo", text="first") == "first"
         lingering.leave.set()
         first = await client.finished(call)

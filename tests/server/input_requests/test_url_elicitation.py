@@ -1,4 +1,4 @@
-"""Pages that a user is sent to: asked at once, insisted on with an error, told of when done."""
+"""URL elicitation: requested, required by an error, and completed by a notification."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_an_id_of_the_handlers_own_is_used(revision: str) -> None:
     assert client.asked[0].params["elicitationId"] == "mine"
 
 
-# --- Pages first ---
+# --- URL elicitation before a request ---
 
 
 def insisting(done: list[str]) -> Server:
@@ -115,7 +115,7 @@ async def test_a_handler_insists_on_pages_with_questions(revision: str) -> None:
 
     async with answering(insisting(done), revision, give) as client:
         assert await client.text("insist") == "done"
-    # The user has been sent there twice: having agreed to go is not having been there.
+    # The user was sent there twice: accepting a URL elicitation does not complete it.
     assert [one.message for one in client.asked] == ["Connect first", "And pay"] * 2
     assert {tuple(one.params) for one in client.asked} == {("mode", "message", "url")}
 
@@ -159,7 +159,7 @@ async def test_insisting_in_a_hook_is_an_invalid_request(revision: str) -> None:
     }
 
 
-# --- Done there ---
+# --- completed URL elicitations ---
 
 
 @every_revision

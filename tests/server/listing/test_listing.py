@@ -1,4 +1,4 @@
-"""Lists: pages and their cursors, what is kept as bytes, filters, and hints how long to keep it."""
+"""Lists: pagination, cursors, cached pages, filters and cache hints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def offering(kind: str, *names: str, **options: Any) -> Server:
 
 
 class Reader:
-    """A client that lists."""
+    """Client that requests lists."""
 
     def __init__(self, client: RawClient) -> None:
         self.client = client
@@ -344,11 +344,11 @@ async def test_threads_may_add_and_remove_while_a_client_lists(revision: str) ->
     assert wrong == []
 
 
-# --- bytes that are made once ---
+# --- encoded once ---
 
 
 async def described_at(server: Server, revision: str, kind: str, **counted: Any) -> int:
-    """How often items are described while a list is read twice."""
+    """Return the number of times items are described while a list is read twice."""
     count = 0
     listing: Any = getattr(server, kind).listing
     page: Callable[..., Any] = listing._page
@@ -407,7 +407,7 @@ async def test_cursors_that_begin_anywhere_do_not_fill_the_memory(revision: str)
 
 
 def by_capability(ctx: Context, item: Any) -> bool:
-    """Only those with roots may use what begins with r."""
+    """Hide items that begin with r from clients without roots."""
     capabilities: Any = msgspec.to_builtins(ctx.client_capabilities)
     return not item.name.startswith("r") or "roots" in capabilities
 
@@ -481,7 +481,7 @@ def test_a_filter_that_is_async_is_refused(kind: str) -> None:
             add_filter(one)
 
 
-# --- how long to keep it ---
+# --- cache hints ---
 
 DAY = CacheHints(ttl_ms=86_400_000, cache_scope="public")
 HOUR = CacheHints(ttl_ms=3_600_000)

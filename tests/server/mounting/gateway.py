@@ -1,4 +1,4 @@
-"""Servers to be mounted, and a gateway that another server is mounted in as a remote one."""
+"""Servers to mount, and a gateway that mounts another server as a remote one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support.peers.asked import WAIT_S
 __all__ = ["ANSWERS", "INSIDE", "at_two", "gateway", "until", "weather"]
 
 INSIDE = [mcp_wire.REVISIONS[0], HANDSHAKE, PER_REQUEST]
-"""What the gateway speaks with the remote server: the oldest, and the newest of both lifecycles."""
+"""Revisions between gateway and remote server: the oldest, and the newest of both lifecycles."""
 
 at_two = pytest.mark.parametrize(
     ("revision", "inside"),
     [(outside, inside) for outside in mcp_wire.REVISIONS for inside in INSIDE],
 )
-"""Every revision outside, several inside."""
+"""Every revision of the client, several of the remote server."""
 
 ANSWERS: dict[str, Any] = {
     "elicitation/create": lambda asked: {"action": "accept", "content": {"name": "Ada"}},
@@ -35,7 +35,7 @@ ANSWERS: dict[str, Any] = {
     },
     "roots/list": lambda asked: {"roots": [{"uri": "file:///home"}]},
 }
-"""A client that answers everything."""
+"""Answers of a client to every input request."""
 
 
 @dataclass
@@ -44,31 +44,31 @@ class Name:
 
 
 def weather() -> Server:
-    """A server with something of everything."""
+    """Return a server with something of every feature."""
     server = Server("weather", "2.0.0")
 
     @server.tool
     async def forecast(city: str, ctx: Context) -> str:
-        """What the weather will be."""
+        """Return the forecast for a city."""
         await ctx.report_progress(1, 2)
         await ctx.log("info", {"city": city})
         return f"{city}: sun, says {ctx.server.name}"
 
     @server.tool
     async def ask(ctx: Context) -> str:
-        """Asks the user."""
+        """Ask the user."""
         answer = await ctx.elicit("Who?", Name)
         return answer.content.name if isinstance(answer, Accepted) else answer.action
 
     @server.tool
     async def think(ctx: Context) -> str:
-        """Asks the model."""
+        """Ask the model."""
         said = await ctx.sample("hi", max_tokens=5)
         return str(getattr(said.content, "text", said))
 
     @server.tool
     async def look(ctx: Context) -> str:
-        """Asks for the roots."""
+        """Request the roots."""
         return " ".join(root.uri for root in await ctx.list_roots())
 
     @server.prompt
@@ -100,12 +100,12 @@ async def gateway(
     forward_requests: bool = True,
     **options: Any,
 ) -> AsyncIterator[Server]:
-    """A server in which another one is mounted by a session of a revision."""
+    """Return a server that mounts another one by a session of a revision."""
     outer = Server("outer", "1.0.0")
 
     @outer.tool
     async def own() -> str:
-        """What the gateway has itself."""
+        """Return the gateway's own item."""
         return "mine"
 
     async with Client("gateway", forward_requests=forward_requests, **options) as client:
@@ -116,8 +116,8 @@ async def gateway(
 
 
 async def until(condition: Any) -> None:
-    """Wait for something to become true, turn by turn of the loop."""
+    """Wait until the condition is true, turn by turn of the loop."""
     async with asyncio.timeout(WAIT_S):
-        # What is waited for is of many kinds, and few of them have an event.
+        # The conditions are of many kinds, and few of them have an event.
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0)

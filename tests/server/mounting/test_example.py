@@ -1,4 +1,4 @@
-"""The example of a gateway does what it says."""
+"""Checks that the gateway example runs as documented."""
 
 from __future__ import annotations
 

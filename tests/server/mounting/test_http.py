@@ -55,7 +55,7 @@ async def test_a_remote_server_over_http_is_mounted_and_served_over_http(
 
 @each_lifecycle
 async def test_questions_of_many_clients_calls_are_told_apart(revision: str) -> None:
-    """Each call has a stream of its own, on which its questions come."""
+    """Input requests arrive on the stream of their own call."""
     inner, everybody = Server("inner"), asyncio.Event()
     waiting = 0
 
@@ -133,7 +133,7 @@ async def test_a_session_that_the_remote_server_ends_begins_anew(revision: str) 
 async def test_a_caller_that_nobody_can_reach_is_an_error_with_a_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Without sessions no question goes to a client of a revision whose servers ask at once."""
+    """At revisions with server requests, a stateless server sends none."""
     inner, server = weather(), Server("outer")
     speaker = Speaker(HANDSHAKE)
     async with Client("gateway", forward_requests=True) as between:

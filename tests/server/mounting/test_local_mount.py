@@ -1,4 +1,4 @@
-"""A mounted server of the same process: live, with its own hooks, filters and lifespan."""
+"""Local mounts: a server of this process, with its own hooks, filters and lifespan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mounting and unmounting: names, clashes, and what is said when it cannot be done."""
+"""Mounting and unmounting: names, conflicts, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a remote server asks is asked of the client that made the call, in all combinations."""
+"""Input requests of a remote server are forwarded to the calling client, in all combinations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.server.mounting.gateway import ANSWERS, at_two, gateway, until, weath
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
 from tests.support.peers.asked import SILENCE, WAIT_S, Refused
 from tests.support.peers.connect import talk
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 INTERNAL, INVALID_REQUEST = -32603, -32600
 both_lifecycles = pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
@@ -161,7 +161,7 @@ async def test_what_its_client_has_handlers_for_the_caller_is_not_asked(inside: 
 async def test_with_calls_of_several_clients_open_nobody_is_asked_for_another(
     revision: str,
 ) -> None:
-    """The connection does not say which call a question belongs to."""
+    """The connection does not identify the call of a server request."""
     inner, both = weather(), asyncio.Event()
     waiting = 0
 
@@ -184,7 +184,7 @@ async def test_with_calls_of_several_clients_open_nobody_is_asked_for_another(
             other.request("tools/call", {"name": "far_later"}),
             return_exceptions=True,
         )
-        # Whoever is left alone with its call can be asked again.
+        # A client whose call is the only open one can be asked again.
         assert [str(one) for one in said if "several clients" in str(one)]
         assert await one.text("far_think") == "Hello!"
 
@@ -343,8 +343,8 @@ def test_handlers_that_are_given_later_go_before_the_caller() -> None:
     assert client._offer.forwards == {"elicitation", "roots"}
 
 
-class Impatient(Scripted):
-    """A server that asks, and answers the call without waiting."""
+class Impatient(ScriptedPeer):
+    """Server that sends a request, and answers the call without waiting."""
 
     def __init__(self) -> None:
         super().__init__(opening(HANDSHAKE))

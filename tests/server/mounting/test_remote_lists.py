@@ -1,4 +1,4 @@
-"""Lists of a remote server: fetched when they are wanted, and kept while they hold good."""
+"""Lists of a remote server: fetched on demand, and cached while they are valid."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 
 def counted(server: Server) -> list[str]:
-    """The lists that are asked for, as they are."""
+    """Return the list requests, as they arrive."""
     asked: list[str] = []
 
     @server.hooks.before_list_tools
@@ -113,7 +113,7 @@ async def test_a_list_without_news_is_kept_for_as_long_as_the_server_says(revisi
     asked = counted(inner)
     async with gateway(inner, PER_REQUEST) as server, talk(lambda: server, revision) as client:
         mount: Any = server.mounts[0]
-        mount._notifications.close()  # nothing is heard of
+        mount._notifications.close()  # no notifications arrive
         for _ in range(3):
             assert "far_x" in await client.names("tools/list", "tools")
     assert asked == ["tools"]
@@ -194,7 +194,7 @@ async def test_a_server_that_comes_back_is_used_again_with_what_it_has_then(
 
 
 async def test_a_server_that_has_no_subscriptions_says_so() -> None:
-    far = Scripted(
+    far = ScriptedPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]},
@@ -237,7 +237,7 @@ async def test_a_resource_is_watched_again_when_the_server_comes_back(
 
 @each_lifecycle
 async def test_what_a_remote_server_reads_without_listing_it_can_be_read(revision: str) -> None:
-    far = Scripted(
+    far = ScriptedPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": []},
@@ -271,9 +271,9 @@ async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
             assert mount._notifications._watches == {}
 
 
-def hidden() -> Scripted:
-    """A server that reads what it does not list."""
-    far = Scripted(
+def hidden() -> ScriptedPeer:
+    """Return a server with a readable resource that it does not list."""
+    far = ScriptedPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": []},

@@ -1,4 +1,4 @@
-"""A session that is mounted: everything passes through it, whatever is spoken on either side."""
+"""Remote mounts: calls pass through a client session at every pair of revisions."""
 
 from __future__ import annotations
 

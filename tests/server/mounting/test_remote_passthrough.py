@@ -1,4 +1,4 @@
-"""What is the same on both sides passes through a mount byte for byte."""
+"""Passthrough: values that are equal on both sides pass through a mount byte for byte."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import mcp_wire
 from mcp_gen import Client, ProtocolError, Server
 from tests.support.frames import PER_REQUEST, Speaker, every_revision
 from tests.support.peers.raw import RawClient, talking
-from tests.support.peers.scripted import Scripted, opening
+from tests.support.peers.scripted import ScriptedPeer, opening
 
 GIVEN = b'{"z":1.0,"a":[1e2,{"k":  null}],"huge":12345678901234567890123}'
 CONTENT = b'[{"type":"text","text":"x\\u0041",  "annotations":{"priority":1}}]'
 
 
-class Bytes(Scripted):
-    """A server that answers each call with the same bytes, and keeps what came."""
+class Bytes(ScriptedPeer):
+    """Server that answers each call with the same bytes, and records the requests."""
 
     def __init__(self, revision: str, result: bytes) -> None:
         super().__init__(opening(revision))
@@ -36,7 +36,7 @@ class Bytes(Scripted):
 
 
 async def called(server: Server, client: RawClient, revision: str) -> bytes:
-    """The bytes that a call is answered with."""
+    """Return the bytes of a call's response."""
     message = Speaker(revision).request("call", "tools/call", {"name": "far_x", "arguments": {}})
     client.send(message.replace(b'"arguments":{}', b'"arguments":' + GIVEN))
     await client.answer("call")

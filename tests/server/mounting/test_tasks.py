@@ -1,4 +1,4 @@
-"""Tools of a mounted server that run as tasks: their tasks are the outer server's to tell of."""
+"""Task tools of a mounted server: the outer server owns their tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def with_tasks() -> tuple[Server, asyncio.Event]:
 
 
 def mounting(*path: str, inner: Server) -> Server:
-    """A server in which another is mounted, through as many others as there are prefixes."""
+    """Return a server that mounts another one, through one more server per prefix."""
     for prefix in reversed(path):
         outer = Server(f"around {prefix}", tasks=SOON)
         outer.mount(prefix, inner)

@@ -1,4 +1,4 @@
-"""Tools of mounted servers, near and far, offered in another way."""
+"""Transformed tools of mounted servers, local and remote."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PLACE = {"city": Argument(name="place")}
 
 
 def near(other: Server, prefix: str | None = "far") -> Server:
-    """A server in which another one of this process is mounted."""
+    """Return a server that mounts another one of this process."""
     outer = Server("outer")
     outer.mount(prefix, other)
     return outer
 
 
 def addressing() -> Server:
-    """A server whose tool takes several arguments."""
+    """Return a server whose tool takes several arguments."""
     server = Server("post")
 
     @server.tool
@@ -46,7 +46,7 @@ def addressing() -> Server:
 
 @asynccontextmanager
 async def either(other: Server, inside: str | None) -> AsyncIterator[Server]:
-    """The other server mounted near, or far away at a revision."""
+    """Mount the other server locally, or remotely at a revision."""
     if inside is None:
         yield near(other)
         return

@@ -1,4 +1,4 @@
-"""What has changed, told to sessions: once per burst, to whom it concerns, when they are ready."""
+"""`list_changed` notifications: coalesced, for the sessions concerned, once initialized."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def nothing() -> None:
 
 
 async def heard(client: RawClient) -> list[str]:
-    """What has come, up to the answer of a request that is sent now."""
+    """Return the methods received before the response to a new request."""
     tools = client.speaker.request("now", "tools/list")
     client.send(tools)
     methods: list[str] = []
@@ -51,7 +51,7 @@ async def heard(client: RawClient) -> list[str]:
 
 
 async def told(server: Server, revision: str, change: Callable[[], object]) -> list[str]:
-    """What a session hears of a change."""
+    """Return the notifications that a session receives for a change."""
     async with talking(server, revision) as client:
         assert await heard(client) == []
         change()
@@ -60,7 +60,7 @@ async def told(server: Server, revision: str, change: Callable[[], object]) -> l
 
 
 def with_subscriptions() -> Server:
-    """A server with a tool that does what a request to subscribe would."""
+    """Return a server with a tool that subscribes like `resources/subscribe`."""
     server = declaring()
 
     @server.tool
@@ -77,7 +77,7 @@ async def subscribe(client: RawClient, *uris: str) -> None:
 
 
 async def updates(client: RawClient) -> list[str]:
-    """The resources that a client was told of, until now."""
+    """Return the resources of all update notifications so far."""
     client.send(client.speaker.request("now", "tools/list"))
     uris: list[str] = []
     while (frame := await client.next()).get("id") != "now":
@@ -149,7 +149,7 @@ async def test_where_nothing_is_shaken_nobody_is_told_who_does_not_listen() -> N
     assert await told(server, PER_REQUEST, server.notify.tool_list_changed) == []
 
 
-# --- when the client is ready ---
+# --- after initialization ---
 
 
 @with_handshake
@@ -339,7 +339,7 @@ async def test_sending_middleware_is_around_what_is_told(revision: str) -> None:
         assert seen == [(server.sessions()[0], TOOLS)]
 
 
-# --- where and when it may be called ---
+# --- context of the call ---
 
 
 @with_handshake
@@ -367,7 +367,7 @@ def test_a_loop_that_has_been_closed_does_not_matter(revision: str) -> None:
 
     loop = asyncio.new_event_loop()
     assert loop.run_until_complete(once()) == [TOOLS]
-    # Told to nobody: the loop has had its last turn.
+    # No session is notified: the loop has stopped.
     server.notify.tool_list_changed()
     loop.close()
     server.notify.tool_list_changed()

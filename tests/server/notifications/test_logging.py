@@ -1,4 +1,4 @@
-"""Log messages reach the client that wants to hear them, as a part of their request."""
+"""Log messages: sent within their request to clients with that log level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with_requests_alone = pytest.mark.parametrize(
 
 
 def a_server(**options: Any) -> Server:
-    """A server that logs what it is told to."""
+    """Return a server with a tool that logs."""
     server = Server("logs", **options)
 
     @server.tool
@@ -45,14 +45,14 @@ def a_server(**options: Any) -> Server:
 def calls(
     client: RawClient, id: int, tool: str, heard: str | None = "debug", **given: Any
 ) -> bytes:
-    """A call of a client that wants to hear of a level, where a request says so."""
+    """Return a call of a client with a log level, named per request where the revision does so."""
     meta = {KEY: heard} if heard and client.speaker.profile.log_level_key else {}
     params = {"name": tool, "arguments": given, "_meta": meta}
     return client.speaker.request(id, "tools/call", params)
 
 
 def logged(client: RawClient) -> list[Any]:
-    """The params of the log messages that have come."""
+    """Return the params of the log messages received."""
     return [one["params"] for one in client.came if one.get("method") == "notifications/message"]
 
 
@@ -277,7 +277,7 @@ async def test_a_session_cannot_log_before_the_handshake() -> None:
 
 @contextmanager
 def logging_to(server: Server, **options: Any) -> Iterator[logging.Logger]:
-    """A logger whose records go to clients of the server."""
+    """Return a logger whose records go to clients of the server."""
     logger = logging.getLogger("tests.stock")
     logger.setLevel(logging.DEBUG)
     handler = server.logs.handler(**options)

@@ -1,4 +1,4 @@
-"""Progress goes to a client that gave a token for it: upwards, and while the request is open."""
+"""Progress: for clients with a progress token, increasing, while the request is open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAN, INFINITY = float("nan"), float("inf")
 
 
 def a_server(*reports: tuple[Any, ...]) -> Server:
-    """A server with a tool that makes these reports."""
+    """Return a server with a tool that reports this progress."""
     server = Server("progress")
 
     @server.tool
@@ -35,7 +35,7 @@ def work(client: RawClient, id: int = 1, token: Any = "t") -> bytes:
 
 
 def reports(client: RawClient) -> list[Any]:
-    """The params of the reports that have come."""
+    """Return the params of the progress notifications received."""
     return [one["params"] for one in client.came if one.get("method") == "notifications/progress"]
 
 

@@ -1,4 +1,4 @@
-"""Requests that listen: acknowledged first, told what they asked for, and ended in good order."""
+"""`subscriptions/listen`: acknowledged first, filtered, and closed in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def listen(client: RawClient, id: Any, **wanted: Any) -> None:
 async def listening(
     server: Server, revision: str, id: Any = 1, **wanted: Any
 ) -> AsyncIterator[RawClient]:
-    """A client with one request that listens, and has been acknowledged."""
+    """Return a client with one acknowledged `subscriptions/listen` request."""
     async with talking(server, revision) as client:
         listen(client, id, **wanted)
         acknowledged = await client.next()
@@ -56,7 +56,7 @@ async def listening(
 
 
 async def heard(client: RawClient) -> list[str]:
-    """What has come, up to the answer of a request that is sent now."""
+    """Return the methods received before the response to a new request."""
     client.send(client.speaker.request("now", "server/discover"))
     methods: list[str] = []
     while (frame := await client.next()).get("id") != "now":
@@ -140,7 +140,7 @@ async def test_a_request_without_a_filter_is_invalid_params(revision: str) -> No
         assert answer["error"]["code"] == -32602
 
 
-# --- told ---
+# --- notifications ---
 
 
 @every_listening
@@ -374,7 +374,7 @@ async def test_nothing_is_sent_in_the_turn_in_which_it_is_cancelled(revision: st
     server = declaring()
     async with listening(server, revision, 5, **ALL) as client:
         client.send(client.speaker.cancel(5))
-        # Behind the delivery: the change is shared when the task is cancelled, but has not ended.
+        # After the delivery: the cancelled task has not ended yet.
         asyncio.get_running_loop().call_soon(server.notify.tool_list_changed)
         assert await heard(client) == []
 

@@ -1,4 +1,4 @@
-"""Completions of prompt arguments and of template variables, at every revision."""
+"""`completion/complete` for prompt arguments and template variables, at every revision."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Color(enum.Enum):
 
 
 def serving() -> Server:
-    """A server with a prompt and a template, of which nothing is completed by itself."""
+    """Return a server with a prompt and a template without default completions."""
     server = Server("completions")
 
     @server.prompt
@@ -66,7 +66,7 @@ async def complete(
     value: str = "",
     **params: Any,
 ) -> Any:
-    """The answer: a whole frame."""
+    """Return the response: a whole frame."""
     return await asked(
         server,
         revision,
@@ -286,7 +286,7 @@ async def test_what_may_be_anything_is_not_completed_by_itself(revision: str, ki
     assert await values(server, revision, "f", "a") == []
 
 
-# --- what there is none of ---
+# --- without completions ---
 
 
 @every_revision

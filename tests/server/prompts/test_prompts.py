@@ -1,4 +1,4 @@
-"""Prompts: what they are listed as, how texts become arguments, and what becomes messages."""
+"""Prompts: lists, decoded arguments, and messages from return values."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ def with_prompt(function: Callable[..., Any], **described: Any) -> Server:
 
 
 async def listed(server: Server, revision: str) -> Any:
-    """The prompts, as JSON that clients of the revision get."""
+    """Return the prompts as JSON at the revision."""
     async with talking(server, revision) as client:
         answer = await client.ask(client.speaker.request(1, "prompts/list"))
         return answer["result"]["prompts"]
 
 
 async def got(server: Server, revision: str, /, name: str = "p", **arguments: Any) -> Any:
-    """The whole answer to a request for a prompt, as JSON."""
+    """Return the whole response to `prompts/get` as JSON."""
     async with talking(server, revision) as client:
         params = {"name": name, "arguments": arguments}
         return await client.ask(client.speaker.request(1, "prompts/get", params))
 
 
 async def messages(returned: Any, revision: str) -> Any:
-    """The messages of a prompt that returns something."""
+    """Return the messages of a prompt with this return value."""
     answer = await got(with_prompt(lambda: returned, name="p"), revision)
     return answer["result"]["messages"]
 
 
 async def taken(hint: Any, text: str) -> Any:
-    """What a parameter of that type gets for a text."""
+    """Return the decoded argument of a parameter of that type."""
     seen: list[Any] = []
 
     async def p(value: Any) -> str:
@@ -74,7 +74,7 @@ async def taken(hint: Any, text: str) -> Any:
     return seen[0]
 
 
-# --- what it is listed as ---
+# --- listed description ---
 
 
 @every_revision
@@ -150,7 +150,7 @@ async def test_the_decorator_returns_the_function() -> None:
     assert [prompt.name for prompt in server.prompts] == ["one", "second"]
 
 
-# --- how texts become arguments ---
+# --- decoding of text arguments ---
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ async def test_an_unknown_prompt_is_invalid_params_with_its_name(revision: str) 
     assert answer["error"] == {"code": -32602, "message": "unknown prompt: nope"}
 
 
-# --- what becomes messages ---
+# --- return values to messages ---
 
 HELLO = {"role": "user", "content": {"type": "text", "text": "hello"}}
 IMAGE = latest.ImageContent(data="AA==", mime_type="image/png")
@@ -336,7 +336,7 @@ async def test_what_becomes_no_message_is_an_internal_error(
     assert "expected a text, a content block" in caplog.text
 
 
-# --- what it raises ---
+# --- exceptions ---
 
 
 @every_revision
@@ -419,7 +419,7 @@ async def test_it_may_be_described_at_any_revision(made_at: str) -> None:
     assert answer["result"]["messages"] == [HELLO]
 
 
-# --- what is wrong when it is defined ---
+# --- errors of definitions ---
 
 
 def test_a_name_that_is_taken_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""What resources hold: text, blobs, JSON and wire types of any revision, and for how long."""
+"""Resource contents: text, blobs, JSON, wire types of any revision, and cache hints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Model(pydantic.BaseModel):
 
 
 def holding(value: Any, **described: Any) -> Server:
-    """A server with one resource, whose function returns a value."""
+    """Return a server with one resource, whose function returns a value."""
     server = Server("resources")
 
     @server.resource(URI, **described)
@@ -198,7 +198,7 @@ async def test_what_is_no_json_is_an_internal_error(revision: str) -> None:
     assert answer["error"] == {"code": -32603, "message": "internal error"}
 
 
-# --- how long it may be kept ---
+# --- cache hints ---
 
 SERVER = CacheHints(ttl_ms=1000, cache_scope="public")
 

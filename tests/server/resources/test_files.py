@@ -1,4 +1,4 @@
-"""Files as resources: listed, read, and nothing outside of their folder."""
+"""FileResources: listed, read, and confined to their folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PNG = b"\x89PNG\r\n\x00\xff"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder with files, and one outside of it that must not be read."""
+    """Return a folder with files, and one file outside that must not be readable."""
     folder = tmp_path / "docs"
     (folder / "guide").mkdir(parents=True)
     (folder / "readme.md").write_text("# Read me")
@@ -45,7 +45,7 @@ def serving(root: Path, **options: Any) -> Server:
 
 
 async def listed(server: Server, revision: str = HANDSHAKE) -> list[str]:
-    """The URIs of all pages."""
+    """Return the URIs of all pages."""
     found: list[str] = []
     async with talking(server, revision) as client:
         params: dict[str, Any] = {}
@@ -440,7 +440,7 @@ async def test_there_is_subscribing_to_files_that_there_are(
 
 @pytest.fixture
 def client_roots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The client's roots, to be filled in: as URIs."""
+    """Return the client's roots as a list of URIs that tests fill."""
     uris: list[str] = []
 
     async def list_roots(self: Context) -> Sequence[latest.Root]:

@@ -1,4 +1,4 @@
-"""What is refused where a resource is defined, and how the sentence helps."""
+"""Errors of resource definitions, and their messages."""
 
 from __future__ import annotations
 

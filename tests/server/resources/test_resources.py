@@ -1,4 +1,4 @@
-"""Resources and templates: defined, listed, found and read, at every revision."""
+"""Resources and templates: definition, lists, matching and reading, at every revision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Color(enum.Enum):
 
 
 async def asked(server: Server, revision: str, method: str, **params: Any) -> Any:
-    """The answer to one request: a whole frame."""
+    """Return the response to one request: a whole frame."""
     async with talking(server, revision) as client:
         return await client.ask(client.speaker.request(1, method, params))
 
@@ -35,7 +35,7 @@ async def read(server: Server, revision: str, uri: str) -> Any:
 
 
 async def contents(server: Server, revision: str, uri: str) -> Any:
-    """What a resource holds, which is in one part."""
+    """Return the only content part of a resource."""
     (part,) = (await read(server, revision, uri))["result"]["contents"]
     return part
 
@@ -84,7 +84,7 @@ async def test_a_resource_is_listed_with_all_that_the_revision_can_say(revision:
 @every_revision
 async def test_a_template_is_listed_among_the_templates_alone(revision: str) -> None:
     async def profile(id: int) -> dict[str, int]:
-        """Who that is.
+        """Return a user's profile.
 
         And more.
         """
@@ -98,7 +98,7 @@ async def test_a_template_is_listed_among_the_templates_alone(revision: str) -> 
     assert listed == {
         "uriTemplate": URI,
         "name": "profile",
-        "description": "Who that is.",
+        "description": "Return a user's profile.",
         "mimeType": "application/json",
     }
 
@@ -136,7 +136,7 @@ async def test_what_is_removed_is_gone(revision: str) -> None:
 
 
 def lambda_of(kind: Any) -> Callable[..., Any]:
-    """A function of `id` that says what it got."""
+    """Return a function of `id` that returns its argument."""
 
     def f(id: Any) -> str:
         return repr(id)
@@ -145,7 +145,7 @@ def lambda_of(kind: Any) -> Callable[..., Any]:
     return f
 
 
-# --- reading: which function, and with what ---
+# --- reading: matched function and arguments ---
 
 
 @every_revision
@@ -262,7 +262,7 @@ async def test_a_method_of_an_object_serves_too(revision: str) -> None:
     assert part["text"] == "note 1"
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 @every_revision

@@ -1,4 +1,4 @@
-"""Which resources a session has subscribed to, at the revisions that have sessions."""
+"""Resource subscriptions of a session, at the revisions with sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URI templates: what they match, what they refuse, and that matching undoes expansion."""
+"""URI templates: matches, mismatches, and matching as the inverse of expansion."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MATCHES: list[tuple[str, str, dict[str, str]]] = [
     ("s://x?q={q}", "s://x?q=1", {"q": "1"}),
     ("s://{id}{#part}", "s://7#a/b", {"id": "7", "part": "a/b"}),
     ("s://{id}{#part}", "s://7", {"id": "7"}),
-    # As little as it can, from the left; behind what spans slashes, from the right.
+    # Lazy from the left; after a variable that spans slashes, from the right.
     ("s://{a}.{b}", "s://1.2.3", {"a": "1", "b": "2.3"}),
     ("s://{path*}/{a}.{b}", "s://x/1.2.3", {"path": "x", "a": "1.2", "b": "3"}),
 ]
@@ -147,7 +147,7 @@ def test_what_cannot_be_matched_is_refused_with_what_to_write(template: str, say
     ],
 )
 def test_a_long_uri_takes_no_long_time(template: str, uri: str) -> None:
-    # What takes the square of this length is stopped by the time limit of every test.
+    # Quadratic time at this length exceeds the time limit of every test.
     UriTemplate(template).match(uri)
 
 
@@ -210,7 +210,7 @@ DIVIDERS = st.text("/:@!$'();,*+", min_size=1, max_size=3).map(lambda text: f"{t
 
 @st.composite
 def templates(draw: st.DrawFn, dividers: st.SearchStrategy[str] = DIVIDERS) -> str:
-    """A template with one to four variables in its path, and perhaps a query and a fragment."""
+    """Draw a template with one to four variables in its path, and maybe a query and a fragment."""
     count = draw(st.integers(1, 4))
     spanning = draw(st.integers(-1, count - 1))
     text = "s://"
@@ -232,7 +232,7 @@ SMALL = "ab/."
 
 @st.composite
 def tangled(draw: st.DrawFn) -> tuple[str, re.Pattern[str]]:
-    """A template whose fixed text may be in values too, and a pattern that says the same."""
+    """Draw a template whose literals may be in values too, and an equivalent pattern."""
     count = draw(st.integers(1, 4))
     spanning = draw(st.integers(-1, count - 1))
     text = pattern = draw(st.text(SMALL, max_size=2))
@@ -252,7 +252,7 @@ def test_a_template_matches_exactly_what_some_values_give(
     template: tuple[str, re.Pattern[str]], data: st.DataObject
 ) -> None:
     text, pattern = template
-    # Half of the texts are made from the template, or hardly any would match.
+    # Half of the texts are expansions of the template; else hardly any would match.
     filled = re.sub(r"\{\w+\*?\}", lambda _: data.draw(st.text(SMALL, max_size=4)), text)
     uri = data.draw(st.sampled_from([filled, ""])) or data.draw(st.text(SMALL, max_size=12))
     found = UriTemplate(text).match(uri)

@@ -1,4 +1,4 @@
-"""A server's lifespan is entered once before the first client, and left after the last."""
+"""Lifespan: entered once before the first client, and left after the last."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.processes import child
 
 
 class Life:
-    """A server with a lifespan; `said` is what happened to it, in order."""
+    """Server with a lifespan; `said` records its events in order."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -47,7 +47,7 @@ class Life:
 
 
 def offer_value(server: Server) -> None:
-    """Add a tool that tells what the lifespan gave."""
+    """Add a tool that returns the lifespan's value."""
 
     @server.tool
     async def value(ctx: Context) -> str:
@@ -249,7 +249,7 @@ async def test_the_first_http_request_enters_it_and_aclose_leaves_it(revision: s
 
 
 async def events(app: Any, *kinds: str) -> list[Any]:
-    """What an app answers to lifespan events."""
+    """Return the app's messages for lifespan events."""
     coming = [{"type": f"lifespan.{kind}"} for kind in kinds]
     sent: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""A server in a running loop, in a process of its own, and one server for each connection."""
+"""Servers in a running loop, in a process of their own, and one per connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def soon(event: asyncio.Event) -> None:
 
 
 class Counting(Server):
-    """A server that counts its calls, and can be held up."""
+    """Server that counts its calls, and can be held."""
 
     def __init__(self) -> None:
         super().__init__("counting")
@@ -57,7 +57,7 @@ class Counting(Server):
 
 @asynccontextmanager
 async def raw_client(revision: str) -> AsyncIterator[tuple[RawClient, Any]]:
-    """A raw client, and the transport for a server to serve it over."""
+    """Return a raw client, and the transport for a server to serve it over."""
     ours, theirs = memory_pair()
     client = RawClient(RecordingTransport(ours), Speaker(revision))
     await client.transport.start(client)
@@ -84,7 +84,7 @@ async def test_a_connection_is_served_while_its_block_lasts(revision: str) -> No
 
 
 async def until(true: Any) -> None:
-    """Let the loop go round until something is so."""
+    """Let the loop run until the condition is true."""
     for _ in range(20):
         if true():
             return
@@ -128,7 +128,7 @@ async def test_a_session_can_be_waited_for_until_its_client_hangs_up(revision: s
         await client.ask(client.speaker.call(1, "count"))
         await client.transport.aclose()
         await asyncio.wait_for(session.wait_ended(), WAIT_S)
-        # Its end does not wait for that of the block.
+        # It ends before the block does.
         await soon(closed)
 
 
@@ -165,7 +165,7 @@ def test_a_transport_that_there_is_not_is_refused() -> None:
         Server("refuses").run("carrier pigeon")
 
 
-# --- a process that is told to stop ---
+# --- signals ---
 
 
 def test_sigterm_ends_a_process_in_good_order() -> None:
@@ -184,7 +184,7 @@ def test_what_is_in_flight_at_sigterm_is_answered(tmp_path: Path) -> None:
         server.send(*OLD.opening, OLD.call(1, "read_file", path=str(fifo)), OLD.request(2, "ping"))
         server.answer(2)
         server.signal(signal.SIGTERM)
-        # A request that comes now shows that the signal has.
+        # A request that arrives now proves that the signal has arrived.
         refusals = 0
         while not refusals:
             server.send(OLD.call(3, "echo", text="late"))
@@ -226,7 +226,7 @@ def test_a_process_that_waits_for_a_thread_when_its_client_is_gone_ends_by_sigte
         server.close_stdin()
         server.says("stopped waiting")
         server.signal(signal.SIGTERM)
-        # In good order, if it was just about to: what counts is that it ends.
+        # An orderly exit is possible, too: the process must only end.
         assert server.ended() in (0, -signal.SIGTERM)
 
 

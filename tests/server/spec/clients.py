@@ -1,4 +1,4 @@
-"""Clients that tests of requirements tell apart by name, and what they do alike."""
+"""Clients with names, and helpers that the spec tests share."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ __all__ = ["admitted", "is_admin", "opened_as"]
 
 
 def is_admin(ctx: Context) -> bool:
-    """Whether the client of a request says that it is the one named `admin`."""
+    """Return True if the client of a request is named `admin`."""
     info: Any = ctx.client_info
     return bool((info.name if hasattr(info, "name") else info["name"]) == "admin")
 
 
 async def opened_as(client: Conversation, name: str) -> None:
-    """Open a conversation, as the client of that name."""
+    """Open a conversation as the client of that name."""
     client.client_info = {"name": name, "version": "1"}
     await client.open()
 
 
 async def admitted(client: Conversation, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a request that is refused until the server has let go what was cancelled."""
+    """Return the result of a request that is retried until cancelled handlers have ended."""
     async with asyncio.timeout(WAIT_S):
         while True:
             try:
                 return await client.request(method, params)
             except Refused:
-                # Its request has been told, or hung up on, and ends in a later turn of its loop.
+                # The cancelled request ends in a later turn of the server's loop.
                 await asyncio.sleep(0)

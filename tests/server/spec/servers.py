@@ -1,4 +1,4 @@
-"""Servers for the tests of requirements. Each is made by a function, here or in another process."""
+"""Servers for the spec tests, each made by a function, here or in another process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.support.peers.asked import SILENCE
 __all__ = ["SILENT", "Choice", "asking", "bare", "hurried", "only", "rich", "waiting"]
 
 SILENT = {"roots/list": lambda _: SILENCE, "sampling/createMessage": lambda _: SILENCE}
-"""Answers of a client that never answers."""
+"""Callbacks of a client that never answers."""
 TEXT = "Grüße, 你好, 🎉\nand a second line\u2028or a third"
 
 
 def bare() -> Server:
-    """One that offers nothing."""
+    """Return a server without any feature."""
     return Server("bare", "1.0.0", declare=())
 
 
 def only(*revisions: str) -> Server:
-    """One that offers these revisions, and a tool."""
+    """Return a server with a tool at these revisions."""
     server = Server("only", "1.0.0", revisions=revisions)
 
     @server.tool
@@ -41,7 +41,7 @@ class Point:
 
 
 def rich() -> Server:
-    """One with some of every feature."""
+    """Return a server with some of every feature."""
     server = Server("rich", "1.2.3", instructions="Some of everything.")
 
     @server.tool
@@ -66,7 +66,7 @@ def rich() -> Server:
 
     @server.tool
     async def crash() -> str:
-        """Fail in a way that nobody foresaw."""
+        """Fail with an unexpected exception."""
         raise RuntimeError("a secret of the inside")
 
     @server.resource("test://text", mime_type="text/plain")
@@ -76,17 +76,17 @@ def rich() -> Server:
 
     @server.resource("test://binary", mime_type="image/png")
     async def binary() -> bytes:
-        """Bytes that are no text."""
+        """Bytes that are not text."""
         return b"\x89PNG\x00\xff"
 
     @server.resource("test://broken")
     async def broken() -> str:
-        """One that cannot be read."""
+        """A resource whose handler fails."""
         raise RuntimeError("a secret of the inside")
 
     @server.resource("test://users/{id}")
     async def user(id: int) -> dict[str, Any] | None:
-        """One of three users."""
+        """Return one of three users."""
         return {"id": id} if id in (1, 2, 3) else None
 
     @server.completion("test://users/{id}", "id")
@@ -123,7 +123,7 @@ class Size:
 
 
 def asking() -> Server:
-    """One whose tools, prompt and resource ask the client."""
+    """Return a server whose tools, prompt and resource make input requests."""
     server = Server("asking", "1.0.0")
 
     @server.tool
@@ -169,13 +169,13 @@ def asking() -> Server:
 
     @server.tool
     async def impatient(ctx: Context) -> str:
-        """Ask the user, and do not wait for long."""
+        """Ask the user with a short timeout."""
         answer = await ctx.elicit("Which colour?", Choice, timeout_s=0.05)
         return answer.action
 
     @server.tool
     async def survive(ctx: Context) -> str:
-        """Ask the user, whatever comes of it."""
+        """Ask the user and catch every exception."""
         try:
             return (await ctx.elicit("Which colour?", Choice)).action
         except Exception as error:
@@ -195,13 +195,13 @@ def asking() -> Server:
 
 
 def waiting() -> Server:
-    """One whose tools take their time."""
+    """Return a server whose tools wait."""
     server = Server("waiting", "1.0.0")
     holding, released, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @server.tool
     async def hold(ctx: Context) -> str:
-        """Report progress, then wait for `release`; say if it was stopped meanwhile."""
+        """Report progress, then wait for `release`; record the cancellation."""
         await ctx.report_progress(1, 10)
         holding.set()
         try:
@@ -220,13 +220,13 @@ def waiting() -> Server:
 
     @server.tool
     async def until_stopped() -> str:
-        """Wait until `hold` was stopped."""
+        """Wait until `hold` was cancelled."""
         await stopped.wait()
         return "stopped"
 
     @server.tool
     async def release() -> str:
-        """Let go what waits."""
+        """Release the waiting handlers."""
         released.set()
         return "released"
 
@@ -241,7 +241,7 @@ def waiting() -> Server:
 
 
 def hurried() -> Server:
-    """One whose tool asks for folders, and says what came of it."""
+    """Return a server whose tool requests roots, and returns the outcome."""
     server = Server("hurried")
 
     @server.tool

@@ -1,4 +1,4 @@
-"""A client that begins tasks, says their ids, and waits: until somebody kills it.
+"""Client process that starts tasks, prints their ids, and waits to be killed.
 
 `python -m tests.server.tasks.killed_client URL REVISION NUMBER`
 """

@@ -1,4 +1,4 @@
-"""A raw client that makes tasks and asks for them, where clients want them."""
+"""Raw client that starts and polls tasks, at the revisions where clients decide."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ __all__ = [
 ]
 
 CORE = next(one for one in ALL if mcp_wire.profile(one).tasks == "core")
-"""The revision whose own methods are for tasks."""
+"""Revision with tasks in the protocol itself."""
 WITHOUT = [one for one in ALL if mcp_wire.profile(one).tasks == "none"]
-"""The revisions that know of no tasks."""
+"""Revisions without tasks."""
 DIRECTED = EXTENSION.revisions[-1]
-"""The revision at which an extension is for tasks, and the server decides."""
+"""Revision with the tasks extension, where the server decides."""
 DECLARED: Mapping[str, Any] = {**EVERYTHING, "extensions": {EXTENSION.identifier: {}}}
-"""What a client declares that knows the extension, and can answer anything."""
+"""Capabilities of a client with the extension and all input requests."""
 
 
 class Conversation:
-    """A client with ids of its own; requests give what stands in `result` or `error`."""
+    """Client with ids of its own; requests return the members of `result` or `error`."""
 
     def __init__(self, client: RawClient) -> None:
         self.client = client
         self._id = 0
 
     def send(self, method: str, **params: Any) -> int:
-        """Send a request; its id."""
+        """Send a request and return its id."""
         self._id += 1
         self.client.send(self.client.speaker.request(self._id, method, params))
         return self._id
@@ -58,27 +58,27 @@ class Conversation:
         return await self.answer(self.send(method, **params))
 
     async def call(self, tool: str, *, task: Any = None, **arguments: Any) -> Any:
-        """Call a tool; `task` is what the request has beside its arguments."""
+        """Call a tool; `task` is the request's `task` param."""
         more = {} if task is None else {"task": task}
         return await self.ask("tools/call", name=tool, arguments=arguments, **more)
 
     async def make(self, tool: str, *, ttl: int | None = None, **arguments: Any) -> str:
-        """Call a tool as a task; its id."""
+        """Call a tool as a task and return the task's id."""
         made = await self.call(tool, task={} if ttl is None else {"ttl": ttl}, **arguments)
         return str(made["task"]["taskId"])
 
     async def begin(self, tool: str, **arguments: Any) -> str:
-        """Call a tool that becomes a task because the server says so; its id."""
+        """Call a tool that the server turns into a task, and return the task's id."""
         made = await self.call(tool, **arguments)
         assert made["resultType"] == "task", made
         return str(made["taskId"])
 
     async def look(self, id: str) -> Any:
-        """How a task stands."""
+        """Return the task from `tasks/get`."""
         return await self.ask("tasks/get", taskId=id)
 
     async def standing(self, id: str, status: str) -> Any:
-        """A task, once it stands there."""
+        """Return a task once it has this status."""
         task = await self.look(id)
         while task["status"] != status:
             task = await self.look(id)
@@ -88,16 +88,16 @@ class Conversation:
         return str((await self.ask("tasks/get", taskId=id))["status"])
 
     async def text(self, id: str) -> str:
-        """The text of a task's result, when it has one."""
+        """Return the text of a task's result, once it has one."""
         result = await self.ask("tasks/result", taskId=id)
         return str(result["content"][0]["text"])
 
     async def told(self, method: str) -> Any:
-        """The params of the next notification of a kind."""
+        """Return the params of the next notification of a kind."""
         return (await self.came(method))["params"]
 
     async def came(self, method: str) -> Any:
-        """The next message of a kind."""
+        """Return the next message of a kind."""
         return await self.client.take(lambda frame: frame.get("method") == method)
 
 
@@ -109,9 +109,9 @@ async def conversing(
     capabilities: Mapping[str, Any] = EVERYTHING,
     last: bool = True,
 ) -> AsyncIterator[Conversation]:
-    """A client of the server over memory, after the handshake where there is one.
+    """Connect a client to the server over memory, after the handshake if there is one.
 
-    With the `last` one the server's tasks end too.
+    The `last` client also ends the server's tasks.
     """
     async with talking(server, revision, opened=False) as client:
         client.speaker = Capable(revision, capabilities)
@@ -127,18 +127,18 @@ async def conversing(
 def directed(
     server: Server, capabilities: Mapping[str, Any] = DECLARED, *, last: bool = True
 ) -> AbstractAsyncContextManager[Conversation]:
-    """A client of the server at the revision at which the server decides."""
+    """Connect a client to the server at the revision where the server decides."""
     return conversing(server, DIRECTED, capabilities=capabilities, last=last)
 
 
 def related(id: str) -> dict[str, Any]:
-    """What messages of a task have in `_meta`."""
+    """Return the `_meta` of messages that belong to a task."""
     key = mcp_wire.profile(CORE).related_task_key
     return {str(key): {"taskId": id}}
 
 
 async def until(claim: Callable[[], Any]) -> None:
-    """Let the loop go on until something is true."""
+    """Let the loop run until the claim is true."""
     async with asyncio.timeout(WAIT_S):
         for _ in repeat(None):
             if claim():

@@ -1,4 +1,4 @@
-"""A server lets its client answer as a task, where the client says that it does."""
+"""Task-augmented server requests: the client answers as a task, if it has declared so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same tasks over HTTP: streams come and go, sessions too, and principals are told apart."""
+"""Tasks over HTTP at 2025-11-25: reconnects, sessions and principals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Name:
 
 
 class Surfer(WebClient):
-    """A client of the app with a name, in a session of its own; ids count up."""
+    """Client of the app with a principal, in a session of its own, with increasing ids."""
 
     user = ""
     last_id = 0
@@ -39,12 +39,12 @@ class Surfer(WebClient):
         await self.ask(self.speaker.initialized)
 
     def begun(self, method: str, **params: Any) -> Open:
-        """A request whose answer is on its way."""
+        """Send a request and return it open."""
         self.last_id += 1
         return self.post(self.speaker.request(self.last_id, method, params))
 
     async def result(self, method: str, **params: Any) -> Any:
-        """The result or the error of a request that is answered in one piece."""
+        """Return the result or the error of a request without streaming."""
         answer = (await self.begun(method, **params).whole()).json
         return answer.get("result", answer.get("error"))
 
@@ -55,7 +55,7 @@ class Surfer(WebClient):
 
 @asynccontextmanager
 async def surfers(server: Server, *users: str) -> AsyncIterator[list[Surfer]]:
-    """A session for each of them; at the end every frame is checked."""
+    """Open a session for each principal; every frame is checked at the end."""
     app = server.asgi(principal=lambda scope: dict(scope["headers"])[b"x-user"].decode() or None)
     clients = [Surfer(app, Capable(CORE, EVERYTHING)) for _ in users]
     try:

@@ -1,4 +1,4 @@
-"""A task asks the client where the client listens, and says so meanwhile."""
+"""Input requests of tasks at 2025-11-25: sent where the client listens (`input_required`)."""
 
 from __future__ import annotations
 

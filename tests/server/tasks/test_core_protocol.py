@@ -1,4 +1,4 @@
-"""Tasks that the client asks for: made at once, looked at, fetched, listed, cancelled."""
+"""Tasks at 2025-11-25: created, polled, fetched, listed and cancelled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INVALID_PARAMS, METHOD_NOT_FOUND, INTERNAL_ERROR = -32602, -32601, -32603
 
 
 def a_server(**options: Any) -> tuple[Server, asyncio.Event]:
-    """A server with a tool of each kind; the event lets `work` end."""
+    """Return a server with a tool of each kind; the event ends `work`."""
     server, go = Server("tasks", **options), asyncio.Event()
 
     @server.tool(task="optional")
@@ -425,7 +425,7 @@ async def test_a_result_that_was_written_elsewhere_stays_as_it_is() -> None:
     async def call(ctx: Context, params: Any) -> Any:
         return Written()
 
-    # What a mounted server answers is such a result; here it comes without one.
+    # A mounted server's response is such a result; here there is no mount.
     server.tools.call = call  # type: ignore[method-assign]
     async with conversing(server) as client:
         id = await client.make("work")

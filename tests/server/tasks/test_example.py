@@ -1,4 +1,4 @@
-"""examples/tasks_server.py, at a revision of each kind: the same tool, asked in three ways."""
+"""examples/tasks_server.py, at a revision of each kind: the same tool by three protocols."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRINTED = "1 pages were printed"
 
 @pytest.fixture
 def server() -> Server:
-    """The example's server."""
+    """Return the example's server."""
     made: Server = runpy.run_path(str(EXAMPLE))["server"]
     return made
 

@@ -1,4 +1,4 @@
-"""The same over HTTP, where requests stand for themselves."""
+"""Tasks over HTTP at 2026-07-28, where requests are self-contained."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Name:
 
 
 class Surfer(WebClient):
-    """A client of the app with a name; ids count up."""
+    """Client of the app with a principal, with increasing ids."""
 
     user = ""
     last_id = 0
 
     def begun(self, method: str, **params: Any) -> Open:
-        """A request whose answer is on its way."""
+        """Send a request and return it open."""
         self.last_id += 1
         more = {"mcp_name": params["taskId"]} if "taskId" in params else {}
         message = self.speaker.request(self.last_id, method, params)
         return self.post(message, x_user=self.user, **more)
 
     async def ask_for(self, method: str, **params: Any) -> Any:
-        """The result or the error of a request that is answered in one piece."""
+        """Return the result or the error of a request without streaming."""
         answer = (await self.begun(method, **params).whole()).json
         return answer.get("result", answer.get("error"))
 
@@ -56,7 +56,7 @@ class Surfer(WebClient):
 
 @asynccontextmanager
 async def surfers(server: Server, *users: str) -> AsyncIterator[list[Surfer]]:
-    """A client for each of them; at the end every frame is checked."""
+    """Return a client for each principal; every frame is checked at the end."""
     app = server.asgi(principal=lambda scope: dict(scope["headers"])[b"x-user"].decode() or None)
     clients = [Surfer(app, Capable(DIRECTED, DECLARED)) for _ in users]
     try:
@@ -74,7 +74,7 @@ async def surfers(server: Server, *users: str) -> AsyncIterator[list[Surfer]]:
 
 
 def a_server(grace_s: float = 0.001) -> tuple[Server, asyncio.Event, asyncio.Event]:
-    """A server, what lets `work` end, and what is set when it has begun."""
+    """Return a server, the event that ends `work`, and the event set when it has started."""
     server, go, began = (
         Server("http", tasks=Tasks(grace_s=grace_s)),
         asyncio.Event(),

@@ -1,4 +1,4 @@
-"""A task asks in how it stands, and goes on where it was with what the client sends."""
+"""Input requests of tasks at 2026-07-28: in `tasks/get`, answered by `tasks/update`."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def asking(**options: Any) -> Server:
 
 
 async def questions(client: Conversation, id: str) -> dict[str, Any]:
-    """What a task asks, once it does."""
+    """Return the input requests of a task, once it has some."""
     task = await client.standing(id, "input_required")
     asked: dict[str, Any] = task["inputRequests"]
     return asked
 
 
 async def answered(client: Conversation, id: str, answer: Any) -> str:
-    """Answer the one question of a task; its key."""
+    """Answer the only input request of a task, and return its key."""
     (key,) = await questions(client, id)
     await client.ask("tasks/update", taskId=id, inputResponses={key: answer})
     return key
@@ -170,7 +170,7 @@ async def test_a_question_has_the_key_that_it_was_given() -> None:
 
 
 def plainly(server: Server, *, waits: bool = False) -> None:
-    """Add a tool that returns its question, and takes a while if it `waits` before it does."""
+    """Add a tool that returns its input request, after a delay if it `waits`."""
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
     params = latest.ElicitRequestFormParams(message="Who?", requested_schema=schema)
 

@@ -1,4 +1,4 @@
-"""Tasks that the server decides on: clients that know the extension get them, and look at them."""
+"""Tasks at 2026-07-28: clients with the extension get them by the server's decision."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.support.peers.answering import EVERYTHING
 
 INVALID_PARAMS, METHOD_NOT_FOUND, MISSING = -32602, -32601, -32021
 SOON = Tasks(grace_s=0.001)
-"""Whatever waits at all becomes a task."""
+"""Options by which every call that awaits becomes a task."""
 
 
 def a_server(tasks: Tasks = SOON) -> tuple[Server, asyncio.Event]:
-    """A server with a tool of each kind; the event lets `work` end."""
+    """Return a server with a tool of each kind; the event ends `work`."""
     server, go = Server("tasks", tasks=tasks), asyncio.Event()
 
     @server.tool(task="optional")

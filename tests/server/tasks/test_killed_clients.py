@@ -1,4 +1,4 @@
-"""Tasks over sockets: begun by a process that is killed, read by another client, many at once."""
+"""Tasks of killed clients over sockets: read by another client, many at once."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tests.support.http.loopback import Web, serving
 from tests.support.peers.raw import WAIT_S
 
 WITH = [one for one in ALL if mcp_wire.profile(one).tasks != "none"]
-"""The revisions that have tasks, each in its own way."""
+"""Revisions with tasks."""
 BOB = {"authorization": "Bearer bob"}
 TTL_S = 100.0
 AT_ONCE = 20
-"""How many calls are on their way at a time; the tasks go on all the while."""
+"""Number of concurrent calls; the tasks continue all the while."""
 
 
 class Far:
-    """A server behind HTTP whose tasks end when they are let go, and whose time can pass."""
+    """Server behind HTTP with releasable tasks and a movable clock."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -37,7 +37,7 @@ class Far:
 
         @self.server.tool(task="required")
         async def hold(number: int) -> int:
-            """Wait to be let go."""
+            """Wait for the release."""
             await self.released.wait()
             return number
 
@@ -48,7 +48,7 @@ class Far:
 
 
 def bearer(scope: Any) -> str | None:
-    """Who a client is, by a token that nobody checks."""
+    """Return the principal: an unverified bearer token."""
     found = dict(scope["headers"]).get(b"authorization")
     return None if found is None else found.decode().removeprefix("Bearer ")
 
@@ -60,7 +60,7 @@ async def connected(web: Web, revision: str, who: dict[str, str]) -> AsyncIterat
 
 
 async def killed(web: Web, revision: str, number: int) -> list[str]:
-    """The ids of tasks whose client has been killed while it waited for them."""
+    """Return the ids of tasks whose client was killed while it waited for them."""
     words = ("-m", "tests.server.tasks.killed_client", web.url, revision, str(number))
     process = await asyncio.create_subprocess_exec(
         sys.executable, *words, stdout=asyncio.subprocess.PIPE
@@ -107,7 +107,7 @@ async def test_a_thousand_tasks_at_once_are_their_principals_alone_and_go_with_t
             tasks += await asyncio.gather(*starting)
         ids = {task.id for task in tasks}
         assert (len(ids), {task.status for task in tasks}) == (1000, {"working"})
-        # Where there are no lists each is asked for by itself: some will do.
+        # Without `tasks/list` each task is polled by itself, so a sample must do.
         some = tasks if session.profile.tasks == "core" else tasks[::AT_ONCE]
         assert await statuses(session, some) == ["working"] * len(some)
         await unknown(other, tasks)
@@ -122,7 +122,7 @@ async def test_a_thousand_tasks_at_once_are_their_principals_alone_and_go_with_t
 
 
 async def statuses(session: ClientSession, tasks: list[ToolTask]) -> list[str | None]:
-    """How tasks stand: as they are listed, where they are, or else as each of them says."""
+    """Return the status of tasks: from `tasks/list` where it exists, else from each task."""
     if session.profile.tasks == "core":
         listed = {task.id: task.status async for task in session.tasks()}
         return [listed.pop(task.id) for task in tasks]
@@ -134,7 +134,7 @@ async def statuses(session: ClientSession, tasks: list[ToolTask]) -> list[str | 
 
 
 async def unknown(session: ClientSession, tasks: list[ToolTask]) -> None:
-    """Some tasks of all are known to nobody here, and none is listed."""
+    """Check that sampled tasks are unknown here, and that none is listed."""
     if session.profile.tasks == "core":
         assert [task async for task in session.tasks()] == []
     for task in tasks[::AT_ONCE]:

@@ -1,4 +1,4 @@
-"""Tasks outlive connections, but neither their time nor their server."""
+"""Tasks outlive connections, but not their `ttl` or their server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INVALID_PARAMS = -32602
 
 
 class Clock:
-    """A clock that stands still until it is set."""
+    """Clock that stands still until it is set."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -30,7 +30,7 @@ class Clock:
 
 
 def waiting(server: Server) -> asyncio.Event:
-    """Add a tool that waits for what this gives."""
+    """Add a tool that awaits the result of this function."""
     go = asyncio.Event()
 
     @server.tool(task="optional")
@@ -281,7 +281,7 @@ async def test_a_task_that_runs_in_another_process_is_waited_for() -> None:
 
 
 class FarStore(MemoryTaskStore):
-    """A store that is asked over a network, and fails as often as it is told to."""
+    """Store with delays, and a settable number of failures."""
 
     failures = 0
 

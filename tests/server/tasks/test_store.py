@@ -1,4 +1,4 @@
-"""What keeps tasks: the store in memory, and what any store is given."""
+"""Task stores: the in-memory store, and the calls that any store gets."""
 
 from __future__ import annotations
 

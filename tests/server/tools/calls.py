@@ -1,4 +1,4 @@
-"""One tool on a server of its own: what clients see of it, and what calls of it give."""
+"""Helpers for one tool on its own server: its description and its call results."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ __all__ = ["call", "failure", "listed", "texts", "with_tool"]
 
 
 def with_tool(*tool: Any, **described: Any) -> Server:
-    """A server with one tool: a function, or a Tool and its handler."""
+    """Return a server with one tool: a function, or a Tool and its handler."""
     server = Server("tools")
     server.add_tool(*tool, **described)
     return server
 
 
 async def listed(server: Server, revision: str = mcp_wire.LATEST) -> Any:
-    """The one tool, as clients of the revision see it."""
+    """Return the one tool as listed at the revision."""
     async with served(server, revision) as session:
         (tool,) = (await session.list_tools()).tools
         return tool
 
 
 async def call(server: Server, revision: str = mcp_wire.LATEST, /, **arguments: Any) -> Any:
-    """The result of a call of the one tool."""
+    """Return the result of a call of the one tool."""
     (name,) = server.tools.names
     async with served(server, revision) as session:
         return await session.call_tool(name, arguments)
 
 
 async def failure(server: Server, revision: str = mcp_wire.LATEST, /, **arguments: Any) -> str:
-    """What is said of a call whose arguments are wrong, as the revision says it."""
+    """Return the error message of a call with wrong arguments, as the revision reports it."""
     if mcp_wire.profile(revision).bad_arguments == "protocol_error":
         with pytest.raises(McpError) as caught:
             await call(server, revision, **arguments)
@@ -48,5 +48,5 @@ async def failure(server: Server, revision: str = mcp_wire.LATEST, /, **argument
 
 
 def texts(result: Any) -> list[str]:
-    """The texts of a result that has nothing else."""
+    """Return the texts of a result without other content."""
     return [block.text for block in result.content]

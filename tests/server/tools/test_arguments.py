@@ -1,4 +1,4 @@
-"""Arguments of tool functions: their schemas, and values of the function's own types."""
+"""Arguments of function tools: input schemas and decoded values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def schema_of(function: Callable[..., Any]) -> Any:
 
 
 async def property_of(function: Callable[..., Any]) -> Any:
-    """The schema of the function's one parameter."""
+    """Return the schema of the function's one parameter."""
     (found,) = (await schema_of(function))["properties"].values()
     return found
 

@@ -1,4 +1,4 @@
-"""How tools run: on the loop or in threads, for how long, and what becomes of their errors."""
+"""Tool calls: on the loop or in threads, timeouts, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a tool is said where it is written, with what to do; nothing is built then."""
+"""Errors of tool definitions: raised at registration with a hint; nothing is built."""
 
 from __future__ import annotations
 
@@ -165,12 +165,12 @@ def test_a_tool_that_is_refused_is_not_there() -> None:
     assert server.tools.names == []
 
 
-# --- nothing is built before it is used ---
+# --- lazy building ---
 
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is built by msgspec from now on."""
+    """Record the types that msgspec builds from now on."""
     made: list[str] = []
 
     def counting(home: Any, name: str) -> None:

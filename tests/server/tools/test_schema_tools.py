@@ -1,4 +1,4 @@
-"""Tools made from a description and a handler: any JSON Schema, kept to the letter and held to."""
+"""Schema tools: a description and a handler, with any JSON Schema kept and validated."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ async def echo(ctx: Context, arguments: dict[str, Any]) -> str:
 
 
 def giving(value: Any, output: Any = None) -> Server:
-    """A server with a raw tool that returns a value."""
+    """Return a server with a raw tool that returns a value."""
     return with_tool(described(output=output), lambda ctx, arguments: value)
 
 
-# --- what clients see, and send ---
+# --- listed schema and arguments ---
 
 
 @every_revision
@@ -194,7 +194,7 @@ async def test_an_error_of_the_handler_is_a_failed_call(revision: str) -> None:
     assert (result.is_error, texts(result)) == (True, ["broken"])
 
 
-# --- what it returns ---
+# --- return values ---
 
 
 @every_revision
@@ -318,7 +318,7 @@ async def test_without_an_output_schema_data_is_text_alone(revision: str) -> Non
     assert not getattr(result, "structured_content", None)
 
 
-# --- what is wrong where it is written ---
+# --- errors of definitions ---
 
 ELSEWHERE = "is another document, and none is fetched"
 

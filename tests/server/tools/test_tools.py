@@ -1,4 +1,4 @@
-"""Functions as tools: their schemas, their arguments and their results, at every revision."""
+"""Function tools: schemas, arguments and results, at every revision."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def with_tool(function: Callable[..., Any], **described: Any) -> Server:
 
 
 async def listed(function: Callable[..., Any], revision: str, **described: Any) -> Any:
-    """The one tool, as clients of the revision see it."""
+    """Return the one tool as listed at the revision."""
     async with served(with_tool(function, **described), revision) as session:
         (tool,) = (await session.list_tools()).tools
         return tool
@@ -115,7 +115,7 @@ async def called(function: Callable[..., Any], revision: str, **arguments: Any) 
         return await session.call_tool("t", arguments)
 
 
-# --- what it returns ---
+# --- return values ---
 
 
 @every_revision
@@ -205,7 +205,7 @@ async def test_a_block_that_the_revision_lacks_is_restated() -> None:
     assert [block.text for block in result.content] == ["a: file:///a"]
 
 
-# --- what it takes ---
+# --- parameters ---
 
 
 @every_revision
@@ -272,7 +272,7 @@ async def test_wrong_arguments_are_answered_as_the_revision_demands_with_their_p
 
 @every_revision
 async def test_a_default_that_a_call_could_change_is_not_shared(revision: str) -> None:
-    # The shared default is what is tested.
+    # The test is about the shared default.
     def collect(into: list[int] = [0]) -> list[int]:  # noqa: B006
         into.append(1)
         return into
@@ -293,19 +293,19 @@ async def test_an_error_of_the_function_that_looks_like_one_of_decoding_is_a_fai
     assert (await called(f, revision)).is_error is True
 
 
-# --- how it is described ---
+# --- descriptions ---
 
 
 @every_revision
 async def test_the_docstring_is_the_description(revision: str) -> None:
     def f() -> None:
-        """First line,
+        """First line:
         and its second.
 
         More.
         """
 
-    assert (await listed(f, revision)).description == "First line,\nand its second.\n\nMore."
+    assert (await listed(f, revision)).description == "First line:\nand its second.\n\nMore."
 
 
 @every_revision
@@ -347,7 +347,7 @@ async def test_what_newer_revisions_can_say_of_a_tool_is_said_to_them_alone(revi
     assert said == known & {"title", "icons", "annotations"}
 
 
-# --- what is wrong where it is written ---
+# --- errors of definitions ---
 
 
 def test_a_decorator_gives_the_function_back() -> None:

@@ -1,4 +1,4 @@
-"""Tools offered in another way than they were made: what clients see of them, and what calls do."""
+"""Transformed tools: lists and calls."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def function_with_a_schema() -> ServerTool:
 
 
 def offering(*tool: Any, **transformation: Any) -> Server:
-    """A server with one tool, offered in another way."""
+    """Return a server with one transformed tool."""
     return with_tool(transformed(*tool, **transformation))
 
 
-# --- what clients see ---
+# --- lists ---
 
 
 @every_revision
@@ -387,7 +387,7 @@ async def test_a_fixed_value_may_be_of_the_functions_type() -> None:
 
 
 async def test_a_default_that_a_call_changes_is_new_for_the_next() -> None:
-    # The mistake that the rule is about is what is tested.
+    # The test makes the mistake that the lint rule is about.
     def grow(hidden: list[int] = [], seen: list[int] = []) -> str:  # noqa: B006
         hidden.append(1)
         seen.append(1)
@@ -569,7 +569,7 @@ async def test_a_tool_is_offered_in_another_way_in_one_session() -> None:
     assert found == ["Narrower.", "Search the archive."]
 
 
-# --- what is said of wrong arguments ---
+# --- errors of arguments ---
 
 
 @every_revision
@@ -679,7 +679,7 @@ async def test_arguments_that_are_no_object_break_the_protocol(revision: str) ->
     assert answer["error"]["code"] == -32602
 
 
-# --- what is wrong with a transformation ---
+# --- errors of transformations ---
 
 
 @pytest.mark.parametrize(
@@ -771,7 +771,7 @@ async def test_a_tool_of_another_server_is_offered_as_it_is() -> None:
     assert texts(await call(server, q="a")) == ["a 5 None all"]
 
 
-# --- what the documentation shows ---
+# --- documented programs ---
 
 
 @every_revision

@@ -1,4 +1,4 @@
-"""A cancelled request is answered with nothing, and its handler is told."""
+"""Cancellation: a cancelled request gets no response, and its handler is cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.peers.raw import WAIT_S, RawClient, talking
 
 
 class Waits:
-    """A server with a tool that waits for ever, and what became of it."""
+    """Server with a tool that waits for ever, and records its end."""
 
     def __init__(self) -> None:
         self.server = Server("waits")
@@ -53,7 +53,7 @@ async def soon(event: asyncio.Event) -> None:
 
 
 async def serves(client: RawClient) -> None:
-    """Ask once more; what had to come before the answer has come."""
+    """Check that the server still answers, after all earlier messages."""
     assert "result" in await client.ask(client.speaker.call("after", "echo", text="a"))
 
 

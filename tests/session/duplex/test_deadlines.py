@@ -1,4 +1,4 @@
-"""Time limits of many waits: each ends in its time, and what has ended is not kept."""
+"""Timeouts of many waits: each fires in time, and finished ones are released."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_gen.session.duplex.deadlines import MIN_LENGTH, TimeoutQueue
 
 
 class Clock:
-    """What Deadlines need of an event loop, with a time of its own."""
+    """Event loop stub for TimeoutQueue, with a clock of its own."""
 
     def __init__(self) -> None:
         self.now = 0.0

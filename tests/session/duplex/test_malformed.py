@@ -1,4 +1,4 @@
-"""What a peer gets wrong is answered at every revision; nothing it sends ends the session."""
+"""Malformed messages of a peer are answered at every revision, and never end the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cancellation ends a request of the side that sends it, and no other."""
+"""A cancellation ends a request of its sender, and no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.peers.raw import WAIT_S, RawClient, talking
 
 
 class Asks:
-    """A server whose tool asks the client something; `failed` is what came of it."""
+    """Server whose tool sends a request to the client; `failed` records the outcome."""
 
     def __init__(self) -> None:
         self.server = Server("asks")
@@ -38,7 +38,7 @@ class Asks:
 
 
 def cancelled(frame: Any) -> Any:
-    """The id that a frame cancels."""
+    """Return the id that a frame cancels."""
     assert frame["method"] == "notifications/cancelled"
     return frame["params"]["requestId"]
 
@@ -48,7 +48,7 @@ def pong(asked: Any) -> bytes:
 
 
 async def serves(client: RawClient, id: Any) -> None:
-    """Ask once more; what had to come before the answer has come."""
+    """Check that the server still answers, after all earlier messages."""
     assert (await client.ask(client.speaker.request(id, "ping")))["result"] == {}
 
 

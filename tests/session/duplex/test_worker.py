@@ -1,4 +1,4 @@
-"""Each handler runs in one task and one context, which it shares with no other that waits."""
+"""HandlerRunner: each handler has its own context and shares its task with no waiting handler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ color: ContextVar[str] = ContextVar("color", default="none")
 
 
 class Tools:
-    """A server whose tools say in which task they run."""
+    """Server whose tools record their task."""
 
     def __init__(self) -> None:
         self.server = Server("worker")

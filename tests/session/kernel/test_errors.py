@@ -1,4 +1,4 @@
-"""What goes wrong in a server is told in one sentence, and nothing that is its own business is."""
+"""Errors of a server: reported in one sentence, without internals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "password=hunter2"
 
 
 def failing(error: BaseException) -> Server:
-    """A server with a tool, and a middleware around all else, that raise this."""
+    """Return a server with a tool and an outer middleware that raise this error."""
     server = Server("fails")
 
     @server.tool
@@ -34,7 +34,7 @@ def failing(error: BaseException) -> Server:
 
 
 async def ask(client: RawClient, *, tool: bool) -> Any:
-    """What a call of the tool, or a request outside of it, is answered with."""
+    """Return the response to a call of the tool, or to a request outside of it."""
     speaker = client.speaker
     return await client.ask(speaker.call(1, "fail") if tool else speaker.request(1, "tools/list"))
 
@@ -100,7 +100,7 @@ async def test_an_error_of_ours_says_what_it_says(revision: str) -> None:
 
 
 def said(answer: Any) -> str:
-    """What a tool's result says to the model."""
+    """Return the error text of a tool's result."""
     assert answer["result"]["isError"] is True
     (block,) = answer["result"]["content"]
     return str(block["text"])

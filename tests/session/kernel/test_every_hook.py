@@ -1,4 +1,4 @@
-"""Every request and notification of every revision has hooks, on both sides and both ways."""
+"""Hooks of every request and notification of every revision, on both sides, both directions."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ AROUND = ["before_any", "before", "handler", "after", "on_success"]
 
 
 def each(kind: str, to: str) -> Any:
-    """Every method of every revision that the peer may be sent."""
+    """Return every method of every revision that the peer may receive."""
     found = [(revision, row) for revision in ALL for row in rows(revision, kind=kind, to=to)]
     ids = [f"{revision} {row.name}" for revision, row in found]
     return pytest.mark.parametrize(("revision", "method"), found, ids=ids)
 
 
 def listen(hooks: HookSet, wire: str, said: list[str]) -> None:
-    """Add one hook of each kind to a request; each says its kind."""
+    """Add one hook of each kind to a request; each records its kind."""
     name = request_names(hooks)[wire]
 
     def says(what: str) -> Callable[..., None]:
@@ -55,7 +55,7 @@ def listen(hooks: HookSet, wire: str, said: list[str]) -> None:
     getattr(hooks, f"before_{name}")(says("before"))
     getattr(hooks, f"after_{name}")(says("after"))
     getattr(hooks, f"error_{name}")(says("error"))
-    # Others of the same set stay silent: a conversation has more requests than the one looked at.
+    # Other hooks are not recorded: a conversation has more requests than the tested one.
     for kind in ("before_any", "on_success", "on_error"):
         getattr(hooks, kind)(
             lambda ctx, method, *_, kind=kind: said.append(kind) if method == wire else None
@@ -102,16 +102,16 @@ async def test_a_server_tells_error_hooks_of_every_request_that_is_refused(
 
 
 class OpenClient:
-    """A client's connection at one revision, and the raw server at its other end."""
+    """Client connection at one revision, and the raw server at its other end."""
 
     def __init__(
-        self, revision: str, link: ClientConnection, theirs: MemoryTransport, said: list[str]
+        self, revision: str, connection: ClientConnection, theirs: MemoryTransport, said: list[str]
     ) -> None:
         self.revision = revision
-        self.link = link
+        self.connection = connection
         self.theirs = theirs
         self.said = said
-        self.hooks = link.hooks
+        self.hooks = connection.hooks
         self.came: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def ask(self, method: str, params: Any) -> Any:
@@ -127,17 +127,17 @@ class OpenClient:
 
 @asynccontextmanager
 async def open_client(revision: str, server: Everything | None = None) -> AsyncIterator[OpenClient]:
-    """A client, with this server at the other end, or else the test itself."""
+    """Open a client, with this server or the test itself at the other end."""
     ours, theirs = memory_pair()
     said: list[str] = []
-    hooks = ClientHooks(lambda: link.changed())
-    link = ClientConnection(ours, hooks)
+    hooks = ClientHooks(lambda: connection.changed())
+    connection = ClientConnection(ours, hooks)
     profile = mcp_wire.profile(revision)
     dispatch = import_module(f"{profile.module}.dispatch")
     handlers = client_handlers(revision, hooks, said)
-    link.agree(profile, dispatch.ClientDispatcher(handlers, hooks).routes)
-    client = OpenClient(revision, link, theirs, said)
-    await link.open()
+    connection.agree(profile, dispatch.ClientDispatcher(handlers, hooks).routes)
+    client = OpenClient(revision, connection, theirs, said)
+    await connection.open()
     serving = None
     if server:
         serving = asyncio.get_running_loop().create_task(server.serve(theirs))
@@ -147,7 +147,7 @@ async def open_client(revision: str, server: Everything | None = None) -> AsyncI
     try:
         yield client
     finally:
-        await link.aclose()
+        await connection.aclose()
         if serving:
             await asyncio.wait_for(serving, WAIT_S)
 
@@ -179,17 +179,19 @@ async def test_a_client_tells_error_hooks_of_every_request_that_is_refused(
 
 
 class Pair:
-    """Both ends of one connection, either of which answers whatever the other may ask."""
+    """Both ends of one connection; each answers every request of the other."""
 
     def __init__(self, client: OpenClient, server: Everything) -> None:
         self.client = client
         self.server = server
 
     def asking(self, side: str) -> tuple[RequestSender, HookSet]:
-        """What a side asks and tells the other with, and its hooks."""
-        link: DuplexConnection = self.client.link if side == "client" else self.server.sessions[0]
+        """Return the sender of a side, and its outbound hooks."""
+        connection: DuplexConnection = (
+            self.client.connection if side == "client" else self.server.sessions[0]
+        )
         hooks = self.hooks(side).outbound
-        return RequestSender(link, mcp_wire.profile(self.client.revision), hooks, side), hooks
+        return RequestSender(connection, mcp_wire.profile(self.client.revision), hooks, side), hooks
 
     def hooks(self, side: str) -> Any:
         return self.client.hooks if side == "client" else self.server.hooks
@@ -208,7 +210,7 @@ async def pair(revision: str, *, opened: bool = True) -> AsyncIterator[Pair]:
 
 
 def params_of(revision: str, method: Method[Any, Any]) -> Any:
-    """The smallest params, as a value, with what every request of the revision must say."""
+    """Return the smallest params as a value, with the required `_meta` of the revision."""
     params = method.decode_params(encoded(minimal_params(revision, method)))
     meta = Speaker(revision).meta
     return msgspec.structs.replace(params, meta=meta) if meta and method.results else params
@@ -322,7 +324,7 @@ async def test_a_hook_of_a_notification_sees_it_at_the_revision_that_is_spoken(
     assert seen == [(revision, None, types.CancelledNotificationParams)]
 
 
-# --- which routes lead through the hooks ---
+# --- routes with hooks ---
 
 
 @every_revision

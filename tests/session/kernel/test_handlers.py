@@ -1,4 +1,4 @@
-"""What a handler raises is one answer; requests do not wait for one another."""
+"""Exceptions of handlers become one response; requests do not wait for each other."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ INTERNAL = ProtocolError.code
 
 
 class Unusual(BaseException):
-    """What no `except Exception` catches, as pytest's own outcomes."""
+    """Exception that `except Exception` does not catch, like pytest's own outcomes."""
 
 
 def raises(error: BaseException, *, sync: bool = False) -> Server:
-    """A server whose tool `fail` raises this."""
+    """Return a server whose tool `fail` raises this."""
     server = Server("raises")
 
     async def fail() -> str:
@@ -37,7 +37,7 @@ def raises(error: BaseException, *, sync: bool = False) -> Server:
 
 
 async def answer_of(server: Server, revision: str) -> Any:
-    """The answer to a call of `fail`, after which the server still serves."""
+    """Return the response to a call of `fail`, after which the server still answers."""
     async with talking(server, revision) as client:
         answer = await client.ask(client.speaker.call(1, "fail"))
         assert "result" in await client.ask(client.speaker.request(2, "tools/list"))
@@ -45,7 +45,7 @@ async def answer_of(server: Server, revision: str) -> Any:
 
 
 def told(answer: Any) -> str:
-    """The text of a result that says that the tool failed."""
+    """Return the text of a tool error result."""
     assert answer["result"]["isError"] is True
     (block,) = answer["result"]["content"]
     return str(block["text"])

@@ -1,4 +1,4 @@
-"""Hooks: before the handler, after it, and on its error."""
+"""Hooks before and after the handler, and on its error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.peers.raw import RawClient, talking
 
 
 class Counted:
-    """A server whose tool `add` records that it ran; `said` is what happened, in order."""
+    """Server whose tool `add` records its runs; `said` has the events in order."""
 
     def __init__(self) -> None:
         self.server = Server("hooks")
@@ -34,11 +34,11 @@ class Counted:
             raise McpError(-31000, "no")
 
     def says(self, what: str) -> Callable[..., None]:
-        """A hook that records that it ran."""
+        """Return a hook that records its runs."""
         return lambda *_: self.said.append(what)
 
     def says_later(self, what: str) -> Callable[..., Awaitable[None]]:
-        """The same as a coroutine."""
+        """Return the same hook as a coroutine."""
 
         async def hook(*_: Any) -> None:
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Limits: how long a request may take, how many are open at once, how deep and how large."""
+"""Limits: request timeout, concurrent requests, depth and size."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SHORT_S = 0.02
 
 
 class Held:
-    """A server whose tool `hold` waits until it is released; `began` says that it has begun to.
+    """Server whose tool `hold` waits for its release; `began` is set at its start.
 
-    `cancelled` counts those that were.
+    `cancelled` counts the cancelled calls.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -56,7 +56,7 @@ class Held:
             return "done"
 
 
-# --- how long a request may take ---
+# --- request timeouts ---
 
 
 @every_revision
@@ -192,7 +192,7 @@ def test_a_limit_needs_a_task() -> None:
     loop.close()
 
 
-# --- how many are open at once ---
+# --- concurrency limits ---
 
 
 @every_revision
@@ -216,7 +216,7 @@ async def test_a_cancelled_request_makes_room(revision: str) -> None:
         client.send(client.speaker.call(1, "hold"))
         assert "error" in await client.ask(client.speaker.call(2, "quick"))
         client.send(client.speaker.cancel(1))
-        # It is told in the turn of the loop after this message, and ends in the next.
+        # The handler is cancelled in the next turn of the loop, and ends in the one after.
         for id in range(3, 20):
             if "result" in await client.ask(client.speaker.call(id, "quick")):
                 break
@@ -302,7 +302,7 @@ async def test_without_sessions_each_principal_has_its_share(
         assert await result(speaker.call(3, "quick"))
 
 
-# --- how large and how deep ---
+# --- size and depth limits ---
 
 SMALL = {"max_message_bytes": 1000}
 
@@ -336,11 +336,11 @@ async def test_what_is_nested_too_deeply_to_read_is_a_parse_error(revision: str)
         )
 
 
-# --- how long silence may be ---
+# --- idle timeouts ---
 
 
 async def asked(client: Any) -> Any:
-    """The next request of the server."""
+    """Return the next request of the server."""
     return await client.take(lambda frame: "method" in frame and "id" in frame)
 
 
@@ -416,7 +416,7 @@ async def test_over_http_a_client_without_a_stream_is_not_asked(revision: str) -
 
 
 def asking_tasks() -> list[str]:
-    """What asks clients in this test whether they are there."""
+    """Return the keep-alive tasks of this test."""
     tasks = map(repr, asyncio.all_tasks())
     return [task for task in tasks if "coro=<keep_alive()" in task]
 
@@ -434,7 +434,7 @@ async def test_only_a_client_whose_revision_has_pings_is_asked_and_only_if_wante
     assert asking_tasks() == []
 
 
-# --- what is no limit ---
+# --- invalid limits ---
 
 
 @pytest.mark.parametrize(

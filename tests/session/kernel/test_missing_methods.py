@@ -1,4 +1,4 @@
-"""What a revision lacks is refused there, whoever would answer elsewhere."""
+"""Methods that a revision lacks are rejected there, whatever handlers exist."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FOREIGN = ["no/such/method", "", "Tools/List", "tools/list/", "__init__", "offer
 
 
 def lacked(revision: str, *, side: str) -> list[str]:
-    """All methods there are, less those that a side may be asked at this revision."""
+    """Return all methods, without those that a side may receive at this revision."""
     known = {name for each in ALL for name in mcp_wire.profile(each).methods}
     mine = {row.name for row in rows(revision, kind="request", to=side)}
     return sorted(known - mine) + FOREIGN
 
 
 def each_lacked(side: str) -> Any:
-    # Where servers ask inside of results, clients send no answers at all.
+    # At revisions with `input_required`, clients send no responses.
     answering = [
         one for one in ALL if side == "server" or mcp_wire.profile(one).asks_client != IN_RESULTS
     ]

@@ -1,4 +1,4 @@
-"""Each request that begins ends in exactly one of `on_success` and `on_error`, however it ends."""
+"""Each started request ends in exactly one of `on_success` and `on_error`, however it ends."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.support.peers.raw import WAIT_S, talking
 
 
 class Unusual(BaseException):
-    """What no `except Exception` catches."""
+    """Exception that `except Exception` does not catch."""
 
 
 class Heard:
-    """A server whose every hook says what it heard of tools/call."""
+    """Server whose hooks record all that they receive of `tools/call`."""
 
     def __init__(self, *, later: bool = False) -> None:
         self.server = Server("heard")
@@ -71,7 +71,7 @@ class Heard:
         return told_later if self.later else told
 
     async def after(self, revision: str, tool: str = "add") -> tuple[Any, list[str]]:
-        """The answer to one call, and what was said of it."""
+        """Return the response to one call, and the records of it."""
         arguments = {"a": 1, "b": 2} if tool == "add" else {}
         async with talking(self.server, revision) as client:
             answer = await client.ask(client.speaker.call(1, tool, **arguments))

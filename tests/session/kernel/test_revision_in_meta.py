@@ -1,4 +1,4 @@
-"""A request names its revision in `_meta`, and nowhere else."""
+"""The revision of a request is read from `_meta` alone."""
 
 from __future__ import annotations
 

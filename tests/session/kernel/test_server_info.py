@@ -1,4 +1,4 @@
-"""Every answer names the server where the revision wants that, beside what the handler says."""
+"""Every result names the server where the revision requires it, beside the handler's `_meta`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDENTITY = {"name": "inventory", "version": "1.0.0"}
 
 
 async def meta_of_a_call(revision: str, meta: dict[str, Any] | None) -> Any:
-    """`_meta` of the answer to a tool whose result has this one."""
+    """Return `_meta` of the response to a tool whose result has this one."""
     server = Server("inventory", "1.0.0")
 
     @server.tool

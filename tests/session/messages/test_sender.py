@@ -1,4 +1,4 @@
-"""Asking and telling the peer: typed calls on both sides, and what the revision spoken lacks."""
+"""RequestSender: typed calls on both sides, and errors for members that the revision lacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WITH_HANDSHAKE = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).han
 
 
 class Both:
-    """A client's session and the server's at the other end."""
+    """A client's session, and the server's at the other end."""
 
     def __init__(self, server: Server, client: Client, session: ClientSession) -> None:
         self.server = server
@@ -38,7 +38,7 @@ class Both:
 
 @asynccontextmanager
 async def both(revision: str) -> AsyncIterator[Both]:
-    """Both ends; `asked` says what was asked. Every frame of the server is checked."""
+    """Connect both ends; `asked` records the requests. Every server frame is checked."""
     server = Server("callers")
     theirs: list[ServerConnection[Any]] = []
     server.hooks.session_opened(theirs.append)
@@ -65,19 +65,19 @@ async def both(revision: str) -> AsyncIterator[Both]:
 
 
 def public(caller: type) -> dict[str, inspect.Signature]:
-    """The calls of a caller, by name."""
+    """Return the public calls of a caller class, by name."""
     functions = inspect.getmembers(caller, inspect.isfunction)
     return {name: inspect.signature(call) for name, call in functions if name[0] != "_"}
 
 
 def calls(revision: str, side: str) -> Any:
-    """The generated calls of a revision: what the tests compare the public ones with."""
+    """Return the generated calls of a revision, to compare the public ones with."""
     requests = import_module(f"{mcp_wire.profile(revision).module}.requests")
     return requests.ToServer if side == "server" else requests.ToClient
 
 
 def arguments(signature: inspect.Signature, *, required: bool) -> list[str]:
-    """What a call takes of its message; `meta` and what steers the call are keywords."""
+    """Return the parameters of a call's message; `meta` and call options are keywords."""
     return [
         name
         for name, parameter in signature.parameters.items()
@@ -88,7 +88,7 @@ def arguments(signature: inspect.Signature, *, required: bool) -> list[str]:
 
 
 def peers(both: Both, side: str) -> Any:
-    """What asks the side that is named."""
+    """Return the object that sends requests to `side`."""
     return both.session if side == "server" else both.theirs[0].client
 
 
@@ -99,9 +99,15 @@ def cases(caller: type, side: str) -> list[tuple[str, str, str]]:
 
 CALLS = [*cases(ServerCaller, "server"), *cases(ClientCaller, "client")]
 WISH = "task"
-"""What is asked for where it can be, and no more: a call gives the same without it."""
-LACKED = [(rev, side, name) for rev, side, name in CALLS if not hasattr(calls(rev, side), name)]
-KNOWN = [case for case in CALLS if case not in LACKED]
+"""Optional parameter that may be ignored: the call gives the same result without it."""
+EVERYWHERE = [("server", "set_level")]
+"""Calls that a session answers for at every revision, with or without a request."""
+LACKED = [
+    (rev, side, name)
+    for rev, side, name in CALLS
+    if not hasattr(calls(rev, side), name) and (side, name) not in EVERYWHERE
+]
+KNOWN = [(rev, side, name) for rev, side, name in CALLS if hasattr(calls(rev, side), name)]
 
 
 @pytest.mark.parametrize(("revision", "side", "name"), LACKED)
@@ -154,7 +160,7 @@ async def test_an_argument_that_the_revision_demands_is_asked_for_here(
 @pytest.mark.parametrize("side", ["server", "client"])
 @every_revision
 def test_every_message_of_a_revision_has_its_call(revision: str, side: str) -> None:
-    """The handshake alone is the client's own business."""
+    """The handshake alone has no public call: the client itself sends it."""
     caller = ServerCaller if side == "server" else ClientCaller
     requests = [*rows(revision, kind="request", to=side)]
     notifications = [*rows(revision, kind="notification", to=side)]
@@ -163,7 +169,7 @@ def test_every_message_of_a_revision_has_its_call(revision: str, side: str) -> N
     assert {*own} - {*public(caller)} <= {"initialize", "notify_initialized"}
 
 
-# --- what goes over the wire ---
+# --- on the wire ---
 
 
 @every_revision
@@ -378,11 +384,11 @@ async def test_a_progress_callback_that_fails_is_logged_and_the_call_goes_on(
 
 @every_revision
 async def test_a_report_reaches_the_call_whose_token_it_has_and_the_hooks(revision: str) -> None:
-    """Also where there is no session: the test is the server."""
+    """Progress also arrives without a session, where the test is the server."""
     profile = mcp_wire.profile(revision)
     got: list[Any] = []
     ours, theirs = memory_pair()
-    async with Client("progress") as client, Scripted(revision, theirs):
+    async with Client("progress") as client, ReportingServer(revision, theirs):
         client.hooks.on_progress(lambda ctx, params: got.append(("hook", params.progress)))
         session = await client.connect(ours, revision=revision)
         result = await session.call_tool(
@@ -399,7 +405,7 @@ async def test_what_comes_right_behind_the_answer_to_the_opening_is_heard(revisi
     heard: list[Any] = []
     told = asyncio.Event()
     ours, theirs = memory_pair()
-    scripted = Scripted(revision, theirs, behind_opening=True)
+    scripted = ReportingServer(revision, theirs, behind_opening=True)
     async with Client("early") as client, scripted:
 
         def hear(ctx: Any, params: Any) -> None:
@@ -415,8 +421,8 @@ async def test_what_comes_right_behind_the_answer_to_the_opening_is_heard(revisi
     assert scripted.answers == pinged
 
 
-class Scripted:
-    """A server that reports once about each call before it answers."""
+class ReportingServer:
+    """Server that reports progress once for each call before it answers."""
 
     def __init__(self, revision: str, transport: Any, *, behind_opening: bool = False) -> None:
         self.profile = mcp_wire.profile(revision)

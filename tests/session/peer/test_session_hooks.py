@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).parents[2] / "support/processes/stdio_server.py"
 
 
 class Sessions:
-    """What the session hooks of one side heard, in order."""
+    """Records the session hooks of one side, in order."""
 
     def __init__(self, hooks: Any) -> None:
         self.heard: list[tuple[str, Any]] = []
@@ -45,7 +45,7 @@ class Sessions:
 
 
 class Breaks(MemoryTransport):
-    """Breaks instead of ending."""
+    """Transport that fails instead of closing."""
 
     async def aclose(self) -> None:
         await super().aclose()

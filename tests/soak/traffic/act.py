@@ -1,4 +1,4 @@
-"""One thing that clients do."""
+"""Acts: the single steps of soak clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Act"]
 
 @dataclass(frozen=True)
 class Act:
-    """How often it is done, and at which revisions."""
+    """Act of a client, with its weight and its revisions."""
 
     does: Callable[[Any], Awaitable[None]]
     weight: int = 1
@@ -21,5 +21,5 @@ class Act:
 
     @property
     def name(self) -> str:
-        """What it is called in reports."""
+        """Name of the act in reports."""
         return self.does.__name__.replace("_", " ")

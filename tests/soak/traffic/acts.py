@@ -1,4 +1,4 @@
-"""What a client does that behaves: each act asks something, and checks what it gets."""
+"""Acts of well-behaved clients: each makes requests, and checks the responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ACTS"]
 
 
 async def add(peer: Peer, tool: str = "add") -> None:
-    """An answer in one piece."""
+    """Get a response in one piece."""
     a, b = peer.rng.randrange(10**6), peer.rng.randrange(10**6)
     found = await peer.text(tool, a=a, b=b)
     expect(found == str(a + b), f"{a} + {b} is not {found}")
@@ -37,7 +37,7 @@ async def add_at_once(peer: Peer) -> None:
 
 
 async def take_time(peer: Peer) -> None:
-    """An answer that takes longer than the server waits before it watches; or before it streams."""
+    """Get a response after the server has started its disconnect watch, or its SSE stream."""
     word = f"w{peer.rng.random()}"
     ms = peer.rng.choice((1, 40, 60, 120, 700))
     found = await peer.text("slow", ms=ms, text=word)
@@ -45,7 +45,7 @@ async def take_time(peer: Peer) -> None:
 
 
 async def progress(peer: Peer) -> None:
-    """A stream: every step, then the answer."""
+    """Get a stream: every step, then the response."""
     steps = peer.rng.randint(1, 20)
     found, said, id = await peer.said("work", steps=steps, ms=peer.rng.choice((0, 0, 1, 5)))
     expect(found == f"{steps} steps", found)
@@ -62,7 +62,7 @@ async def look_around(peer: Peer) -> None:
 
 
 async def fail(peer: Peer) -> None:
-    """A tool that fails is an answer too."""
+    """Call a tool that fails: its error is a result."""
     id = peer.new_id()
     said = await peer.ask(peer.call(id, "break_down", {}), id)
     expect(said.result.get("isError") is True, f"it did not fail: {said.result}")
@@ -72,11 +72,11 @@ async def ping(peer: Peer) -> None:
     expect(await peer.result("ping") == {}, "a ping has an empty result")
 
 
-# --- questions ---
+# --- input requests ---
 
 
 async def be_asked(peer: Peer) -> None:
-    """Questions that come while the call is open, or that end it."""
+    """Answer input requests, during the call or between its rounds."""
     asks = ["ask_model", "ask_roots"]
     if peer.profile.elicit:
         asks += ["ask_user", "ask_twice"]
@@ -93,11 +93,11 @@ async def be_asked(peer: Peer) -> None:
     expect(found == expected[tool], f"{tool}: expected {expected[tool]!r}, got {found!r}")
 
 
-# --- streams for what belongs to no request ---
+# --- streams for messages without a request ---
 
 
 async def listen(peer: Peer) -> None:
-    """Hear that a resource has changed, on whatever stream the revision has for that."""
+    """Receive a resource update, on the stream that the revision has for it."""
     uri = f"soak://{peer.rng.randrange(10**9)}"
     if isinstance(peer, Lone):
         wanted = {"notifications": {"resourceSubscriptions": [uri], "toolsListChanged": True}}
@@ -135,7 +135,7 @@ async def listen(peer: Peer) -> None:
 
 
 async def change(peer: Peer) -> None:
-    """Everybody is told of it who listens."""
+    """Change a list, and notify all listeners."""
     found = await peer.text("change", name=f"t{peer.rng.randrange(10**9)}")
     expect(found == "changed", found)
 
@@ -146,7 +146,7 @@ async def _hears(peer: Peer, events: Any, uri: str) -> None:
 
 
 async def _next(peer: Peer, events: Any) -> Any:
-    """The next message on a stream."""
+    """Return the next message on a stream."""
     async for event in events:
         if event.data:
             peer.saw(event.data)
@@ -162,18 +162,18 @@ def _is_about(frame: Any, uri: str) -> bool:
     return bool(frame.get("params", {}).get("uri") == uri)
 
 
-# --- streams that break off ---
+# --- interrupted streams ---
 
 
 async def come_back(peer: InSession) -> None:
-    """Lose the stream of a call, more than once, and miss nothing."""
+    """Lose the stream of a call more than once, and resume it without a gap."""
     steps, id = peer.rng.randint(3, 15), peer.new_id()
     frame = peer.call(id, "work", {"steps": steps, "ms": peer.rng.choice((0, 2, 10))})
     await _in_pieces(peer, frame, id, steps, breaks=peer.rng.randint(1, 3))
 
 
 async def poll(peer: InSession) -> None:
-    """The server hangs up, and is asked for the rest."""
+    """Resume a call after the server has disconnected."""
     steps, id = peer.rng.randint(1, 4), peer.new_id()
     await _in_pieces(peer, peer.call(id, "poll", {"steps": steps}), id, steps, breaks=0)
 
@@ -202,7 +202,7 @@ async def _in_pieces(peer: InSession, frame: bytes, id: Any, steps: int, breaks:
 
 
 async def cancel(peer: Peer) -> None:
-    """Wait until a call has begun, and take it back: no answer comes."""
+    """Cancel a call after it has started: no response arrives."""
     id = peer.new_id()
     frame = peer.call(id, "wait", {})
     peer.watch.saw("client", frame)
@@ -222,7 +222,7 @@ async def cancel(peer: Peer) -> None:
         ):
             begun = await _next(peer, events)
             expect(begun["method"] == "notifications/progress", f"{begun}")
-            # Where requests stand for themselves, whoever hangs up has cancelled.
+            # At revisions without sessions a disconnect cancels the request.
             if isinstance(peer, InSession):
                 await peer.tell(peer.speaker.cancel(id))
                 left: list[Event] = [event async for event in events if event.data]

@@ -1,4 +1,4 @@
-"""Three ways to speak HTTP: in a session, one request at a time, over a pair of endpoints."""
+"""Three HTTP clients: in a session, per request, and with the HTTP+SSE endpoints."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PATH, SSE_PATH = "/mcp", "/sse"
 
 
 class Web(Peer):
-    """A client of the one endpoint."""
+    """Client of the Streamable HTTP endpoint."""
 
     @property
     def path(self) -> str:
-        """Where messages are posted."""
+        """Path of the POSTs."""
         return PATH
 
     def headers(self, frame: bytes) -> dict[str, str]:
-        """What repeats the message, if there is anything to repeat."""
+        """Return the headers that mirror the message, if it can be decoded."""
         try:
             return headers_of(self.speaker, frame)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
@@ -38,13 +38,13 @@ class Web(Peer):
             return {version: self.speaker.revision} if version else {}
 
     async def ask(self, frame: bytes, id: Any, **headers: str) -> Said:
-        """Post a request, and hear everything up to its answer."""
+        """Post a request, and return all messages up to its response."""
         self.watch.saw("client", frame)
         async with self.posted(frame, **headers) as answer:
             return await self.hear(answer, id)
 
     async def tell(self, frame: bytes) -> None:
-        """Post what is no request."""
+        """Post a notification or a response."""
         self.watch.saw("client", frame)
         await self.take(frame)
 
@@ -52,7 +52,7 @@ class Web(Peer):
     async def listening(
         self, raw: bytes, *, slow: bool = False
     ) -> AsyncIterator[tuple[Connection, Answer]]:
-        """A stream on a connection of its own."""
+        """Open a stream on a connection of its own."""
         connection = await Connection.open(self.port, slow=slow)
         way: Way = self.rng.choice(("reset", "close"))
         try:
@@ -67,31 +67,31 @@ class Web(Peer):
 
 
 class Lone(Web):
-    """A client whose requests stand for themselves."""
+    """Client at revisions without sessions."""
 
     async def begin(self) -> None:
-        """Ask who is there."""
+        """Send `server/discover`."""
         found = await self.result("server/discover")
         expect(self.speaker.revision in found["supportedVersions"], f"not supported: {found}")
 
     async def end(self, *, politely: bool) -> None:
-        """Go."""
+        """End without a message."""
         await self.aclose()
 
 
 class InSession(Web):
-    """A client that has shaken hands."""
+    """Client in a session, after a handshake."""
 
     session: dict[str, str]
     left_a_stream = False
-    """Whether it has hung up on a stream of the session: the server may not know, and use it."""
+    """True after a disconnect from the session's stream: the server may still send to it."""
 
     def headers(self, frame: bytes) -> dict[str, str]:
-        """What repeats the message, and the session."""
+        """Return the headers that mirror the message, and the session header."""
         return {**super().headers(frame), **self.session}
 
     async def begin(self) -> None:
-        """Shake hands."""
+        """Do the handshake."""
         self.session = {}
         frame = self.speaker.initialize(0)
         self.watch.saw("client", frame)
@@ -103,7 +103,7 @@ class InSession(Web):
         await self.tell(self.speaker.initialized)
 
     async def end(self, *, politely: bool) -> None:
-        """End the session, or let it be found out that nobody is there."""
+        """End the session, or leave it to the idle timeout."""
         if politely:
             async with self.sent(self.without_body("DELETE")) as answer:
                 await answer.body()
@@ -114,21 +114,21 @@ class InSession(Web):
         await self.aclose()
 
     def without_body(self, method: str, **headers: str) -> bytes:
-        """A GET or a DELETE in the session."""
+        """Return a GET or a DELETE in the session."""
         sent = {"accept": "text/event-stream", **self.session, **headers}
         if self.profile.version_header:
             sent[self.profile.version_header] = self.speaker.revision
         return request(method, PATH, sent)
 
     def get(self, last_event_id: str | None = None) -> bytes:
-        """Open the stream of the session, or come back for one."""
+        """Return a GET for the session's stream, or to resume a stream."""
         self.left_a_stream = True
         more = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
         return self.without_body("GET", **more)
 
 
 class Paired(Peer):
-    """A client of the pair: one stream for all that the server says, and POSTs."""
+    """Client of the HTTP+SSE endpoints: one stream for all server messages, and POSTs."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -137,17 +137,17 @@ class Paired(Peer):
         self._address = ""
         self._came: dict[Any, asyncio.Queue[bytes]] = {}
         self.news: asyncio.Queue[Any] = asyncio.Queue()
-        """What belongs to no request."""
+        """Messages that belong to no request."""
         self.over = False
-        """Whether the stream has ended."""
+        """True if the stream has ended."""
 
     @property
     def path(self) -> str:
-        """Where messages are posted."""
+        """Path of the POSTs."""
         return self._address
 
     async def begin(self) -> None:
-        """Open the stream, and shake hands."""
+        """Open the stream and do the handshake."""
         self._stream = await Connection.open(self.port)
         await self._stream.send(request("GET", SSE_PATH, ACCEPT))
         answer = await self._stream.answer()
@@ -161,7 +161,7 @@ class Paired(Peer):
         await self.tell(self.speaker.initialized)
 
     async def end(self, *, politely: bool) -> None:
-        """Hang up."""
+        """Disconnect."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])
@@ -177,7 +177,7 @@ class Paired(Peer):
             await asyncio.wait([self._reading])
 
     async def ask(self, frame: bytes, id: Any, **headers: str) -> Said:
-        """Post a request, and hear everything up to its answer."""
+        """Post a request, and return all messages up to its response."""
         said = Said()
         with self.expecting(id) as came:
             await self.tell(frame, **headers)
@@ -195,7 +195,7 @@ class Paired(Peer):
 
     @contextmanager
     def expecting(self, id: Any) -> Iterator[asyncio.Queue[bytes]]:
-        """What comes for a request, its progress included; empty where the stream ends."""
+        """Yield the messages for a request, its progress included; empty if the stream ends."""
         queue = self._came[id] = asyncio.Queue()
         try:
             yield queue
@@ -215,7 +215,7 @@ class Paired(Peer):
             queue.put_nowait(b"")
 
     async def _sort(self, event: Event) -> None:
-        """Whose it is."""
+        """Route an event to its request."""
         frame = msgspec.json.decode(event.data)
         asks = "method" in frame and "id" in frame
         id = frame.get("params", {}).get("progressToken", frame.get("id"))
@@ -230,7 +230,7 @@ class Paired(Peer):
 
 
 def peer(port: int, revision: str, rng: random.Random, watch: Watch) -> Peer:
-    """A client of that revision."""
+    """Return a client of that revision."""
     profile = mcp_wire.profile(revision)
     if profile.http_transport == "sse_pair":
         return Paired(port, revision, rng, watch)

@@ -1,4 +1,4 @@
-"""Clients that know how to behave, at every revision: what they ask they check the answer of."""
+"""Well-behaved clients at every revision: they make requests and check the responses."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ __all__ = ["ACCEPT", "Expired", "Peer", "Said", "Wrong", "expect", "text"]
 
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 FRESH_S = KEPT_S / 4
-"""For how long a connection may wait to be used again: the server closes it after a while."""
+"""Time in seconds that a connection may be idle before reuse: the server closes it later."""
 
 
 class Wrong(Exception):
-    """The server did not do what it must."""
+    """Raised if the server violates a requirement."""
 
 
 class Expired(Exception):
-    """The session was silent for too long: the machine is too busy for this test."""
+    """Raised if the session expired because the machine is too busy for this test."""
 
 
 def expect(is_so: object, what: str) -> None:
-    """Raise Wrong if something is not as it must be."""
+    """Raise Wrong if a condition is false."""
     if not is_so:
         raise Wrong(what)
 
 
 @dataclass
 class Said:
-    """What came for one request: notifications, and the answer behind them if there is one."""
+    """Messages for one request: notifications, and the response after them if there is one."""
 
     told: list[Any] = field(default_factory=list)
     answer: Any = None
 
     @property
     def result(self) -> Any:
-        """The result.
+        """Return the result.
 
         Raises:
-            Wrong: there is none.
+            Wrong: there is no result.
         """
         expect(self.answer is not None, "no answer came")
         expect("result" in self.answer, f"expected a result, got {self.answer}")
         return self.answer["result"]
 
     def steps(self, token: Any) -> list[Any]:
-        """The progress that was reported."""
+        """Return the progress notifications of a token."""
         params = [one["params"] for one in self.told if one["method"] == "notifications/progress"]
         expect(all(one["progressToken"] == token for one in params), f"not {token!r}: {params}")
         return [one["progress"] for one in params]
 
 
 class Peer(ABC):
-    """One client. All that it does by chance comes from `rng`."""
+    """One client. All its random choices come from `rng`."""
 
     def __init__(self, port: int, revision: str, rng: random.Random, watch: Watch) -> None:
         self.port = port
@@ -76,42 +76,42 @@ class Peer(ABC):
         self.profile = self.speaker.profile
         self.watch = watch
         self.answers = 0
-        """How many requests have been answered as they must be."""
+        """Number of requests that were answered correctly."""
         self.gone = False
-        """Whether it has nothing more to do."""
+        """True if the client makes no more requests."""
         self.idle_s = math.inf
-        """For how long it may be silent."""
+        """Idle timeout of the session, in seconds."""
         self._spoke_s = self.now_s()
         self._ids = count(1000)
         self._idle: list[Connection] = []
 
-    # --- what each kind does its way ---
+    # --- differences between kinds ---
 
     @abstractmethod
     async def begin(self) -> None:
-        """Open what there is to be opened."""
+        """Open the session or the stream of the revision."""
 
     @abstractmethod
     async def end(self, *, politely: bool) -> None:
-        """Hang up; politely, or without a word."""
+        """Close the session, or disconnect without a message."""
 
     @abstractmethod
     async def ask(self, frame: bytes, id: Any, **headers: str) -> Said:
-        """Send a request, and hear everything up to its answer."""
+        """Send a request, and return all messages up to its response."""
 
     @abstractmethod
     async def tell(self, frame: bytes) -> None:
-        """Send what is no request."""
+        """Send a notification or a response."""
 
     # --- requests ---
 
     def new_id(self) -> Any:
-        """An id that was not used yet; a number or a text."""
+        """Return an unused id: a number or a string."""
         number = next(self._ids)
         return number if number % 3 else f"id-{number}"
 
     def call(self, id: Any, tool: str, arguments: dict[str, Any], **more: Any) -> bytes:
-        """A call that wants to hear of its progress, and of what is logged."""
+        """Return a call with a progress token and a log level."""
         profile = self.profile
         meta = {profile.progress_token_key: id}
         if profile.log_level_key:
@@ -120,7 +120,7 @@ class Peer(ABC):
         return self.speaker.request(id, "tools/call", params)
 
     async def said(self, tool: str, **arguments: Any) -> tuple[str, Said, Any]:
-        """Call a tool to the end: its text, all that was said, and under which id."""
+        """Call a tool; return its text, all its messages, and its id."""
         more: dict[str, Any] = {}
         while True:
             id = self.new_id()
@@ -133,32 +133,32 @@ class Peer(ABC):
                 more["requestState"] = said.result["requestState"]
 
     async def text(self, tool: str, **arguments: Any) -> str:
-        """Call a tool to the end; its text."""
+        """Call a tool and return its text."""
         return (await self.said(tool, **arguments))[0]
 
     async def result(self, method: str, **params: Any) -> Any:
-        """Make any request; its result."""
+        """Make a request and return its result."""
         id = self.new_id()
         return (await self.ask(self.speaker.request(id, method, params), id)).result
 
     async def reply(self, asked: Any) -> None:
-        """Answer a request of the server's."""
+        """Answer a request of the server."""
         answer = {"jsonrpc": "2.0", "id": asked["id"], "result": reply_to(asked)}
         await self.tell(encoded(answer))
 
     # --- HTTP ---
 
     def raw(self, frame: bytes, **headers: str) -> bytes:
-        """A POST of a message, whole."""
+        """Return the POST of a message as bytes."""
         return request("POST", self.path, {**ACCEPT, **self.headers(frame), **headers}, frame)
 
     @property
     @abstractmethod
     def path(self) -> str:
-        """Where messages are posted."""
+        """Path of the POSTs."""
 
     def headers(self, frame: bytes) -> dict[str, str]:
-        """What the revision demands beside the message."""
+        """Return the headers that the revision requires beside the message."""
         return {}
 
     @asynccontextmanager
@@ -169,7 +169,7 @@ class Peer(ABC):
 
     @asynccontextmanager
     async def sent(self, raw: bytes) -> AsyncIterator[Answer]:
-        """Send an HTTP request, and have its answer."""
+        """Send an HTTP request and return its response."""
         sent_s = self.now_s()
         connection, answer = await self._asked(raw)
         try:
@@ -199,12 +199,12 @@ class Peer(ABC):
         else:
             connection.asked_s = sent_s
             return connection, answer
-        # It had waited for too long when the server got to it, which has read nothing from it.
+        # The server closed the idle connection before it read the request.
         return await self._asked(raw)
 
     @asynccontextmanager
     async def connected(self, *, slow: bool = False) -> AsyncIterator[Connection]:
-        """A connection of its own, which is closed at the end."""
+        """Open a connection, which is closed at the end."""
         connection = await Connection.open(self.port, slow=slow)
         try:
             yield connection
@@ -212,10 +212,10 @@ class Peer(ABC):
             await connection.hang_up()
 
     def note(self, answer: Answer, sent_s: float) -> None:
-        """The server has answered what was sent then.
+        """Record that the server has answered a request of this time.
 
         Raises:
-            Expired: it may well have forgotten the session.
+            Expired: the session may have expired.
         """
         if answer.status < 300:
             self._spoke_s = sent_s
@@ -224,7 +224,7 @@ class Peer(ABC):
 
     @staticmethod
     def now_s() -> float:
-        """The clock of the event loop."""
+        """Return the time of the event loop, in seconds."""
         return asyncio.get_running_loop().time()
 
     async def _connection(self) -> Connection:
@@ -237,13 +237,13 @@ class Peer(ABC):
         return await Connection.open(self.port)
 
     async def take(self, frame: bytes, **headers: str) -> None:
-        """Post what is no request: it is accepted."""
+        """Post a notification or a response, which must be accepted."""
         async with self.posted(frame, **headers) as answer:
             body = await answer.body()
             expect((answer.status, body) == (202, b""), f"not accepted: {answer.status} {body!r}")
 
     async def hear(self, answer: Answer, id: Any, said: Said | None = None) -> Said:
-        """What an answer says for one request: nothing may follow the answer itself."""
+        """Return the messages for one request; nothing may follow the response itself."""
         said = said or Said()
         if not answer.is_stream:
             body = await answer.body()
@@ -258,7 +258,7 @@ class Peer(ABC):
         return self.checked(said, id)
 
     def checked(self, said: Said, id: Any) -> Said:
-        """What was said for a request, if its answer has its id."""
+        """Return the messages for a request, after a check of the response's id."""
         if said.answer is not None:
             found = said.answer.get("id")
             expect((type(found), found) == (type(id), id), f"the answer to {id!r} has {found!r}")
@@ -266,7 +266,7 @@ class Peer(ABC):
         return said
 
     async def heard(self, data: bytes, said: Said) -> Any:
-        """One message came."""
+        """Handle one message."""
         self.saw(data)
         frame = msgspec.json.decode(data)
         expect(said.answer is None, f"{frame} came behind the answer")
@@ -279,7 +279,7 @@ class Peer(ABC):
         return frame
 
     def saw(self, data: bytes) -> None:
-        """Check what the server said against its revision."""
+        """Check a server message against its revision."""
         if data:
             self.watch.saw("server", data)
 
@@ -291,14 +291,14 @@ class Peer(ABC):
 
 
 def text(result: Any) -> str:
-    """The text that a tool has returned."""
+    """Return the text of a tool result."""
     expect(not result.get("isError"), f"the tool failed: {result}")
     (content,) = result["content"]
     return str(content["text"])
 
 
 def reply_to(asked: Any) -> dict[str, Any]:
-    """What a client answers; the answer tells which question it was for."""
+    """Return a client's answer, which identifies the server's request."""
     method = asked["method"]
     if method == "roots/list":
         return {"roots": [{"uri": "file:///here"}]}

@@ -1,4 +1,4 @@
-"""Requests that come otherwise than one by one: in arrays, several in one piece, one in several."""
+"""Requests in unusual pieces: batches, several in one segment, one in several segments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PIECES"]
 
 
 async def batch(peer: Web) -> None:
-    """An array of requests, and of what is none: an answer for each request."""
+    """Send a batch of requests and notifications: a response for each request."""
     ids = [peer.new_id() for _ in range(peer.rng.randint(1, 6))]
     tools = [peer.rng.choice(("slow", "work", "nothing")) for _ in ids]
     entries = [_entry(peer, id, tool) for id, tool in zip(ids, tools, strict=True)]
@@ -48,7 +48,7 @@ def _entry(peer: Peer, id: Any, tool: str) -> bytes:
 
 
 async def pipeline(peer: Web) -> None:
-    """Two requests in one piece: two answers, in order."""
+    """Send two requests in one piece: two responses, in order."""
     numbers = [peer.rng.randrange(1000) for _ in range(peer.rng.randint(2, 4))]
     ids = [peer.new_id() for _ in numbers]
     frames = [
@@ -67,7 +67,7 @@ async def pipeline(peer: Web) -> None:
 
 
 async def dribble(peer: Web) -> None:
-    """A request that comes in pieces."""
+    """Send a request in pieces."""
     id, number = peer.new_id(), peer.rng.randrange(1000)
     frame = peer.call(id, "add", {"a": number, "b": 1})
     peer.watch.saw("client", frame)

@@ -1,4 +1,4 @@
-"""What a client does that does not behave: nobody else, and nothing else of it, may suffer."""
+"""Acts of misbehaving clients: no other client, and no other request, may suffer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.support.malformed import MALFORMED
 __all__ = ["RUDE"]
 
 POUR = {"messages": 300, "size": 8_000}
-"""More than the machine holds for a client that does not read, and than the server keeps."""
+"""Arguments for more data than the machine buffers for a client, and than the server keeps."""
 
 
-# --- hanging up ---
+# --- disconnects ---
 
 
 def _some_call(peer: Peer, id: Any) -> bytes:
@@ -38,7 +38,7 @@ def _some_call(peer: Peer, id: Any) -> bytes:
 
 
 async def hang_up(peer: Peer) -> None:
-    """At any point: in the head, in the body, before the answer, or in it."""
+    """Disconnect at any point: in the head, in the body, before the response, or in it."""
     frame = _some_call(peer, peer.new_id())
     peer.watch.saw("client", frame)
     raw = peer.raw(frame)
@@ -58,13 +58,13 @@ async def hang_up(peer: Peer) -> None:
 
 
 async def hang_up_and_go_on(peer: Peer) -> None:
-    """What else the client does is not touched."""
+    """Disconnect from some requests; the client's other requests are not affected."""
     await asyncio.gather(hang_up(peer), add(peer), hang_up(peer))
     await add(peer)
 
 
 async def hang_up_on_streams(peer: InSession) -> None:
-    """Open several streams for the session, and leave them at any time."""
+    """Open several streams for the session, and disconnect from them at any time."""
     for _ in range(peer.rng.randint(1, 4)):
         async with peer.listening(peer.get()):
             await asyncio.sleep(peer.rng.choice((0, 0.01, 0.12)))
@@ -72,14 +72,14 @@ async def hang_up_on_streams(peer: InSession) -> None:
 
 
 async def leave_in_the_middle(peer: Paired) -> None:
-    """Everything is lost at once: a call is open, and nobody comes back for its answer."""
+    """Leave a call open without ever reading its response."""
     for _ in range(peer.rng.randint(1, 3)):
         await peer.tell(_some_call(peer, peer.new_id()))
     peer.gone = True
 
 
 async def owe_an_answer(peer: InSession) -> None:
-    """Be asked, hang up, and answer later; or end the session instead."""
+    """Get a request, disconnect, and answer later; or end the session instead."""
     id, word = peer.new_id(), f"accept-{peer.rng.random()}"
     frame = peer.call(id, "ask_model", {"word": word})
     peer.watch.saw("client", frame)
@@ -106,7 +106,7 @@ async def owe_an_answer(peer: InSession) -> None:
 
 
 async def read_slowly(peer: Web) -> None:
-    """Notifications may get lost; the answer does not."""
+    """Read slowly: notifications may get lost, the response may not."""
     tool, id, began_s = peer.rng.choice(("pour", "shout")), peer.new_id(), peer.now_s()
     frame = peer.call(id, tool, POUR)
     async with peer.listening(peer.raw(frame), slow=True) as (_, answer):
@@ -121,13 +121,13 @@ async def read_slowly(peer: Web) -> None:
     said = msgspec.json.decode(found[-1])
     expect(said.get("id") == id, f"{tool}: the answer is not the last: {said}")
     expect(text(said["result"]) == {"pour": "poured", "shout": "shouted"}[tool], f"{said}")
-    # The server may have said it all long ago: it does not see what the machine holds back.
+    # The server may have sent everything already: it does not see the socket buffers.
     peer.gone = peer.now_s() - began_s > peer.idle_s / 4
     expect(tool == "shout" or len(found) == POUR["messages"] + 1, f"{len(found)} messages")
 
 
 async def never_read(peer: Web) -> None:
-    """Ask for much, look at nothing of it, and go."""
+    """Request much data, read nothing of it, and disconnect."""
     frame = peer.call(peer.new_id(), peer.rng.choice(("pour", "shout")), POUR)
     async with peer.connected(slow=True) as connection:
         await connection.send(peer.raw(frame))
@@ -137,7 +137,7 @@ async def never_read(peer: Web) -> None:
 
 
 async def listen_without_reading(peer: InSession) -> None:
-    """The stream of the session is cut off, or whoever waits for it is let go."""
+    """Do not read a stream: it is closed, or the handler that waits for it continues."""
     wait = peer.rng.random() < 0.5
     async with peer.listening(peer.get(), slow=True) as (connection, _):
         calling = asyncio.create_task(peer.text("tell_session", wait=wait, **POUR))
@@ -146,11 +146,11 @@ async def listen_without_reading(peer: InSession) -> None:
         expect(await calling == "told", "the call was not answered")
 
 
-# --- messages that are none ---
+# --- invalid messages ---
 
 
 async def send_nonsense(peer: Peer) -> None:
-    """A message that is not right, and its error."""
+    """Send an invalid message, and check its error."""
     bad = peer.rng.choice(MALFORMED)
     frame = bad.make(peer.speaker)
     peer.watch.saw("client", frame)
@@ -166,7 +166,7 @@ async def send_nonsense(peer: Peer) -> None:
 
 
 async def send_bad_http(peer: Web) -> None:
-    """A request that is refused before anybody looks at its message."""
+    """Send a request that is refused before its message is decoded."""
     frame = peer.speaker.request(peer.new_id(), "tools/list")
     right = {**ACCEPT, **peer.headers(frame)}
     version = {str(peer.profile.version_header): "1999-01-01"}
@@ -198,7 +198,7 @@ async def send_bad_http(peer: Web) -> None:
 
 
 async def send_what_is_no_http(peer: Peer) -> None:
-    """The HTTP server's own business: refused, or hung up on."""
+    """Send bytes that are not HTTP: refused or disconnected by the HTTP server."""
     head = f"POST {peer.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
     kind = "content-type: application/json\r\n"
     cases = [
@@ -218,7 +218,7 @@ async def send_what_is_no_http(peer: Peer) -> None:
 
 
 async def send_too_much(peer: Peer) -> None:
-    """A body beyond the limit, in one piece or in chunks."""
+    """Send a body beyond the limit, in one piece or in chunks."""
     body = b" " * (MAX_BODY_BYTES + peer.rng.randrange(1, 200_000))
     raw = peer.raw(body)
     if peer.rng.random() < 0.5:
@@ -228,14 +228,14 @@ async def send_too_much(peer: Peer) -> None:
     async with peer.connected() as connection:
         await connection.send(raw)
         answer: Answer | None = None
-        # Who is still sending may lose the answer with the connection.
+        # A client that is still sending may lose the response with the connection.
         with suppress(ConnectionError, EOFError):
             answer = await connection.answer()
         expect(answer is None or answer.status == 413, f"too much, and yet {answer}")
 
 
 async def post_to_strangers(peer: Paired) -> None:
-    """A message for a stream that there is not."""
+    """Post a message to a stream that does not exist."""
     frame = peer.speaker.request(peer.new_id(), "ping")
     async with peer.sent(request("POST", peer.path + "x", ACCEPT, frame)) as answer:
         await answer.body()

@@ -1,4 +1,4 @@
-"""What a client does with tasks: it begins them, fetches what becomes of them, or never comes."""
+"""Acts with tasks: clients start tasks, and fetch or abandon their results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["TASK_ACTS"]
 
 LONG_MS = 60_000
 KEPT_MS, LEFT_MS = 10_000, 100
-"""How long tasks are to be kept that are asked for, and those that are not."""
+"""`ttl` of tasks that are fetched, and of abandoned ones, in milliseconds."""
 
 
 async def await_a_task(peer: Peer) -> None:
-    """Wait for the result where there is one to wait for; else look until there is one."""
+    """Wait for a result with `tasks/result` where it exists; else poll."""
     word = f"w{peer.rng.random()}"
     id = await _begun(peer, peer.rng.choice((0, 1, 20, 60)), word)
     if peer.profile.tasks == "core" and peer.rng.random() < 0.7:
@@ -36,7 +36,7 @@ async def cancel_a_task(peer: Peer) -> None:
 
 
 async def leave_a_task(peer: Peer) -> None:
-    """Its time passes, whether it has ended by then or not."""
+    """Abandon a task: its `ttl` expires, finished or not."""
     await _begun(peer, peer.rng.choice((0, 20, LONG_MS)), "left", ttl_ms=LEFT_MS)
 
 
@@ -67,7 +67,7 @@ async def _ask(peer: Peer, method: str, id: str) -> Any:
 
 
 def _meta(peer: Peer) -> dict[str, Any]:
-    """What a request says of a client that knows tasks as an extension."""
+    """Return the request `_meta` of a client with the tasks extension."""
     return {str(peer.profile.client_capabilities_key): {"extensions": {EXTENSION.identifier: {}}}}
 
 

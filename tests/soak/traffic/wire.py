@@ -1,4 +1,4 @@
-"""HTTP as bytes on a socket: a client that may stop, hang up or go slow wherever it likes."""
+"""HTTP as bytes on a socket: a client that may stop, disconnect or slow down at any point."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["WAIT_S", "WAYS_TO_HANG_UP", "Answer", "Connection", "Way", "request"
 
 HOST = "127.0.0.1"
 WAIT_S = 20.0
-"""How long anything may take that is to come."""
+"""Time limit of every expected message, in seconds."""
 SLOW_BYTES = 16_384
-"""What the machine may hold for a client that reads slowly."""
+"""Socket buffer size of a client that reads slowly, in bytes."""
 
 Way: TypeAlias = Literal["reset", "close", "half"]
 WAYS_TO_HANG_UP: tuple[Way, ...] = ("reset", "close", "half")
 
 
 def request(method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> bytes:
-    """One HTTP request, whole."""
+    """Return one HTTP request as bytes."""
     lines = [f"{method} {path} HTTP/1.1"]
     sent = {"host": HOST, **headers}
     if body or method == "POST":
@@ -35,22 +35,22 @@ def request(method: str, path: str, headers: Mapping[str, str], body: bytes = b"
 
 
 class Connection:
-    """One connection to the server. Every wait is bounded.
+    """Connection to the server. Every wait has a time limit.
 
-    Raises, wherever it waits: TimeoutError; ConnectionError and EOFError where the server hung up.
+    Raises, in every wait: TimeoutError; ConnectionError and EOFError if the server disconnects.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self.asked_s = math.inf
-        """When the last request was sent, by the clock of the event loop."""
+        """Time of the last request, by the clock of the event loop, in seconds."""
         self.used_s = 0.0
-        """When its answer had been read."""
+        """Time at which its response was read, in seconds."""
 
     @classmethod
     async def open(cls, port: int, *, slow: bool = False) -> Connection:
-        """A new connection. A slow one takes in no more than is read from it."""
+        """Open a connection. A slow one buffers little beyond what is read."""
         if not slow:
             return cls(*await asyncio.open_connection(HOST, port))
         own = socket.socket()
@@ -64,14 +64,14 @@ class Connection:
         return cls(*await asyncio.open_connection(sock=own, limit=SLOW_BYTES))
 
     async def send(self, data: bytes) -> None:
-        """Send bytes. Whether the server takes them is seen in its answer."""
+        """Send bytes. The response shows if the server has accepted them."""
         self._writer.write(data)
         with contextlib.suppress(ConnectionError):
             async with asyncio.timeout(WAIT_S):
                 await self._writer.drain()
 
     async def answer(self) -> Answer:
-        """The head of the next answer."""
+        """Return the head of the next response."""
         async with asyncio.timeout(WAIT_S):
             head = await self._reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")[:-2]
@@ -80,17 +80,17 @@ class Connection:
         return Answer(self._reader, int(first.split(" ")[1]), headers)
 
     async def some(self) -> bytes:
-        """What has come, or comes next; nothing if the server hung up."""
+        """Return the received or the next bytes; empty if the server has disconnected."""
         async with asyncio.timeout(WAIT_S):
             return await self._reader.read(65_536)
 
     @property
     def usable(self) -> bool:
-        """Whether another request can be sent."""
+        """Return True if another request can be sent."""
         return not (self._reader.at_eof() or self._writer.is_closing())
 
     async def hang_up(self, way: Way = "close") -> None:
-        """Close it: orderly, rudely, or one half of it and then wait for the server."""
+        """Close the connection: in order, by reset, or one half first, waiting for the server."""
         if way == "reset":
             own: socket.socket = self._writer.get_extra_info("socket")
             with contextlib.suppress(OSError):
@@ -107,7 +107,7 @@ class Connection:
 
 
 class Answer:
-    """One answer, as it comes."""
+    """Response that is read as it arrives."""
 
     def __init__(
         self, reader: asyncio.StreamReader, status: int, headers: Mapping[str, str]
@@ -116,19 +116,19 @@ class Answer:
         self.status = status
         self.headers = headers
         self.whole = False
-        """Whether all of it has been read."""
+        """True if the whole response was read."""
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a stream of events."""
+        """True if the response is an SSE stream."""
         return self.headers.get("content-type") == "text/event-stream"
 
     async def body(self) -> bytes:
-        """All of it."""
+        """Return the whole body."""
         return b"".join([part async for part in self.parts()])
 
     async def events(self) -> AsyncGenerator[Event]:
-        """The events, as they come."""
+        """Yield the events as they arrive."""
         rest = b""
         async for part in self.parts():
             *blocks, rest = (rest + part).split(b"\n\n")
@@ -138,7 +138,7 @@ class Answer:
         assert not rest, f"the stream ended in an event: {rest!r}"
 
     async def parts(self) -> AsyncGenerator[bytes]:
-        """Its body, in the pieces in which it was sent."""
+        """Yield the body in its pieces."""
         size = self.headers.get("content-length")
         if size is not None:
             yield await self._exactly(int(size))

@@ -1,8 +1,7 @@
-"""Every frame that a client of ours sends in a test is checked, whatever the test is about.
+"""Checks every frame that a client of ours sends in any test.
 
-It must be valid by the published schema of the revision that is spoken, and closed. A frame that
-comes before anything was agreed on is of the revision that it names. See `watch.py`, which does the
-same for servers.
+It must be valid by the published schema of the negotiated revision, and closed. A frame before the
+negotiation is of the revision that it names. See `watch.py`, which does the same for servers.
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ _NAMES_REVISION = {*mcp_wire.VERSION_KEYS.values()}
 
 
 class ClientWatch:
-    """One connection of a client.
+    """Watch on one connection of a client.
 
-    `spoken` gives the revision that was agreed on, if one was; `offered` what the client has beside
-    the protocol.
+    `spoken` returns the negotiated revision, if there is one; `offered` the client's extensions.
     """
 
     def __init__(
@@ -42,10 +40,10 @@ class ClientWatch:
         self._used: set[bytes] = set()
         self._open: set[bytes] = set()
         self._asked: dict[bytes, dict[str, Any]] = {}
-        """What the server asks, and the client has not answered."""
+        """Open requests of the server."""
 
     def saw(self, sender: Sender, data: bytes) -> None:
-        """One message went over the connection."""
+        """Check one message of the connection."""
         try:
             frame = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -55,7 +53,7 @@ class ClientWatch:
             hear(entry)
 
     def _heard(self, frame: Any) -> None:
-        """The server may say anything."""
+        """Record the server's requests; a server message is never wrong."""
         if not isinstance(frame, dict):
             return
         id = _key(frame)
@@ -89,7 +87,7 @@ class ClientWatch:
         revision = self._spoken() or mcp_wire.LATEST
         asked = self._asked.pop(_key(frame), None)
         if asked is None:
-            # What the server sent with that id was no request, and this says so.
+            # The server's message with that id was no request, and this is the error for it.
             if "error" not in frame:
                 self._add(revision, frame, ["$.id: answers nothing"])
             return
@@ -117,7 +115,7 @@ def _key(frame: dict[str, Any]) -> bytes:
 
 
 def _named(frame: dict[str, Any]) -> str | None:
-    """The revision that a frame names for itself."""
+    """Return the revision that a frame itself names."""
     params = frame.get("params")
     if not isinstance(params, dict):
         return None

@@ -1,4 +1,4 @@
-"""The extensions of this project, for those who judge frames and know of neither side."""
+"""The extensions of this project, for checks that know neither side."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mcp_gen.core.extensions.extensions import Extensions
 __all__ = ["answers_otherwise", "known_extensions"]
 
 SETTINGS: dict[str, Any] = {"io.modelcontextprotocol/ui": {"mimeTypes": []}}
-"""What is declared of extensions of which something must be."""
+"""Settings to declare for the extensions that require some."""
 
 
 @cache
 def known_extensions() -> Extensions:
-    """Every extension there is a package of."""
+    """Return every extension with a package."""
     home = mcp_wire.extensions
     names = [f"{home.__name__}.{module.name}" for module in iter_modules(home.__path__)]
     found = [import_module(name).EXTENSION for name in names]
@@ -26,7 +26,7 @@ def known_extensions() -> Extensions:
 
 
 def answers_otherwise(result: Any, extensions: Extensions) -> str | None:
-    """The extension that a result is of, which the protocol's own schema knows nothing of."""
+    """Return the extension of a result that the protocol's own schema does not define."""
     said = result.get("resultType") if isinstance(result, dict) else None
     tags = {arm.__struct_config__.tag: one.identifier for arm, one in extensions.arms.items()}
     return tags.get(said) if isinstance(said, str) else None

@@ -1,4 +1,4 @@
-"""Frames against the published schema of their revision: what is valid, not what is closed."""
+"""Validates frames against the published schema of their revision; does not check closedness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMAS = Path(__file__).parents[3] / "schema"
 
 
 class Published:
-    """The schema of one revision. Each check gives what is wrong, in words; nothing for good."""
+    """Schema of one revision. Each check returns an error text, or nothing for a valid frame."""
 
     def __init__(self, revision: str) -> None:
         document = json.loads((SCHEMAS / revision / "schema.json").read_bytes())
@@ -40,11 +40,11 @@ class Published:
             self._failures |= dict.fromkeys(_codes(error), name)
 
     def message(self, frame: dict[str, Any]) -> list[str]:
-        """A request or a notification."""
+        """Check a request or a notification."""
         return self._any_of(self._messages.get(frame["method"], []), frame)
 
     def result(self, method: str, result: Any) -> list[str]:
-        """What a method was answered with."""
+        """Check the result of a method."""
         known = self._methods.get(method)
         kinds = known.results if known else ()
         names = [getattr(kind, "__name__", "") for kind in kinds]
@@ -56,7 +56,7 @@ class Published:
         )
 
     def error(self, frame: dict[str, Any]) -> list[str]:
-        """An answer that is an error. Until 2025-06-18 the schema knows none without an id."""
+        """Check an error response. Until 2025-06-18 the schema defines none without an id."""
         whole = next(n for n in ("JSONRPCErrorResponse", "JSONRPCError") if n in self._definitions)
         code = frame["error"].get("code")
         found = self._any_of([self._errors[code]], frame["error"]) if code in self._errors else []
@@ -65,7 +65,7 @@ class Published:
         return found
 
     def _any_of(self, names: Iterable[str], value: Any) -> list[str]:
-        """What is wrong with the first of the definitions, if the value fits none of them."""
+        """Return the errors of the first definition, if the value fits none of them."""
         wrong: list[list[str]] = []
         for name in names:
             found = [
@@ -90,7 +90,7 @@ def _const(schema: dict[str, Any], key: str) -> Any:
 
 
 def _codes(schema: dict[str, Any]) -> Iterator[int]:
-    """The error code that a schema is of."""
+    """Return the error code of a schema."""
     for part in [schema, *schema.get("allOf", ())]:
         code = _const(part, "code")
         if code is not None:
@@ -107,5 +107,5 @@ def _is_base64(text: str) -> bool:
 
 @cache
 def published(revision: str) -> Published:
-    """The schema of a revision, read once."""
+    """Return the schema of a revision, which is read once."""
     return Published(revision)

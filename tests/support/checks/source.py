@@ -1,4 +1,4 @@
-"""What a source file imports and says, by its syntax tree: the architecture tests ask it."""
+"""Syntax tree queries for the architecture tests: imports and strings of a source file."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 __all__ = ["Line", "compared_revisions", "dates", "imports", "strings"]
 
 Line: TypeAlias = tuple[int, str]
-"""A line's number, and what was found there."""
+"""Line number and finding."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|(?<![a-z0-9])v20\d\d_\d\d_\d\d")
 
 
 def imports(text: str, module: str) -> Iterator[Line]:
-    """Every module that a file imports anywhere; `module` is the file's own dotted name."""
+    """Yield every module that a file imports; `module` is the file's own dotted name."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -31,7 +31,7 @@ def imports(text: str, module: str) -> Iterator[Line]:
 
 
 def strings(text: str) -> Iterator[Line]:
-    """Every string of a file but docstrings, parts of f-strings and bytes among them."""
+    """Yield every string of a file but docstrings, including parts of f-strings and bytes."""
     tree = ast.parse(text)
     loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -43,15 +43,15 @@ def strings(text: str) -> Iterator[Line]:
 
 
 def dates(text: str) -> Iterator[Line]:
-    """Every name and every string that names a revision by its date."""
+    """Yield every name and every string that names a revision by its date."""
     said = [*strings(text), *_names(text)]
     return ((line, what) for line, what in said if _DATE.search(what))
 
 
 def compared_revisions(text: str) -> Iterator[Line]:
-    """Comparisons, `in` and `match` on a name that ends in `revision` or `version`.
+    """Yield comparisons, `in` and `match` on a name that ends in `revision` or `version`.
 
-    Whether there is one at all, `is None`, says nothing about which.
+    `is None` is allowed: it does not depend on the revision's value.
     """
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Compare):
@@ -63,7 +63,7 @@ def compared_revisions(text: str) -> Iterator[Line]:
 
 
 def _names(text: str) -> Iterator[Line]:
-    """Every name that a file uses or makes, those of the modules it imports among them."""
+    """Yield every name that a file uses or defines, including those of imported modules."""
     for node in ast.walk(ast.parse(text)):
         for field, value in ast.iter_fields(node):
             if isinstance(value, str) and field != "value":
@@ -87,7 +87,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _home(node: ast.ImportFrom, module: str) -> str:
-    """The package that a `from` imports from; a relative one starts in `module`'s package."""
+    """Return the package of a `from` import; a relative one starts in `module`'s package."""
     if not node.level:
         return node.module or ""
     base = module.split(".")[: -node.level]

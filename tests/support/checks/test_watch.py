@@ -1,4 +1,4 @@
-"""A server that sends what its revision does not have fails the test, over whatever transport."""
+"""The watch fails a test whose server sends members that its revision lacks, on any transport."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OLDEST = mcp_wire.REVISIONS[0]
 
 
 def lying(change: Callable[[dict[str, Any]], Any]) -> Server:
-    """A server that changes its list of tools on the way out."""
+    """Return a server that changes its outbound list of tools."""
     server = Server("lying")
 
     @server.tool
@@ -55,7 +55,7 @@ def break_the_schema(result: dict[str, Any]) -> None:
 
 
 def change_nothing(result: dict[str, Any]) -> None:
-    """As it was."""
+    """Return the result unchanged."""
 
 
 async def ask_for_tools(change: Callable[..., None], revision: str, over: str) -> None:
@@ -96,7 +96,7 @@ async def test_what_the_published_schema_forbids_fails_the_test(revision: str, o
 
 
 def chattering() -> Server:
-    """A server that says what no revision has, with the answer to a call and beside it."""
+    """Return a server with undefined members, in the response to a call and beside it."""
     server = Server("chattering")
     nonsense: Any = SimpleNamespace(name="notifications/nonsense")
 

@@ -1,9 +1,9 @@
-"""Every frame that a server sends in a test is checked, whatever the test is about.
+"""Checks every frame that a server sends in any test.
 
-While a test runs, each server session gets its transport inside of a watched one, and each HTTP
-exchange is looked at; harnesses of other processes hand their frames in. What a server says must be
-valid by the published schema of the revision that is spoken, and closed: no key that it lacks.
-The client may say anything. A test that makes a server send what is wrong is marked
+While a test runs, each server session gets a watched transport, and each HTTP exchange is watched;
+harnesses of other processes pass their frames on. A server's frames must be valid by the published
+schema of the negotiated revision, and closed: without keys that it lacks. The client's frames are
+not checked. A test that makes a server send invalid frames is marked
 `@pytest.mark.unchecked("why")`.
 """
 
@@ -43,7 +43,7 @@ NAMES_REVISION = {mcp_wire.VERSION_KEYS[one] for one in PER_REQUEST}
 
 
 class _Asked(NamedTuple):
-    """A request that is open: what it is, and the revision that it names for itself."""
+    """Open request: its method, and the revision that it names."""
 
     frame: bytes
     method: str
@@ -51,14 +51,14 @@ class _Asked(NamedTuple):
 
 
 class Watch:
-    """One connection, watched. It finds out by itself which revision each frame is of."""
+    """Watch on one connection. It finds the revision of each frame by itself."""
 
     def __init__(self, revision: str | None = None) -> None:
         self.revision = revision
-        """What was agreed on, once something was."""
+        """Negotiated revision, once there is one."""
         self.violations: list[str] = []
         self.extensions = known_extensions()
-        """What the server offers beside the protocol, as far as that is known."""
+        """Extensions of the server, as far as they are known."""
         self._named: str | None = None
         self._client_asked: dict[bytes, list[_Asked]] = {}
         self._server_asked: set[bytes] = set()
@@ -66,17 +66,17 @@ class Watch:
 
     @property
     def spoken(self) -> str:
-        """The revision of what names none for itself."""
+        """Revision of frames that name none."""
         return self.revision or self._named or HANDSHAKES[-1]
 
     def saw(self, sender: Sender, data: bytes) -> None:
-        """One message went over the connection."""
+        """Check one message of the connection."""
         try:
             frame = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             frame = None
         hear = self._heard if sender == "client" else self._said
-        # What a client sends at once may be seen before the handshake in front of it is answered.
+        # Messages that a client sends at once may arrive before its handshake is answered.
         batch = sender == "client" or mcp_wire.profile(self.spoken).allows_batches
         if isinstance(frame, list) and batch:
             for entry in frame:
@@ -84,7 +84,7 @@ class Watch:
         else:
             hear(frame, data)
 
-    # --- the client: what it asks for, and whether it keeps to the rules ---
+    # --- client: requests and conformance ---
 
     def _heard(self, frame: Any, data: bytes) -> None:
         named = _named(frame)
@@ -100,7 +100,7 @@ class Watch:
             self._client_asked.setdefault(id, []).append(asked)
         self._client_is_right = self._client_is_right and right
 
-    # --- the server: what it says ---
+    # --- server messages ---
 
     def _said(self, frame: Any, data: bytes) -> None:
         if not isinstance(frame, dict):
@@ -125,8 +125,8 @@ class Watch:
         open_ones = self._client_asked.get(id)
         asked = open_ones.pop(0) if open_ones else None
         if asked is None:
-            # What is no request can still have an id, which its error then carries; and of two
-            # requests with one id nobody can tell whose answer it is.
+            # A message that is no request can still have an id, which its error repeats; and of
+            # two requests with one id it is unknown which one a response answers.
             if self._client_is_right or "id" not in frame:
                 self._add(self.spoken, self._checker(self.spoken).check(data, "server"))
             return
@@ -150,7 +150,7 @@ class Watch:
             self._add(revision, schema.error(frame))
 
     def _agree(self, result: Any) -> None:
-        """A handshake was answered: this is spoken from here on."""
+        """Take the negotiated revision from the result of a handshake."""
         revision = result.get("protocolVersion")
         if revision in HANDSHAKES:
             self.revision = revision
@@ -167,7 +167,7 @@ class Watch:
 
 
 def _named(frame: Any) -> str | None:
-    """The revision that a message names for itself, or what a server takes it for."""
+    """Return the revision that a message names, or that a server assumes for it."""
     params = frame.get("params") if isinstance(frame, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     if not isinstance(meta, dict):
@@ -177,14 +177,14 @@ def _named(frame: Any) -> str | None:
 
 
 class Guard:
-    """Everything that is watched while a test runs."""
+    """All watches of a running test."""
 
     def __init__(self) -> None:
         self._watches: list[Watch | ClientWatch] = []
         self._sessions: dict[str, Watch] = {}
 
     def watch(self, revision: str | None = None) -> Watch:
-        """A watch for one more connection."""
+        """Return a watch for a new connection."""
         made = Watch(revision)
         self._watches.append(made)
         return made
@@ -192,49 +192,49 @@ class Guard:
     def watch_client(
         self, spoken: Callable[[], str | None], offered: Callable[[], Extensions | None]
     ) -> ClientWatch:
-        """A watch for one more connection of a client."""
+        """Return a watch for a new connection of a client."""
         made = ClientWatch(spoken, offered)
         self._watches.append(made)
         return made
 
     def take(self) -> list[str]:
-        """What was found so far; it is not found again."""
+        """Return and remove the violations so far."""
         found = [one for each in self._watches for one in each.violations]
         for each in self._watches:
             each.violations.clear()
         return found
 
     def posted(self, headers: Mapping[str, str]) -> Watch:
-        """The watch of the session that a POST names, or a new one."""
+        """Return the watch of the session in a POST's headers, or a new one."""
         named = (self._sessions[one] for one in headers.values() if one in self._sessions)
         return next(named, None) or self.watch()
 
     def begun(self, session: str, seen: Watch) -> None:
-        """A session has been made, in the exchange that is under this watch."""
+        """Register a new session, opened in the exchange of this watch."""
         self._sessions[session] = seen
 
     def put(self, session: str, message: bytes) -> None:
-        """Something was put on a stream of a session."""
+        """Check a message on a stream of a session."""
         if session in self._sessions:
             self._sessions[session].saw("server", message)
 
 
 _guards: list[Guard] = []
 _exchange: ContextVar[Watch] = ContextVar("exchange")
-"""The watch on the HTTP exchange that is going on."""
+"""Watch on the current HTTP exchange."""
 
 
 def watch() -> Watch:
-    """A watch for a connection that a test's harness has opened by itself."""
+    """Return a watch for a connection that a test harness opened itself."""
     return _guards[-1].watch() if _guards else Watch()
 
 
 @contextmanager
 def guarded() -> Iterator[Guard]:
-    """Watch every server and client; fails at the end if one of them said something wrong.
+    """Watch every server and client; fail at the end after a violation.
 
     Raises:
-        AssertionError: what was said, and where it is wrong.
+        AssertionError: a frame was wrong; names the frame and the place.
     """
     guard = Guard()
     _guards.append(guard)
@@ -242,14 +242,14 @@ def guarded() -> Iterator[Guard]:
         yield guard
     finally:
         _guards.remove(guard)
-    # Where both ends are watched, what is wrong is seen twice.
+    # If both ends are watched, each violation is found twice.
     found = dict.fromkeys(guard.take())
     if found:
         raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
 
 
 class Watched:
-    """The transport of one side, with a watch on it."""
+    """Transport of one side, with a watch on it."""
 
     def __init__(self, inner: Duplex, seen: Watch | ClientWatch, side: Sender) -> None:
         self._inner = inner
@@ -258,7 +258,7 @@ class Watched:
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # A transport may tell more of its messages than others do.
+        # A transport may pass more arguments with its messages than others do.
         return getattr(self._inner, name)
 
     def post(self, message: bytes, *given: Any) -> Any:
@@ -297,20 +297,20 @@ class Watched:
         self._receiver.closed(error)
 
 
-def _agreed(link: ref[ClientConnection]) -> str | None:
-    """What a client's connection has agreed on; it is not kept for that."""
-    here = link()
+def _agreed(connection: ref[ClientConnection]) -> str | None:
+    """Return a client connection's revision; the reference to it is weak."""
+    here = connection()
     return here.profile.revision if here and here.profile else None
 
 
-def _offered(link: ref[ClientConnection]) -> Extensions | None:
-    """What the client has beside the protocol."""
-    here = link()
+def _offered(connection: ref[ClientConnection]) -> Extensions | None:
+    """Return the client's extensions."""
+    here = connection()
     return here.extensions if here else None
 
 
 def install() -> None:
-    """Put every server of this process under watch, from now on."""
+    """Install watches on every server of this process, from now on."""
     begin: Callable[..., None] = ServerConnection.__init__
     begin_client: Callable[..., None] = ClientConnection.__init__
     answer: Callable[..., Any] = HttpExchange.answer
@@ -327,8 +327,10 @@ def install() -> None:
 
     def client(self: Any, transport: Duplex, *args: Any, **named: Any) -> None:
         if _guards:
-            link = ref(self)
-            seen = _guards[-1].watch_client(partial(_agreed, link), partial(_offered, link))
+            connection = ref(self)
+            seen = _guards[-1].watch_client(
+                partial(_agreed, connection), partial(_offered, connection)
+            )
             transport = Watched(transport, seen, "client")
         begin_client(self, transport, *args, **named)
 

@@ -1,4 +1,4 @@
-"""HTTP requests to an ASGI app in this process, with scopes made by hand."""
+"""HTTP requests to an ASGI app in this process, with handmade scopes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Reply:
-    """What the app answered."""
+    """Response of the app."""
 
     status: int
     headers: Mapping[str, str]
@@ -48,7 +48,7 @@ class Reply:
 
 
 class Event(NamedTuple):
-    """One server-sent event."""
+    """Server-sent event."""
 
     data: bytes = b""
     id: str | None = None
@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 
 def events_of(stream: bytes) -> list[Event]:
-    """The whole events in a stream; comments are left out."""
+    """Return the whole events in a stream, without comments."""
     found: list[Event] = []
     for block in stream.split(b"\n\n")[:-1]:
         fields: dict[str, Any] = {}
@@ -85,7 +85,7 @@ def events_of(stream: bytes) -> list[Event]:
 
 
 class Open:
-    """A request whose answer is on its way."""
+    """Request whose response is still open."""
 
     def __init__(self, app: AsgiApp, scope: Message, coming: list[Message]) -> None:
         self._coming = coming
@@ -94,7 +94,7 @@ class Open:
         self._news = asyncio.Event()
         self._taken = 0
         self.reading = asyncio.Event()
-        """Cleared by a client that does not read: then nothing can be sent."""
+        """Event that is cleared by a client that does not read: then nothing can be sent."""
         self.reading.set()
         self.sent: list[Message] = []
         self.task = asyncio.get_running_loop().create_task(app(scope, self._receive, self._send))
@@ -115,7 +115,7 @@ class Open:
 
     @property
     def hung_up(self) -> bool:
-        """Whether the client has."""
+        """True if the client has disconnected."""
         return self._hung_up.is_set()
 
     def hang_up(self) -> None:
@@ -123,18 +123,18 @@ class Open:
         self.reading.set()
 
     async def ended(self) -> None:
-        """Wait until the server has done with it."""
+        """Wait until the server has finished the request."""
         async with asyncio.timeout(WAIT_S):
             await asyncio.wait([self.task])
 
     async def watched(self) -> None:
-        """Wait until the server would notice that this client hangs up."""
+        """Wait until the server watches for a disconnect of this client."""
         async with asyncio.timeout(WAIT_S):
             await self._watched.wait()
 
     @property
     def so_far(self) -> Reply | None:
-        """What has come; None while there is no head."""
+        """Response so far; None without a head."""
         if not self.sent:
             return None
         start, *parts = self.sent
@@ -144,21 +144,21 @@ class Open:
         return Reply(start["status"], headers, b"".join(part["body"] for part in parts))
 
     async def begun(self) -> Reply | None:
-        """What has come once there is a head, however long that takes; None if there is none."""
+        """Return the response once it has a head; None if it ends without one."""
         while not self.sent and not self.task.done():
             self._news.clear()
             await self._news.wait()
         return self.so_far
 
     async def head(self) -> Reply:
-        """What has come once there is a head."""
+        """Return the response once it has a head."""
         await self._until(lambda: bool(self.sent))
         found = self.so_far
         assert found
         return found
 
     async def comments(self, number: int) -> None:
-        """Wait for so many signs of life."""
+        """Wait for this number of heartbeats."""
         await self._until(lambda: bool(self.sent) and self._body().count(b":\n\n") >= number)
 
     def _body(self) -> bytes:
@@ -166,7 +166,7 @@ class Open:
         return found.body if found else b""
 
     async def event(self) -> Event:
-        """The next event that nobody has taken yet."""
+        """Return the next unread event."""
 
         def there() -> bool:
             return len(self._events()) > self._taken
@@ -178,7 +178,7 @@ class Open:
         return events[self._taken - 1]
 
     async def stream(self) -> AsyncIterator[Event]:
-        """Every event from now on, until the stream ends."""
+        """Yield every event from now on, until the stream ends."""
         while True:
             while len(events := self._events()) > self._taken:
                 self._taken += 1
@@ -189,7 +189,7 @@ class Open:
             await self._news.wait()
 
     async def frame(self) -> Any:
-        """The next message of the stream; what only has an id is passed over."""
+        """Return the next message of the stream; events with an id alone are skipped."""
         while True:
             event = await self.event()
             if event.data:
@@ -197,7 +197,7 @@ class Open:
 
     @property
     def messages(self) -> list[Event]:
-        """The events with a message that have come so far."""
+        """Return the events with a message so far."""
         return [event for event in self._events() if event.data]
 
     def _events(self) -> list[Event]:
@@ -213,7 +213,7 @@ class Open:
                 await self._news.wait()
 
     async def whole(self) -> Reply:
-        """The whole answer."""
+        """Return the whole response."""
         async with asyncio.timeout(WAIT_S):
             await self.task
         found = self.so_far
@@ -239,7 +239,7 @@ def open_request(
     headers_as: Sequence[tuple[bytes, bytes]] | None = None,
     **scope: Any,
 ) -> Open:
-    """Send a request; a body in pieces arrives in pieces. One who hangs up sends no last piece."""
+    """Send a request in these pieces. With `hangs_up` the client disconnects before the end."""
     pieces = [body] if isinstance(body, bytes) else list(body)
     coming: list[Message] = [
         {"type": "http.request", "body": piece, "more_body": hangs_up or i + 1 < len(pieces)}
@@ -264,7 +264,7 @@ def open_request(
 
 
 async def request(app: AsgiApp, *given: Any, **named: Any) -> Reply:
-    """Send a request, see `open_request`, and wait for the whole answer."""
+    """Send a request, see `open_request`, and return the whole response."""
     opened = open_request(app, *given, **named)
     try:
         return await opened.whole()
@@ -275,7 +275,7 @@ async def request(app: AsgiApp, *given: Any, **named: Any) -> Reply:
 
 
 def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
-    """The headers that repeat what a message says, where its revision has them."""
+    """Return the headers that mirror a message, at revisions that have them."""
     profile, frame = speaker.profile, msgspec.json.decode(message)
     params = frame.get("params", {})
     names = (profile.version_header, profile.method_header, profile.name_header)
@@ -284,7 +284,7 @@ def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
 
 
 async def begin(app: AsgiApp, speaker: Speaker) -> dict[str, str]:
-    """The headers of a session that has just begun; none where there are no sessions."""
+    """Open a session and return its headers; none at revisions without sessions."""
     if speaker.profile.handshake is None:
         return {}
     name = str(speaker.profile.session_header)
@@ -298,7 +298,7 @@ async def end(app: AsgiApp, session: Mapping[str, str]) -> Reply:
 
 
 class WebClient:
-    """A client of one revision, in its session where there is one; every frame is kept."""
+    """Client of one revision, in its session if there is one; every frame is recorded."""
 
     def __init__(self, app: AsgiApp, speaker: Speaker) -> None:
         self.app = app
@@ -307,34 +307,34 @@ class WebClient:
         self._opened: list[tuple[bytes, Open]] = []
 
     def post(self, message: bytes, **headers: str) -> Open:
-        """Send a message; headers are spelled with underscores, and stand for those it has."""
+        """Send a message; header names have underscores, and replace the default ones."""
         more = {name.replace("_", "-").lower(): value for name, value in headers.items()}
         kept = {**self.session, **headers_of(self.speaker, message)}
         sent = {name: value for name, value in kept.items() if name.lower() not in more} | more
         return self._keep(message, open_request(self.app, message, sent))
 
     def post_array(self, message: bytes) -> Open:
-        """Send an array of messages."""
+        """Send a batch of messages."""
         version = self.speaker.profile.version_header
         sent = {**self.session, **({version: self.speaker.revision} if version else {})}
         return self._keep(message, open_request(self.app, message, sent))
 
     async def ask_array(self, message: bytes) -> Reply:
-        """Send an array, and wait for the whole answer."""
+        """Send a batch and return the whole response."""
         return await self.post_array(message).whole()
 
     def get(self, **headers: str) -> Open:
-        """Open a stream for what belongs to no request."""
+        """Open the stream for messages that belong to no request."""
         more = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {"accept": "text/event-stream", **self.session, **more}
         return self._keep(b"", open_request(self.app, b"", sent, method="GET"))
 
     async def ask(self, message: bytes, **headers: str) -> Reply:
-        """Send a message, and wait for the whole answer."""
+        """Send a message and return the whole response."""
         return await self.post(message, **headers).whole()
 
     async def answer(self, asked: Any, result: Any) -> None:
-        """Answer a request of the server's."""
+        """Answer a request of the server."""
         message = msgspec.json.encode({"jsonrpc": "2.0", "id": asked["id"], "result": result})
         reply = await self.ask(message)
         assert (reply.status, reply.body) == (202, b"")
@@ -351,13 +351,13 @@ class WebClient:
             assert opened.task.done()
 
     def frames(self) -> list[Frame]:
-        """What was said, requests before their answers."""
+        """Return all frames, requests before their responses."""
         said = [Frame("client", message) for message, _ in self._opened if message]
         seen: set[str] = set()
         for _, opened in self._opened:
             found = opened.so_far
             if found and found.headers.get("content-type") == "text/event-stream":
-                # What a client came back for is the same message, not another.
+                # A resumed message is the same message, not another one.
                 new = [one for one in found.events if one.data and one.id not in seen]
                 seen |= {one.id for one in new if one.id}
                 said += [Frame("server", one.data) for one in new]
@@ -368,9 +368,9 @@ class WebClient:
 
 @asynccontextmanager
 async def surfing(app: AsgiApp, revision: str) -> AsyncIterator[WebClient]:
-    """A client of an app, after the handshake where there is one.
+    """Open a client of an app, after the handshake if there is one.
 
-    At the end nothing may be open, and every frame that the server sent is checked.
+    At the end nothing may be open, and every frame of the server is checked.
     """
     client = WebClient(app, Speaker(revision))
     client.session = await begin(app, client.speaker)

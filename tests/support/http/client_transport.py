@@ -1,8 +1,8 @@
-"""A client's transport over HTTP to a server in this process: one POST per message.
+"""Client transport over HTTP to a server in this process: one POST per message.
 
-What belongs to no request comes on a stream of its own; a client of 2024-11-05 has nothing else.
-Whoever cancels where requests stand for themselves hangs up instead. Every answer must be one that
-HTTP knows, and every message that arrives is watched.
+Messages without a request come on the GET stream; a client of 2024-11-05 has one stream alone. At
+revisions without sessions a cancellation is a disconnect. Every response must be valid HTTP, and
+every received message is watched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EVENTS = "text/event-stream"
 
 
 class _Tasks:
-    """What is going on in the background; at the end all of it must have gone well."""
+    """Background tasks, which must all have succeeded at the end."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
@@ -44,7 +44,7 @@ class _Tasks:
 
 
 class _Posts:
-    """Streamable HTTP, as a duplex transport."""
+    """Streamable HTTP as a duplex transport."""
 
     def __init__(self, app: AsgiApp, revision: str) -> None:
         self._app = app
@@ -52,7 +52,7 @@ class _Posts:
         self._session: dict[str, str] = {}
         self._receiver: Receiver | None = None
         self._waiting: list[bytes] | None = None
-        """What waits for the handshake before it; None while none is on."""
+        """Messages that wait for the handshake; None if none is open."""
         self._open: dict[bytes, Open] = {}
         self.tasks = _Tasks()
         self._gone = False
@@ -98,7 +98,7 @@ class _Posts:
                 self.send(message)
 
     def _answered(self, reply: Reply) -> None:
-        """An answer is whole."""
+        """Handle a complete response."""
         self._begun(reply)
         kind = reply.headers.get("content-type")
         assert reply.status == 200 or kind != EVENTS, f"a stream has status {reply.status}"
@@ -134,10 +134,10 @@ class _Posts:
             self._receiver.receive(message)
 
     async def drain(self) -> None:
-        """What has been sent has been taken."""
+        """Return at once: sent messages have been taken."""
 
     async def aclose(self) -> None:
-        """End the session, and hang up on everything."""
+        """End the session, and disconnect everything."""
         if self._gone:
             return
         self._gone = True
@@ -152,7 +152,7 @@ class _Posts:
 
 
 class _Pair:
-    """The two endpoints of 2024-11-05, as a duplex transport."""
+    """The two endpoints of 2024-11-05 as a duplex transport."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
@@ -173,13 +173,13 @@ class _Pair:
         self._posts.put_nowait(message)
 
     async def drain(self) -> None:
-        """What has been sent will be taken."""
+        """Return at once: sent messages will be taken."""
 
     async def _post(self, path: str, query: bytes) -> None:
         status = 202
         while (message := await self._posts.get()) is not None:
             taken = await request(self._app, message, path=path, query_string=query)
-            # Who has been hung up on finds nobody there any more.
+            # After a disconnect there is no receiver any more.
             assert taken.status in {status, 404}, f"a POST has status {taken.status}"
             status = taken.status
         self._all_posted.set()
@@ -191,7 +191,7 @@ class _Pair:
         receiver.closed(None)
 
     async def aclose(self) -> None:
-        """Hang up. The server would notice after a while; its own end does not wait for that."""
+        """Disconnect. The server would notice later; its own end does not wait for that."""
         self._posts.put_nowait(None)
         async with asyncio.timeout(WAIT_S):
             await self._all_posted.wait()
@@ -208,7 +208,7 @@ def _frame(message: bytes) -> dict[str, Any]:
 
 
 def _headers(speaker: Speaker, message: bytes) -> dict[str, str]:
-    """The headers that belong to a message, whatever it is."""
+    """Return the headers of a message of any kind."""
     frame = _frame(message)
     if not isinstance(frame.get("params", {}), dict) or not isinstance(frame.get("method"), str):
         frame = {}
@@ -231,7 +231,7 @@ def _encoded(value: str) -> str:
 
 @asynccontextmanager
 async def http(make: Callable[[], Server], log: list[str], revision: str) -> AsyncIterator[Duplex]:
-    """A connection to the server that `make` makes, as a client of the revision has it."""
+    """Connect to the server that `make` makes, with the HTTP transport of the client's revision."""
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     app = make().asgi(legacy_sse_path="/sse" if paired else None)
     async with posting(app, revision, end=app.aclose) as transport:
@@ -242,7 +242,7 @@ async def http(make: Callable[[], Server], log: list[str], revision: str) -> Asy
 async def posting(
     app: Any, revision: str, end: Callable[[], Awaitable[None]] | None = None
 ) -> AsyncIterator[Duplex]:
-    """A connection to an ASGI app, as a client of the revision has it; `end` ends the app."""
+    """Connect to an ASGI app, with the client's HTTP transport; `end` ends the app."""
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     transport = _Pair(app) if paired else _Posts(app, revision)
     try:

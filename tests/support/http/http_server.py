@@ -1,4 +1,4 @@
-"""A server for the tests over HTTP. Its port is the first argument, options are JSON behind it."""
+"""Server for the HTTP tests. Arguments: its port, then options as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def echo(text: str) -> str:
 
 @server.tool
 async def hold(seconds: float, ctx: Context) -> str:
-    """Says that it has begun, and takes its time."""
+    """Report the start, then wait."""
     await ctx.client.notify_logging_message("info", "held")
     await asyncio.sleep(seconds)
     return "let go"
@@ -26,7 +26,7 @@ async def hold(seconds: float, ctx: Context) -> str:
 
 @server.tool
 async def wait_for_ever(ctx: Context) -> str:
-    """Says on stderr when it is cancelled."""
+    """Wait for ever; report the cancellation on stderr."""
     await ctx.client.notify_logging_message("info", "waiting")
     try:
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""HTTP servers on loopback for the tests of the client: ours in this loop, and scripted bytes."""
+"""HTTP servers on loopback for the client tests: ours in this loop, and scripted bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Got", "Line", "Script", "Web", "scripted_web", "serving"]
 
 
 class Got(NamedTuple):
-    """A request that came."""
+    """Received request."""
 
     method: str
     path: str
@@ -31,14 +31,14 @@ class Got(NamedTuple):
 
     @property
     def asks(self) -> str:
-        """The MCP method; empty where there is none."""
+        """MCP method; empty if there is none."""
         found = self.json if self.body else {}
         return str(found.get("method", "")) if isinstance(found, dict) else ""
 
 
 @dataclass
 class Web:
-    """A server that listens, and what has come to it."""
+    """Listening server, with its received requests."""
 
     port: int
     scheme: str = "http"
@@ -54,15 +54,15 @@ class Web:
         return f"{self.origin}/mcp"
 
     def asked(self, method: str) -> list[Got]:
-        """What has come of one MCP method."""
+        """Return the requests of one MCP method."""
         return [one for one in self.got if one.asks == method]
 
     def by(self, http_method: str) -> list[Got]:
-        """What has come by one HTTP method."""
+        """Return the requests of one HTTP method."""
         return [one for one in self.got if one.method == http_method]
 
     async def came(self, http_method: str) -> Got:
-        """The first request of this HTTP method, once it has come."""
+        """Return the first request of this HTTP method, once it has arrived."""
         async with asyncio.timeout(WAIT_S):
             while not self.by(http_method):
                 self.news.clear()
@@ -70,13 +70,13 @@ class Web:
         return self.by(http_method)[0]
 
     def frames(self) -> list[Frame]:
-        """The messages that have come."""
+        """Return the received messages."""
         return [Frame("client", one.body) for one in self.got if one.body]
 
 
 @asynccontextmanager
 async def serving(app: Any, *, port: int = 0, **options: Any) -> AsyncIterator[Web]:
-    """An ASGI app behind uvicorn, in this loop. Options are uvicorn's."""
+    """Serve an ASGI app with uvicorn in this loop. Options are uvicorn's."""
     web = Web(port, "https" if "ssl_certfile" in options else "http")
 
     async def watched(scope: Any, receive: Any, send: Any) -> None:
@@ -124,11 +124,11 @@ async def serving(app: Any, *, port: int = 0, **options: Any) -> AsyncIterator[W
 
 
 Script: TypeAlias = "Callable[[Got, Line], Awaitable[None]]"
-"""What a scripted server does with one request; when it returns, the connection is closed."""
+"""Function that answers one request of a scripted server; the connection closes afterwards."""
 
 
 class Line:
-    """One connection of a scripted server, after a request has been read."""
+    """Connection of a scripted server, after a request was read."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -140,13 +140,13 @@ class Line:
     async def answer(
         self, status: int, body: bytes = b"", content_type: str = "application/json", **headers: str
     ) -> None:
-        """A whole answer. Headers are spelled with underscores."""
+        """Send a whole response. Header names are spelled with underscores."""
         length = {"content-length": str(len(body))}
         await self.head(status, content_type if body else "", **{**length, **headers})
         await self.raw(body)
 
     async def head(self, status: int, content_type: str, **headers: str) -> None:
-        """The beginning of an answer that ends when the connection does."""
+        """Send the head of a response that ends with the connection."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if content_type:
             named["content-type"] = content_type
@@ -154,24 +154,24 @@ class Line:
         await self.raw(f"HTTP/1.1 {status} Status\r\nconnection: close\r\n{lines}\r\n".encode())
 
     async def result(self, got: Got, result: Any, **headers: str) -> None:
-        """The result of a request, as JSON."""
+        """Return the result of a request, as JSON."""
         message = {"jsonrpc": "2.0", "id": got.json["id"], "result": result}
         await self.answer(200, msgspec.json.encode(message), **headers)
 
     async def error(self, got: Got, status: int, code: int, data: Any = None) -> None:
-        """A JSON-RPC error with the id of the request."""
+        """Return a JSON-RPC error with the id of the request."""
         error = {"code": code, "message": "no", **({"data": data} if data is not None else {})}
         message = {"jsonrpc": "2.0", "id": got.json["id"], "error": error}
         await self.answer(status, msgspec.json.encode(message))
 
     async def silence(self) -> None:
-        """Nothing, for as long as the client likes."""
+        """Send nothing until the client disconnects."""
         await asyncio.Event().wait()
 
 
 @asynccontextmanager
 async def scripted_web(script: Script) -> AsyncIterator[Web]:
-    """A server that does with each request what a test says."""
+    """Serve requests with a test's script."""
     web = Web(0)
     tasks: set[asyncio.Task[Any]] = set()
     failed: list[BaseException] = []

@@ -1,7 +1,7 @@
-"""A scripted server's transport behind HTTP: each answer goes to its own POST, as a stream.
+"""Transport of a scripted server behind HTTP: each response is a stream on its own POST.
 
-What is no answer goes to the request that was made last and is still open, or else to the stream
-for what belongs to no request. The two addresses of the oldest transport are served as well.
+Other messages go to the last open request, or else to the GET stream. The two endpoints of HTTP+SSE
+are served as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Serves(Protocol):
 
 
 class _Stream:
-    """One stream of events: messages in their order, then its end."""
+    """SSE stream: messages in order, then its end."""
 
     def __init__(self) -> None:
         self.messages: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -39,7 +39,7 @@ class _Stream:
 
 
 class _Posted:
-    """The server's end, as a duplex transport."""
+    """Server end, as a duplex transport."""
 
     def __init__(self, revision: str) -> None:
         self._profile = mcp_wire.profile(revision)
@@ -61,7 +61,7 @@ class _Posted:
             stream.messages.put_nowait(None)
 
     async def drain(self) -> None:
-        """All of it is taken."""
+        """Return at once: everything is taken."""
 
     async def aclose(self) -> None:
         if self._receiver is not None:
@@ -114,7 +114,7 @@ class _Posted:
 
 @asynccontextmanager
 async def posted(server: Serves, revision: str) -> AsyncIterator[Web]:
-    """The server behind HTTP on loopback."""
+    """Serve a scripted server by HTTP on loopback."""
     far = _Posted(revision)
     serving = asyncio.get_running_loop().create_task(server.serve(far))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A raw client that answers what a server asks, whichever way the question comes."""
+"""Raw client that answers input requests of either mechanism."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ EVERYTHING: Mapping[str, Any] = {
     "sampling": {"tools": {}, "context": {}},
     "roots": {"listChanged": True},
 }
-"""What a client declares that can answer anything."""
+"""Capabilities of a client that can answer every input request."""
 
 ASKS = [one for one in ALL if mcp_wire.profile(one).elicit]
-"""The revisions at which a user can be asked."""
+"""Revisions with elicitation."""
 LIVE = [one for one in ASKS if mcp_wire.profile(one).asks_client == "server_request"]
 IN_RESULTS = [one for one in ASKS if mcp_wire.profile(one).asks_client == "input_required"]
 
@@ -50,29 +50,29 @@ in_results = pytest.mark.parametrize("revision", IN_RESULTS)
 
 @dataclass(frozen=True)
 class Asked:
-    """One question of the server, as it stood on the wire."""
+    """Input request of the server, as on the wire."""
 
     method: str
     params: dict[str, Any]
 
     @property
     def message(self) -> str:
-        """What the user is asked."""
+        """Message of an elicitation."""
         return str(self.params["message"])
 
 
 Answers = Callable[[Asked], Any]
-"""From a question to the JSON of its result, or to an exception that is the error's message."""
+"""Function of an input request that returns its result, or an exception for an error."""
 
 
 def accept(**content: Any) -> dict[str, Any]:
-    """The user's answer to a form."""
+    """Return the user's answer to a form."""
     return {"action": "accept", "content": content}
 
 
 @dataclass(frozen=True)
 class Capable(Speaker):
-    """A speaker that declares capabilities."""
+    """Speaker that declares capabilities."""
 
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
@@ -90,33 +90,33 @@ class Capable(Speaker):
 
 
 class AnsweringClient:
-    """Makes requests, and answers the questions that come before their answers."""
+    """Makes requests, and answers the input requests that arrive before their responses."""
 
     def __init__(self, client: RawClient, answers: Answers) -> None:
         self.client = client
         self.speaker = client.speaker
         self.answers = answers
         self.asked: list[Asked] = []
-        """Every question, in the order in which they came."""
+        """Every input request, in order."""
         self.rounds: list[dict[str, Asked]] = []
-        """The questions of each result that had some, by key."""
+        """Input requests of each `input_required` result, by key."""
         self.states: list[str | None] = []
-        """The states that came with them."""
+        """The `requestState` of each of them."""
         self.told: list[Any] = []
-        """The notifications that came."""
+        """Notifications received."""
         self._ids = 0
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """Call a tool to the end; the result, or the error."""
+        """Call a tool, with all rounds; return the result or the error."""
         return await self.request("tools/call", {"name": tool, "arguments": arguments})
 
     async def text(self, tool: str, **arguments: Any) -> str:
-        """Call a tool to the end; the text of its result."""
+        """Call a tool, with all rounds; return the text of its result."""
         answer = await self.call(tool, **arguments)
         return str(answer["content"][0]["text"])
 
     async def request(self, method: str, params: dict[str, Any]) -> Any:
-        """Make a request, and make it again while it is answered with questions."""
+        """Make a request, and repeat it while it is answered with `input_required`."""
         more: dict[str, Any] = {}
         while True:
             answer = await self.once(method, {**params, **more})
@@ -125,17 +125,17 @@ class AnsweringClient:
             more = self.answered(answer)
 
     async def once(self, method: str, params: dict[str, Any]) -> Any:
-        """Make a request once; its result, or its error."""
+        """Make a request once; return its result or its error."""
         return await self.finished(self.send(method, params))
 
     def send(self, method: str, params: dict[str, Any]) -> int:
-        """Send a request; its id."""
+        """Send a request and return its id."""
         self._ids += 1
         self.client.send(self.speaker.request(self._ids, method, params))
         return self._ids
 
     async def finished(self, id: int) -> Any:
-        """The result or the error of a request; questions that come before are answered."""
+        """Return the result or the error of a request; earlier input requests are answered."""
         while True:
             frame = await self.client.next()
             if "method" not in frame:
@@ -147,7 +147,7 @@ class AnsweringClient:
                 self.told.append(frame)
 
     def answer(self, frame: Any) -> None:
-        """Answer a question that came as a request."""
+        """Answer an input request that arrived as a request."""
         given = self._given(Asked(frame["method"], frame.get("params", {})))
         said = {"jsonrpc": "2.0", "id": frame["id"]}
         if isinstance(given, Exception):
@@ -157,7 +157,7 @@ class AnsweringClient:
         self.client.send(encoded(said))
 
     def answered(self, result: Any) -> dict[str, Any]:
-        """What the next request has beside its params, for a result with questions."""
+        """Return the params that the next request adds, for a result with input requests."""
         asked = {
             key: Asked(one["method"], one.get("params", {}))
             for key, one in (result.get("inputRequests") or {}).items()
@@ -184,7 +184,7 @@ async def answering(
     *,
     capabilities: Mapping[str, Any] = EVERYTHING,
 ) -> AsyncIterator[AnsweringClient]:
-    """A client of the server that answers what it is asked, after the handshake if there is one."""
+    """Connect a client that answers input requests, after the handshake if there is one."""
     async with talking(server, revision, opened=False) as client:
         client.speaker = Capable(revision, capabilities)
         if client.speaker.opening:

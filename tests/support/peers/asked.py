@@ -1,4 +1,4 @@
-"""A request of a test's client, and what a client may be asked."""
+"""Request of a test's client, and the input requests that a client answers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["SILENCE", "WAIT_S", "Answer", "Asked", "Refused", "declared"]
 WAIT_S = 30.0
 
 Answer: TypeAlias = "Callable[[dict[str, Any]], Any]"
-"""Takes a question's params, and gives its result as JSON; may be async, may raise Refused."""
+"""Function of an input request's params that returns its result; may be async or raise Refused."""
 
 SILENCE = object()
-"""What a handler gives that never answers."""
+"""Result of a handler that never answers."""
 
 CAPABILITIES: dict[str, tuple[str, dict[str, Any]]] = {
     "elicitation/create": ("elicitation", {"form": {}, "url": {}}),
@@ -29,7 +29,7 @@ CAPABILITIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Refused(Exception):
-    """The other side answered with an error: `error` is it, as it came."""
+    """Raised for an error response; `error` is the error as received."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -48,15 +48,15 @@ class Refused(Exception):
 
 @dataclass
 class Asked:
-    """One request of ours: what came for it."""
+    """Request of ours, with the messages for it."""
 
     id: Any
     answer: asyncio.Future[dict[str, Any]]
     notices: list[dict[str, Any]] = field(default_factory=list)
-    """The notifications that came between the request and its answer."""
+    """Notifications between the request and its response."""
 
     async def result(self) -> dict[str, Any]:
-        """The result. Raises Refused for an error."""
+        """Return the result. Raises Refused for an error."""
         async with asyncio.timeout(WAIT_S):
             frame = await asyncio.shield(self.answer)
         if "error" in frame:
@@ -67,10 +67,10 @@ class Asked:
 
 
 def declared(revision: str, methods: Iterable[str]) -> dict[str, Any]:
-    """The capabilities of a client that answers these methods, as the revision knows them."""
+    """Return the capabilities of a client that answers these methods, as in the revision."""
     kind = mcp_wire.types(revision).ClientCapabilities
     given = dict(CAPABILITIES[method] for method in methods if method in CAPABILITIES)
-    # What the revision does not name is dropped on the way.
+    # Members that the revision does not define are dropped.
     known = mcp_wire.decode(kind, msgspec.json.encode(given))
     found: dict[str, Any] = msgspec.json.decode(mcp_wire.encode(known))
     return found

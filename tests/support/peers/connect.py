@@ -1,9 +1,9 @@
-"""Servers for tests of the wire: made here or in another process, and a client connected to them.
+"""Servers for tests of the wire, here or in another process, with a connected client.
 
     async with talk(make_server, revision, over="stdio") as client:
         result = await client.request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
 
-What the server sends is watched: see tests/support/checks/watch.py.
+The server's frames are watched: see tests/support/checks/watch.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.processes.process import process
 __all__ = ["Connect", "Make", "talk", "talk_to"]
 
 Make: TypeAlias = Callable[[], Server]
-"""Makes the server. Over stdio it is called in another process: a function of a module."""
+"""Function that makes the server. Over stdio it runs in another process, so it is in a module."""
 
 
 @asynccontextmanager
@@ -41,10 +41,10 @@ async def talk(
     log_level: str | None = None,
     opened: bool = True,
 ) -> AsyncIterator[Conversation]:
-    """A conversation with a server of its own, which must have ended when the client hangs up.
+    """Open a conversation with a new server, which must have ended after the client's disconnect.
 
-    `answers` are the handlers of what the server may ask, by method; what goes with them is
-    declared, unless `capabilities` says something else.
+    `answers` are the handlers of server requests by method; their capabilities are declared, unless
+    `capabilities` are given.
     """
     log: list[str] = []
     async with (
@@ -64,7 +64,7 @@ async def talk_to(
     answers: Mapping[str, Answer] | None = None,
     capabilities: dict[str, Any] | None = None,
 ) -> AsyncIterator[Conversation]:
-    """A conversation of a principal with an ASGI app, which goes on when the client hangs up."""
+    """Open a conversation of a principal with an ASGI app, which outlives the disconnect."""
 
     async def authenticated(scope: Any, receive: Any, send: Any) -> None:
         await app({**scope, "mcp_gen.principal": principal}, receive, send)
@@ -109,7 +109,7 @@ async def _memory(make: Make, log: list[str], revision: str) -> AsyncIterator[Du
         await ours.aclose()
         async with asyncio.timeout(WAIT_S):
             await serving
-            # What its tools left running is for other connections, of which there are none.
+            # Tasks that its tools left running are for other connections, and there are none.
             await server.aclose()
 
 
@@ -126,7 +126,7 @@ _OVER: dict[str, Callable[[Make, list[str], str], AbstractAsyncContextManager[Du
 
 @dataclass(frozen=True)
 class Connect:
-    """What a test of a requirement takes as `connect`: a client, over one transport."""
+    """Parameter `connect` of a spec test: opens a client over one transport."""
 
     over: str
     revision: str
@@ -141,5 +141,5 @@ class Connect:
     def __call__(
         self, make: Make, revision: str | None = None, **options: Any
     ) -> AbstractAsyncContextManager[Conversation]:
-        """A conversation with the server that `make` makes; see `talk`."""
+        """Open a conversation with the server that `make` makes; see `talk`."""
         return talk(make, revision or self.revision, over=self.over, **options)

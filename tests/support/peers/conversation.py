@@ -1,9 +1,7 @@
-"""A client at the level of JSON, of any revision.
+"""Client at the level of JSON, of any revision; tests/support/peers/connect.py opens it.
 
-See tests/support/peers/connect.py for how to get one.
-
-It opens as its revision does, and answers what the server asks with the handlers that it was given:
-at once where the server sends requests, and in the next request where its results ask.
+It does the opening of its revision, and answers server requests with the given handlers: at once
+for requests, and in its next request for `input_required` results.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ __all__ = ["Conversation"]
 
 
 class Conversation:
-    """An open conversation. It is its transport's receiver."""
+    """Open conversation, which is its transport's receiver."""
 
     def __init__(
         self,
@@ -40,17 +38,17 @@ class Conversation:
         self.log_level = log_level
         self.client_info: dict[str, Any] = {"name": "conversation", "version": "1"}
         self.opening: dict[str, Any] = {}
-        """The result of the handshake, where there is one."""
+        """Result of the handshake, if there is one."""
         self.questions: list[tuple[str, Any]] = []
-        """What the server has asked so far: method and params."""
+        """Input requests so far: method and params."""
         self.rounds = 0
-        """How many requests it took to get the last result."""
+        """Number of requests until the last result."""
         self.heard: list[dict[str, Any]] = []
-        """Every notification of the server's, in order."""
+        """Every notification of the server, in order."""
         self.frames: list[Any] = []
-        """Everything that came, in order."""
+        """Every received frame, in order."""
         self.log: list[str] = []
-        """What a server in a process of its own has written to stderr; complete at the end."""
+        """Text on stderr of a server process; complete at the end."""
         self.hung_up = asyncio.Event()
         self._transport = transport
         self._answers = answers
@@ -59,10 +57,10 @@ class Conversation:
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # --- what we say ---
+    # --- outbound messages ---
 
     async def open(self) -> None:
-        """Begin as the revision does."""
+        """Do the opening of the revision."""
         if self.profile.handshake is not None:
             params = {
                 "protocolVersion": self.revision,
@@ -76,7 +74,7 @@ class Conversation:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What stands in the `_meta` of every request."""
+        """Return the `_meta` of every request."""
         profile = self.profile
         if profile.protocol_version_key is None:
             return {}
@@ -107,7 +105,7 @@ class Conversation:
         meta: Mapping[str, Any] | None = None,
         id: Any = None,
     ) -> Asked:
-        """Send a request, and go on. `meta` is added to what every request has there."""
+        """Send a request without waiting. `meta` is merged into the `_meta` of every request."""
         asked, message = self.prepare(method, params, meta=meta, id=id)
         self.send(message)
         return asked
@@ -120,7 +118,7 @@ class Conversation:
         meta: Mapping[str, Any] | None = None,
         id: Any = None,
     ) -> tuple[Asked, bytes]:
-        """A request that is not sent yet."""
+        """Return a request that is not sent yet."""
         self._numbers += 1
         asked = Asked(
             self._numbers if id is None else id, asyncio.get_running_loop().create_future()
@@ -140,10 +138,10 @@ class Conversation:
         *,
         meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The result of a request, after as many rounds of questions as it takes.
+        """Return the result of a request, after as many rounds as needed.
 
         Raises:
-            Refused: the server answered with an error.
+            Refused: the response is an error.
         """
         given = dict(params or {})
         for self.rounds in range(1, 20):
@@ -154,16 +152,16 @@ class Conversation:
         raise AssertionError(f"{method}: the server asks for ever")
 
     async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """The result of a tool."""
+        """Call a tool and return its result."""
         return await self.request("tools/call", {"name": tool, "arguments": arguments})
 
     async def text(self, tool: str, /, **arguments: Any) -> str:
-        """The one text that a tool returns."""
+        """Call a tool and return its only text."""
         (block,) = (await self.call(tool, **arguments))["content"]
         return str(block["text"])
 
     async def refusal(self, method: str, params: Mapping[str, Any] | None = None) -> Refused:
-        """The error that a request is answered with."""
+        """Return the error of a request."""
         try:
             result = await self.request(method, params)
         except Refused as refused:
@@ -171,7 +169,7 @@ class Conversation:
         raise AssertionError(f"{method}: expected an error, got {result}")
 
     async def pages(self, method: str, key: str) -> list[list[dict[str, Any]]]:
-        """Every page of a list."""
+        """Return every page of a list."""
         found, cursor = [], None
         while True:
             page = await self.request(method, {"cursor": cursor} if cursor else {})
@@ -181,13 +179,13 @@ class Conversation:
                 return found
 
     async def names(self, method: str, key: str, by: str = "name") -> list[str]:
-        """The names of everything in a list."""
+        """Return the names of all items in a list."""
         return [item[by] for page in await self.pages(method, key) for item in page]
 
     async def listen(self, **wanted: Any) -> Asked | None:
-        """Begin to hear of changes: `toolsListChanged=True`, `resourceSubscriptions=[uri]`.
+        """Subscribe to changes: `toolsListChanged=True`, `resourceSubscriptions=[uri]`.
 
-        Where sessions hear of changed lists by themselves, only subscriptions are sent.
+        Where sessions get `list_changed` without a request, only resources are subscribed.
         """
         if self.profile.listen is None:
             for uri in wanted.get("resourceSubscriptions", ()):
@@ -198,7 +196,7 @@ class Conversation:
         return asked
 
     async def server(self) -> dict[str, Any]:
-        """What the server says of itself and what it offers, wherever its revision says it."""
+        """Return the server's info and capabilities, from the revision's own place."""
         if self.profile.handshake is not None:
             return self.opening
         found = await self.request("server/discover")
@@ -206,13 +204,13 @@ class Conversation:
         return {**found, "serverInfo": info}
 
     async def settled(self) -> None:
-        """Wait until the server has dealt with everything that was sent before."""
+        """Wait until the server has handled all earlier messages."""
         method = self.profile.ping or self.profile.discover
         assert method is not None
         await self.request(method.name)
 
     async def hears(self, method: str, times: int = 1) -> list[dict[str, Any]]:
-        """Wait for notifications; the params of all of them so far."""
+        """Wait for notifications; return the params of all of them so far."""
         async with asyncio.timeout(WAIT_S):
             while len(found := self.params_of(method)) < times:
                 self._news.clear()
@@ -220,7 +218,7 @@ class Conversation:
         return found
 
     async def asks(self, times: int = 1) -> list[tuple[str, Any]]:
-        """Wait until the server has asked so often; everything it has asked."""
+        """Wait for this number of input requests; return all of them."""
         async with asyncio.timeout(WAIT_S):
             while len(self.questions) < times:
                 self._news.clear()
@@ -228,13 +226,13 @@ class Conversation:
         return self.questions
 
     def params_of(self, method: str) -> list[dict[str, Any]]:
-        """The params of the notifications of one method that have come so far."""
+        """Return the params of the notifications of one method so far."""
         return [one.get("params", {}) for one in self.heard if one["method"] == method]
 
-    # --- what the server asks ---
+    # --- requests of the server ---
 
     async def answers_to(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The params by which a request answers the questions in the result before."""
+        """Return the params that answer the input requests of the result before."""
         given: dict[str, Any] = {}
         if "inputRequests" in result:
             given["inputResponses"] = {
@@ -265,7 +263,7 @@ class Conversation:
             answer["result"] = made
         self.send(msgspec.json.encode(answer))
 
-    # --- what the transport calls ---
+    # --- receiver callbacks ---
 
     def receive(self, message: bytes) -> None:
         decoded = msgspec.json.decode(message)
@@ -296,7 +294,7 @@ class Conversation:
         self._news.set()
 
     async def end(self) -> None:
-        """Hang up. Nothing is left running."""
+        """Disconnect; nothing may be left running."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Peers that answer every request of every revision, each with the smallest result there is."""
+"""Peers that answer every request of every revision, each with its smallest result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def rows(revision: str, *, kind: str, to: str) -> Iterator[Method[Any, Any]]:
-    """The methods of one kind that a client or a server may be sent as messages."""
+    """Return the methods of one kind that a client or a server may receive."""
     for method in mcp_wire.profile(revision).methods.values():
         sent = method.from_client if to == "server" else method.from_server
         if method.kind == kind and sent:
@@ -38,37 +38,37 @@ def rows(revision: str, *, kind: str, to: str) -> Iterator[Method[Any, Any]]:
 
 
 def request_names(hooks: HookSet) -> dict[str, str]:
-    """The Python name of each request that has hooks, by its wire name."""
+    """Return the Python name of each request with hooks, by its wire name."""
     return {p.method: name for name, p in vars(hooks).items() if isinstance(p, HookPoint)}
 
 
 def notice_names(hooks: HookSet) -> dict[str, str]:
-    """The same for notifications: `on_` and this is the decorator."""
+    """Return the same for notifications: the decorator is `on_` plus the name."""
     points = [name for name, p in vars(hooks).items() if isinstance(p, NoticePoint)]
     wires = {id(point): wire for wire, point in hooks.notices.items()}
     return {wires[id(getattr(hooks, name))]: name.removesuffix("_notice") for name in points}
 
 
 def minimal_params(revision: str, method: Method[Any, Any]) -> Any:
-    """The smallest params, as JSON."""
+    """Return the smallest params, as JSON."""
     name = method.params.__name__.removesuffix("Arm")
     return kept(revision).minimal(name)
 
 
 def minimal_result(revision: str, method: Method[Any, Any]) -> Any:
-    """The smallest result, with the revision's type."""
+    """Return the smallest result, with the revision's type."""
     kind, profile = method.results[0], mcp_wire.profile(revision)
     value = {} if kind is dict else kept(revision).minimal(kind.__name__)
     if method is profile.handshake:
         value["protocolVersion"] = revision
     elif method is profile.listen:
-        # What the schema wants of this map, its type leaves open.
+        # The schema restricts this map, its type does not.
         value["_meta"] = {profile.subscription_id_key: 1}
     return mcp_wire.decode(kind, mcp_wire.encode(value))
 
 
 def answering(base: Any, revision: str, hooks: HookSet, said: list[str]) -> Any:
-    """Handlers for every request that `base` names; each says so before it answers."""
+    """Return handlers for every request that `base` names; each records its run first."""
     methods = mcp_wire.profile(revision).methods
 
     def handler(wire: str) -> Any:
@@ -88,7 +88,7 @@ def answering(base: Any, revision: str, hooks: HookSet, said: list[str]) -> Any:
 
 
 class Everything:
-    """A server that answers every request of one revision, whatever a real one would offer."""
+    """Server that answers every request of one revision, with all capabilities."""
 
     def __init__(self, revision: str) -> None:
         self.said: list[str] = []
@@ -118,5 +118,5 @@ class Everything:
 
 
 def client_handlers(revision: str, hooks: HookSet, said: list[str]) -> Any:
-    """The same for what a client may be asked."""
+    """Return the same for the requests that a client may receive."""
     return answering(ClientHandlers, revision, hooks, said)

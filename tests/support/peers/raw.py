@@ -1,4 +1,4 @@
-"""A client that sends any bytes, to a server in this process."""
+"""Client that sends any bytes to a server in this process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ WAIT_S = 30.0
 
 
 class Serves(Protocol):
-    """Whatever can serve one client: a Server, or what stands in for one."""
+    """Protocol of a server for one client: a Server or a substitute."""
 
     async def serve(self, transport: Duplex) -> None: ...
 
 
 class RawClient:
-    """The receiver of a recorded connection; what comes is kept until it is asked for."""
+    """Receiver of a recorded connection that queues the frames."""
 
     def __init__(self, transport: RecordingTransport, speaker: Speaker) -> None:
         self.speaker = speaker
@@ -40,20 +40,20 @@ class RawClient:
             self.transport.send(message)
 
     async def next(self) -> Any:
-        """The next frame that nobody has taken yet."""
+        """Return the next unread frame."""
         return await self.take(lambda frame: True)
 
     async def answer(self, id: Any) -> Any:
-        """The answer to a request, whatever comes before it."""
+        """Return the response to a request; earlier frames are skipped."""
         return await self.take(lambda frame: type(frame) is dict and _same(frame.get("id"), id))
 
     async def ask(self, message: bytes) -> Any:
-        """Send a request, and wait for its answer."""
+        """Send a request and return its response."""
         self.send(message)
         return await self.answer(msgspec.json.decode(message)["id"])
 
     async def take(self, wanted: Any) -> Any:
-        """The next frame that nobody has taken yet, and that is wanted."""
+        """Return the next unread frame that is wanted."""
         async with asyncio.timeout(WAIT_S):
             while True:
                 for place, frame in enumerate(self.came):
@@ -62,7 +62,7 @@ class RawClient:
                 self._news.clear()
                 await self._news.wait()
 
-    # --- what the transport calls ---
+    # --- receiver callbacks ---
 
     def receive(self, message: bytes) -> None:
         self.came.append(msgspec.json.decode(message))
@@ -80,10 +80,10 @@ class RawClient:
 async def talking(
     server: Serves, revision: str, *, opened: bool = True, custom: bool = False
 ) -> AsyncIterator[RawClient]:
-    """A raw client of the server, after the handshake where there is one.
+    """Connect a raw client to the server, after the handshake if there is one.
 
-    At the end the server must have stopped, and every frame it sent is checked; see
-    `server_violations` for `custom`.
+    At the end the server must have stopped, and every frame it sent is checked; for `custom` see
+    `server_violations`.
     """
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(server.serve(theirs))

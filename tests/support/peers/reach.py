@@ -1,4 +1,4 @@
-"""Clients for tests of requirements: one body over memory, a command's pipes and HTTP.
+"""Clients for spec tests: one body over memory, a command's pipes and HTTP.
 
     async def test_a_call_is_answered(reach: Reach) -> None:
         async with reach(make_server()) as reached:
@@ -6,7 +6,7 @@
             (call,) = reached.asked("tools/call")
 
 The server is one of ours or a scripted one, and stays in this process: over stdio the command is a
-wire to it. What the client sends is watched, as everywhere.
+relay to it. The client's frames are watched, as everywhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RELAY = str(Path(__file__).parents[1] / "processes/relay.py")
 
 @dataclass
 class Reached:
-    """A client that has got to its server, and what it has sent."""
+    """Connected client, with its sent messages."""
 
     client: Client
     target: Any
@@ -52,31 +52,31 @@ class Reached:
 
     @property
     def web(self) -> Web:
-        """What has come over HTTP."""
+        """Requests received over HTTP."""
         assert self.at
         return self.at
 
     @property
     def connections(self) -> int:
-        """How often the client has connected, over memory and pipes."""
+        """Number of connections over memory and pipes."""
         assert self.kept
         return self.kept.connections
 
     @property
     def sent(self) -> list[Any]:
-        """The messages that the client has sent."""
+        """Return the messages that the client has sent."""
         return [msgspec.json.decode(one) for one in self.sent_bytes()]
 
     def asked(self, method: str) -> list[Any]:
-        """What the client has sent of one method."""
+        """Return the client's requests of one method."""
         return [one for one in self.sent if one.get("method") == method]
 
     def answers(self) -> list[Any]:
-        """What the client has answered."""
+        """Return the client's responses."""
         return [one for one in self.sent if "method" not in one]
 
     async def connect(self, revision: str | None, **options: Any) -> ClientSession:
-        """One more session with the same server."""
+        """Open one more session with the same server."""
         session = await self.client.connect(self.target, revision=revision, **options)
         self.sessions.append(session)
         return session
@@ -84,7 +84,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a test of a client's requirement takes as `reach`: a way to servers, at a revision."""
+    """Parameter `reach` of a client's spec test: a transport to servers, at a revision."""
 
     over: str
     revision: str
@@ -107,9 +107,9 @@ class Reach:
         speaks: str | None = None,
         **options: Any,
     ) -> AsyncIterator[Reached]:
-        """A client that is connected to the server, unless it is not to be `opened`.
+        """Connect a client to the server, unless `opened` is false.
 
-        `speaks` is the revision of a scripted server that speaks another than the client is for.
+        `speaks` is the revision of a scripted server if it differs from the client's.
         """
         async with (
             _OVER[self.over](server, speaks or self.revision) as reached,
@@ -162,14 +162,14 @@ async def _http(server: Serves, revision: str) -> AsyncIterator[Reached]:
         url = f"{web.origin}/sse" if paired else web.url
 
         def sent() -> list[bytes]:
-            # What is posted to the address of a stream only asks whether it takes messages.
+            # A POST to the SSE path only probes for Streamable HTTP.
             return [one.body for one in web.got if one.body and one.path != "/sse"]
 
         yield Reached(Client("test", "1.0.0"), url, sent, at=web)
 
 
 class _Kept(Recorded):
-    """A server of which every connection is recorded."""
+    """Server whose connections are all recorded."""
 
     def __init__(self, server: Serves) -> None:
         super().__init__(server)
@@ -178,7 +178,7 @@ class _Kept(Recorded):
 
     @property
     def sent(self) -> list[bytes]:
-        """What clients have sent, over all connections."""
+        """Return the messages that clients have sent, over all connections."""
         return [*self._before, *(one.data for one in self.frames if one.sender == "client")]
 
     async def serve(self, transport: Any) -> None:

@@ -1,4 +1,4 @@
-"""A server that says what a test wants it to say, and a client whose every frame is checked."""
+"""Scripted server over memory, and a client whose every frame is checked."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 
-__all__ = ["Scripted", "connected", "opening", "served", "violations"]
+__all__ = ["ScriptedPeer", "connected", "opening", "served", "violations"]
 
 Answers: TypeAlias = "dict[str, Callable[[Any], Any]]"
 
 
-class Scripted:
-    """The far end of a memory pair. `answers` make a result, or a whole frame, from the params.
+class ScriptedPeer:
+    """The far end of a memory pair. `answers` return a result, or a whole frame, from the params.
 
-    A method that is not among them is never answered, nor is one whose answer is None.
+    A method that is missing there is never answered, nor is one whose answer is None.
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -51,7 +51,7 @@ class Scripted:
         await self._theirs.aclose()
 
     async def heard(self, method: str) -> Any:
-        """Wait for a message, and return it."""
+        """Wait for a message and return it."""
         async with asyncio.timeout(5):
             while True:
                 for frame in self.asked:
@@ -81,7 +81,7 @@ class Scripted:
 
 
 def opening(revision: str) -> Answers:
-    """What a server of a revision says to a client that begins."""
+    """Return the replies of a server of a revision to a client's opening."""
     capabilities: dict[str, Any] = {"tools": {}}
     if mcp_wire.profile(revision).handshake:
         result = {
@@ -101,7 +101,7 @@ def opening(revision: str) -> Answers:
 
 
 def violations(revision: str, frames: list[Frame]) -> list[ClosedViolation]:
-    """What is wrong at `revision`; the question before it, at another revision, is left out."""
+    """Return the violations at `revision`; the probe before it, at another revision, is skipped."""
     checker = FrameChecker(mcp_wire.profile(revision))
     probe = mcp_wire.profile(mcp_wire.LATEST).discover
     probed: set[Any] = set()
@@ -117,9 +117,9 @@ def violations(revision: str, frames: list[Frame]) -> list[ClosedViolation]:
 
 @asynccontextmanager
 async def connected(
-    server: Scripted, revision: str, *, pinned: bool = True, right: bool = True
+    server: ScriptedPeer, revision: str, *, pinned: bool = True, right: bool = True
 ) -> AsyncIterator[ClientSession]:
-    """A session with a scripted server; what the client sent is checked, the rest if `right`."""
+    """Connect a session to a scripted server; its own frames are checked, too, if `right`."""
     transport = RecordingTransport(await server.start())
     async with Client("test", "1.0.0") as client:
         yield await client.connect(transport, revision=revision if pinned else None)
@@ -132,7 +132,7 @@ async def connected(
 async def served(
     server: Server, revision: str | None = mcp_wire.LATEST, **options: Any
 ) -> AsyncIterator[ClientSession]:
-    """A session with a real server in this process; every frame is checked, both ways.
+    """Connect a session to a real server in this process; all frames are checked, both ways.
 
     `options` are those of the client.
     """

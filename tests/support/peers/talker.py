@@ -1,4 +1,4 @@
-"""A server whose tools speak before they answer, ask their client, and wait to be told."""
+"""Server whose tools log before they answer, send requests, and wait for a release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def soon(event: asyncio.Event) -> None:
 
 
 class Talker:
-    """Its events tell how far a tool is, and let it go on."""
+    """Server with events for the progress and the release of its tools."""
 
     def __init__(self, **options: Any) -> None:
         self.server = Server("talker", **options)

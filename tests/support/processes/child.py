@@ -1,4 +1,4 @@
-"""The stdio server as a real process: fed at once, or talked to line by line."""
+"""The stdio server as a real process: fed at once, or line by line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(options: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Ran:
-    """One whole run of the server."""
+    """Completed run of the server."""
 
     stdout: bytes
     stderr: str
@@ -42,13 +42,13 @@ class Ran:
         return [msgspec.json.decode(line) for line in self.stdout.splitlines()]
 
     def answer(self, id: Any) -> Any:
-        """The one answer with this id."""
+        """Return the only response with this id."""
         (found,) = [f for f in self.frames if type(f) is dict and f.get("id") == id]
         return found
 
 
 def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
-    """Run the server with this input, lines or bytes; stdin ends where the input does."""
+    """Run the server with this input, lines or bytes; stdin ends with the input."""
     whole = data if isinstance(data, bytes) else b"".join(line + b"\n" for line in data)
     ran = subprocess.run(
         command(options), input=whole, capture_output=True, timeout=WAIT_S, check=False
@@ -62,7 +62,7 @@ def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
 
 
 class Child:
-    """A running server. Every wait is bounded."""
+    """Running server. Every wait has a time limit."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -88,13 +88,13 @@ class Child:
         os.write(_pipe(self.process.stdin).fileno(), data)
 
     def next(self) -> Any:
-        """The next frame."""
+        """Return the next frame."""
         line = self._lines.get(timeout=WAIT_S)
         self._seen.saw("server", line)
         return msgspec.json.decode(line)
 
     def answer(self, id: Any) -> Any:
-        """The answer with this id; what comes before it is passed over."""
+        """Return the response with this id; earlier frames are skipped."""
         while True:
             frame = self.next()
             if type(frame) is dict and frame.get("id") == id:
@@ -106,7 +106,7 @@ class Child:
             self.stderr += self._errors.get(timeout=WAIT_S).decode()
 
     def heard(self) -> str:
-        """What the server has written to stderr so far."""
+        """Return the text on stderr so far."""
         while not self._errors.empty():
             self.stderr += self._errors.get_nowait().decode()
         return self.stderr
@@ -118,7 +118,7 @@ class Child:
         _pipe(self.process.stdin).close()
 
     def ended(self) -> int:
-        """The exit status; stderr is complete afterwards."""
+        """Return the exit status; stderr is complete afterwards."""
         status = self.process.wait(WAIT_S)
         for thread in self._threads:
             thread.join(WAIT_S)
@@ -127,15 +127,15 @@ class Child:
 
 
 def running(**options: Any) -> AbstractContextManager[Child]:
-    """The stdio server as a process that is gone afterwards."""
+    """Start the server as a process, which is stopped afterwards."""
     return started(command(options))
 
 
 @contextmanager
 def started(words: Sequence[str]) -> Iterator[Child]:
-    """A command as a process that is gone afterwards, with whatever it has started."""
+    """Start a command as a process, which is stopped afterwards with its children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As in whatever a script has put in the background; what it starts would be deaf to it too.
+        # As in a background job of a script; child processes would ignore the signal, too.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         words,
@@ -148,7 +148,7 @@ def started(words: Sequence[str]) -> Iterator[Child]:
     try:
         yield child
     finally:
-        # One that is left would hold the pipes open, and whoever reads them would wait for ever.
+        # A process that is left would hold the pipes open, and their readers would wait for ever.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         child.ended()

@@ -1,4 +1,4 @@
-"""Imports what a server of the tests needs, before its process is forked."""
+"""Imports the modules of the test servers, before their process is forked."""
 
 import asyncio
 import gc

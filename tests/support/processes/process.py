@@ -1,7 +1,7 @@
 """A server in a process of its own, over its stdin and stdout.
 
-Processes are forked from one that has imported what they need: starting one takes milliseconds, and
-a test can be run over stdio as often as over memory.
+Processes are forked from one that has imported the needed modules: a start takes milliseconds, and
+a test can run over stdio as often as over memory.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _forks.set_forkserver_preload(["tests.support.processes.preloaded"])
 
 
 def _serve(make: Callable[[], Server], *ends: Connection) -> None:
-    """What the process does: its standard streams are the ends, as when a client starts it."""
+    """Run the server in the forked process, on its standard streams."""
     for public, end in enumerate(ends):
         os.dup2(end.fileno(), public)
         end.close()
-    # As a fresh interpreter has it: what is printed waits in a buffer.
+    # As in a fresh interpreter: printed text is buffered.
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     make().run("stdio")
 
 
 class _Pipes(asyncio.Protocol):
-    """The client's ends of the pipes, as a transport."""
+    """Client ends of the pipes, as a transport."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._ends = reading, writing
@@ -65,7 +65,7 @@ class _Pipes(asyncio.Protocol):
         await self._writer.drain()
 
     async def aclose(self) -> None:
-        """Hang up, and wait until the server has."""
+        """Disconnect, and wait until the server has done so."""
         self._writer.flush()
         self._writing.close()
         await self._closed
@@ -86,12 +86,12 @@ class _Pipes(asyncio.Protocol):
 
 @asynccontextmanager
 async def process(make: Callable[[], Server], log: list[str]) -> AsyncIterator[Duplex]:
-    """A server as a process; `make` is a function of a module, which makes it there.
+    """Start a server as a process; `make` is a function of a module, which makes it there.
 
-    What it writes to stderr is in `log` afterwards.
+    `log` contains its stderr afterwards.
 
     Raises:
-        AssertionError: it has not ended by itself, with status 0, after its stdin did.
+        AssertionError: the process did not end with status 0 after its stdin.
     """
     stdin, ours = os.pipe()
     theirs, stdout = os.pipe()

@@ -1,4 +1,4 @@
-"""A command that is a wire: what it reads goes to a Unix socket, and what comes from there out."""
+"""Command that relays between its standard streams and a Unix socket."""
 
 from __future__ import annotations
 

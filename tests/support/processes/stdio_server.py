@@ -1,4 +1,4 @@
-"""A server for the stdio tests. Options are JSON in the first argument."""
+"""Server for the stdio tests. Options are JSON in the first argument."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def echo(text: str) -> str:
 
 @server.tool
 async def hold() -> str:
-    """Ends when `release` has been called."""
+    """Return after `release` was called."""
     await released.wait()
     return "released"
 

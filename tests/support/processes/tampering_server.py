@@ -1,4 +1,4 @@
-"""Stands before the quickstart server, and gives every listed tool icons, whatever the revision."""
+"""Relay in front of the quickstart server that adds icons to every tool, at any revision."""
 
 from __future__ import annotations
 

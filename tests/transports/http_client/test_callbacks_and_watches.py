@@ -1,4 +1,4 @@
-"""What servers ask and tell, over HTTP: the handlers, the watches and the limits are the same."""
+"""Callbacks and subscriptions over HTTP: handlers, watches and limits are the same."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_changes_are_heard(revision: str) -> None:
     server = declaring()
     async with over_http(Client("c"), server, revision) as session, asyncio.timeout(WAIT_S):
         async with session.watch("a://1", tools=True) as changes:
-            # The stream that belongs to no request opens when it likes.
+            # The GET stream opens at any time.
             while True:
                 server.notify.resource_updated("a://1")
                 server.notify.tool_list_changed()

@@ -1,4 +1,4 @@
-"""The client over HTTP, with servers of our own behind real sockets."""
+"""Client over HTTP, with our servers behind real sockets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ with_sessions = pytest.mark.parametrize("revision", SESSIONS)
 
 
 class Tools:
-    """A server whose tools a test can hold."""
+    """Server whose tools a test can hold."""
 
     def __init__(self, *revisions: str) -> None:
         self.revisions = revisions or ALL
@@ -74,7 +74,7 @@ def url_of(web: Web, revision: str) -> str:
 async def connected(
     revision: str, tools: Tools | None = None, **options: Any
 ) -> AsyncIterator[tuple[ClientSession, Web]]:
-    """A session at one revision; at its end every message that the client sent is checked."""
+    """Connect a session at one revision; every client message is checked at the end."""
     async with serving((tools or Tools()).app()) as web:
         async with Client("test", "1.0.0") as client:
             session = await client.connect(url_of(web, revision), revision=revision, **options)
@@ -227,7 +227,7 @@ async def test_a_name_that_no_header_can_hold_is_encoded(name: str) -> None:
         assert web.asked("tools/call")[0].headers["mcp-name"].startswith("=?base64?")
 
 
-# --- what the user adds ---
+# --- options of the user ---
 
 
 async def test_headers_of_the_user_go_with_every_request() -> None:
@@ -324,7 +324,7 @@ async def test_a_client_that_is_given_sends_everything_and_stays_open(revision: 
         assert not http_client.is_closed
 
 
-# --- sessions that end, and streams that break ---
+# --- ended sessions and interrupted streams ---
 
 
 @requirement("http:client:polls")
@@ -380,7 +380,7 @@ async def test_a_server_that_was_started_anew_is_spoken_to_as_before(revision: s
             assert (await session.call_tool("echo", {"text": "a"})).content[0].text == "a"
 
 
-# --- what is remembered ---
+# --- remembered revisions ---
 
 
 async def test_what_a_server_speaks_is_remembered() -> None:
@@ -411,7 +411,7 @@ async def test_what_one_address_speaks_is_not_said_of_another() -> None:
         assert web.asked("initialize")[-1].path == "/mcp"
 
 
-# --- arguments that headers repeat ---
+# --- arguments mirrored in headers ---
 
 
 def marked(name: str, **properties: Any) -> Any:

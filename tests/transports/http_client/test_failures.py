@@ -1,4 +1,4 @@
-"""Bad servers over HTTP: each ends in the exception that is written here, and nothing hangs."""
+"""Bad servers over HTTP: each leads to the exception in its row, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcp_gen import (
     TransportError,
 )
 from mcp_gen.client.session.session import ClientSession
-from mcp_gen.core.errors import InvalidParams
+from mcp_gen.core.errors import InvalidResult
 from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
@@ -36,13 +36,13 @@ from tests.support.requirement import requirement
 
 EVENTS = "text/event-stream"
 BOUND_S = 5.0
-"""What nothing here may take."""
+"""Time limit of every test here, in seconds."""
 
 Answers: TypeAlias = Callable[[Got, Line], Awaitable[None]]
 
 
 def speaks(revision: str, on_call: Answers, on_get: Answers | None = None) -> Answers:
-    """A server that opens as it should, and then does with a call what a test says."""
+    """Serve a valid opening, and a call by the test's function."""
     replies = opening(revision)
 
     async def script(got: Got, line: Line) -> None:
@@ -82,11 +82,11 @@ def data(message: bytes, **fields: Any) -> bytes:
     return lines.encode() + b"data: " + message + b"\n\n"
 
 
-# --- what a server may do with one call ---
+# --- tasks by decision of the server ---
 
 
 async def hangs_up(got: Got, line: Line) -> None:
-    """Not even a head."""
+    """Close the connection without a response."""
 
 
 async def hangs_up_in_the_head(got: Got, line: Line) -> None:
@@ -261,7 +261,7 @@ TABLE: list[tuple[Answers, type[McpGenError], str]] = [
     (answers_nonsense, ProtocolError, "does not answer the request"),
     (answers_something_else, ProtocolError, "does not answer the request"),
     (answers_with_an_array, ProtocolError, "does not answer the request"),
-    (answers_with_a_wrong_result, InvalidParams, "content"),
+    (answers_with_a_wrong_result, InvalidResult, "content"),
     (sends_it_elsewhere, TransportError, r"another origin, http://127\.0\.0\.2:9"),
     (sends_it_to_a_file, TransportError, "an address that is none"),
     (sends_it_round_and_round, TransportError, "redirects more than 5 times"),
@@ -608,7 +608,7 @@ async def test_a_notification_that_is_refused_is_logged(caplog: pytest.LogCaptur
 
 
 class Slow:
-    """A server that takes its time with what is told in this method."""
+    """Server that holds requests of this method until the test releases them."""
 
     def __init__(self, method: str) -> None:
         self.held = asyncio.Event()
@@ -649,11 +649,11 @@ async def test_notifications_arrive_in_their_order() -> None:
         assert len(web.asked("notifications/progress")) == 1
 
 
-# --- finding out what a server speaks ---
+# --- probing the revisions of a server ---
 
 
 def older(post: Answers) -> Answers:
-    """A server of one old revision, which does with the question what a test says."""
+    """Server of one old revision, which answers the probe with the test's function."""
     script = speaks(HANDSHAKE, is_silent)
 
     async def answers(got: Got, line: Line) -> None:
@@ -699,7 +699,7 @@ async def test_a_server_is_asked_for_a_handshake_if_its_answer_to_the_question_i
     quiet = does in (is_silent, is_silent_after_the_head)
     async with scripted_web(older(does)) as web, Client("test") as client:
         async with asyncio.timeout(BOUND_S):
-            # Enough for the question to be on its way, on a busy machine too.
+            # Enough time to send the probe, on a busy machine too.
             session = await client.connect(web.url, probe_timeout_s=0.3 if quiet else 2 * BOUND_S)
         assert session.revision == HANDSHAKE
         await client.connect(web.url)
@@ -805,7 +805,7 @@ async def test_a_server_that_lies_about_its_revision_is_refused() -> None:
 
 
 def paired(first: bytes, post: Answers = accepts) -> Answers:
-    """A server of the oldest transport, whose stream begins with these bytes."""
+    """HTTP+SSE server whose stream begins with these bytes."""
 
     async def script(got: Got, line: Line) -> None:
         if got.method == "GET":

@@ -1,4 +1,4 @@
-"""Ways to a server over HTTP: encrypted, through a proxy, in any alphabet; and nothing is left."""
+"""HTTP connections: TLS, proxies, non-ASCII URLs; and nothing is left open."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def server() -> Server:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate for 127.0.0.1 that nobody has signed."""
+    """Return a file with a key and a self-signed certificate for 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
     address = x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))
@@ -126,7 +126,7 @@ async def test_a_proxy_that_is_none_of_http_is_named(monkeypatch: pytest.MonkeyP
             await client.connect("http://server.example/mcp")
 
 
-# --- what a URL may be ---
+# --- accepted URLs ---
 
 
 async def test_a_path_and_a_query_of_any_signs_arrive(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Arrays of messages in one POST, at the one revision that has them."""
+"""Batches in one POST, at the one revision that has them."""
 
 from __future__ import annotations
 

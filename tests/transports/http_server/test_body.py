@@ -1,4 +1,4 @@
-"""How a message is read from a POST: in time, and no more of it than there may be."""
+"""Request bodies: time limit and size limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HTTP_1, HTTP_2 = {"http_version": "1.1"}, {"http_version": "2"}
 
 
 def begun(app: Any, *pieces: bytes, **scope: Any) -> Open:
-    """A call of which some pieces come, and never the rest."""
+    """Start a call whose body is never complete."""
     opened = open_request(app, [*pieces, b"the rest"], headers_of(PEER, CALL), **scope)
     opened._coming.pop()
     return opened

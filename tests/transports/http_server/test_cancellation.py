@@ -1,4 +1,4 @@
-"""A request of an HTTP session that its client cancels ends, and its POST with it."""
+"""Cancellation of a request in an HTTP session; it ends the POST, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLD = Speaker(HANDSHAKE)
 
 
 class Open:
-    """A session of a client, whose call with the id 1 is open."""
+    """Session of a client, whose call with the id 1 is open."""
 
     def __init__(self, app: AsgiApp, speaker: Speaker, session: dict[str, str]) -> None:
         self.app = app
@@ -35,7 +35,7 @@ class Open:
         assert (reply.status, reply.body) == (202, b"")
 
     async def first(self) -> Reply:
-        """The answer to the call."""
+        """Return the response to the call."""
         assert self.reply
         return await asyncio.wait_for(self.reply, WAIT_S)
 
@@ -49,7 +49,7 @@ async def calling(
     client.reply = client.call(1, tool)
     await soon(waits.began)
     yield client
-    # Whoever only hangs up leaves the handler running.
+    # A disconnect alone leaves the handler running.
     if not waits.ended.is_set():
         await client.cancel(1)
     client.reply.cancel()

@@ -1,4 +1,4 @@
-"""Requests over HTTP that are open at once keep to themselves; sessions end for all in them."""
+"""Concurrent requests over HTTP are independent; ending a session ends all of its requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USER = "X-User"
 
 
 class Meeting:
-    """A server whose tool answers once so many calls are open."""
+    """Server whose tool answers once this number of calls are open."""
 
     def __init__(self, size: int) -> None:
         self.server = Server("meeting")

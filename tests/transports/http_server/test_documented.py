@@ -1,4 +1,4 @@
-"""What docs/http.md shows does what it says."""
+"""Checks that the programs in docs/http.md run as documented."""
 
 from __future__ import annotations
 

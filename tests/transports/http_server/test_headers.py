@@ -1,4 +1,4 @@
-"""Headers that repeat what the body says, and the order in which a request is looked at."""
+"""Headers that mirror the body, and the order of the checks of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is kept of what has ended: of refused messages, of sessions, of clients that left."""
+"""Ended requests, sessions and clients leave nothing in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MALFORMED = [b"nonsense", b"[]", b'{"jsonrpc":"1.0","id":7,"method":"m"}', b"{}"
 
 @pytest.fixture
 def silent(caplog: Any) -> None:
-    """Nothing is logged: what collects the records of a test keeps what they are about."""
+    """Disable logging: captured records would keep the objects they are about."""
     caplog.set_level(logging.CRITICAL, "mcp_gen.server")
 
 
@@ -53,7 +53,7 @@ async def test_nothing_is_kept_of_a_message_that_was_refused_in_a_session(revisi
 
 
 class Store(MemoryEventStore):
-    """Tells what it keeps."""
+    """Event store whose content a test can read."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The two endpoints of 2024-11-05: every revision with a handshake is served there too."""
+"""HTTP+SSE endpoints of 2024-11-05, which also serve every revision with a handshake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLD = Speaker(PAIRED[-1])
 
 
 class Paired:
-    """A client with a stream, and the address it was told."""
+    """Client with a stream, and the message path it received."""
 
     def __init__(self, app: AsgiApp, speaker: Speaker, root_path: str = "") -> None:
         self.app = app
@@ -65,7 +65,7 @@ class Paired:
 
 @asynccontextmanager
 async def paired(server: Server, revision: str, **named: Any) -> AsyncIterator[Paired]:
-    """A client after its handshake; what the server sends is checked."""
+    """Open a client after its handshake; the server's messages are checked."""
     client = Paired(server.asgi(legacy_sse_path="/sse"), Speaker(revision), **named)
     await client.open()
     answer = await client.ask(client.speaker.initialize(0))
@@ -94,7 +94,7 @@ async def test_everything_comes_on_the_stream(revision: str) -> None:
 
 
 def telling() -> Server:
-    """A server that tells what HTTP says beside the message."""
+    """Return a server that returns the HTTP headers and the principal."""
     server = Server("telling")
 
     @server.tool

@@ -1,4 +1,4 @@
-"""Real HTTP servers on loopback: streams in pieces, clients that hang up, an orderly end."""
+"""Real HTTP servers on loopback: streams in pieces, disconnects, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def headers(speaker: Speaker, message: bytes, **more: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def listening(app: Any, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an app that uvicorn serves in this loop."""
+    """Connect a client to an app that uvicorn serves in this loop."""
     config = uvicorn.Config(app, port=0, log_level="warning", **options)
     ready = asyncio.Event()
 
@@ -57,7 +57,7 @@ async def listening(app: Any, **options: Any) -> AsyncIterator[httpx2.AsyncClien
     try:
         await soon(ready)
         (port,) = {s.getsockname()[1] for one in server.servers for s in one.sockets}
-        # Of no proxy, whatever the environment says.
+        # Without a proxy, whatever the environment says.
         async with httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=WAIT_S
         ) as client:
@@ -71,7 +71,7 @@ async def listening(app: Any, **options: Any) -> AsyncIterator[httpx2.AsyncClien
 
 
 async def frame(lines: AsyncIterator[str]) -> Any:
-    """The next message on a stream."""
+    """Return the next message on a stream."""
     async for line in lines:
         if line.startswith("data:") and line.removeprefix("data:").strip():
             return json.loads(line.removeprefix("data:"))
@@ -216,7 +216,7 @@ async def test_an_older_client_is_told_the_address_under_the_mount() -> None:
 
 
 class Passing(BaseHTTPMiddleware):
-    """Starlette's own kind of middleware, which runs the app in a task of its own."""
+    """Middleware of Starlette's kind, which runs the app in a task of its own."""
 
     async def dispatch(self, request: Any, call_next: Any) -> Any:
         return await call_next(request)
@@ -257,7 +257,7 @@ async def test_the_app_may_be_used_on_one_event_loop_after_another() -> None:
 
 @contextmanager
 def serving(**options: Any) -> Iterator[tuple[Child, httpx2.Client]]:
-    """A server that runs by itself, and a client of it."""
+    """Start a server process and a client of it."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     words = [sys.executable, str(SCRIPT), str(port), json.dumps(options)]

@@ -1,4 +1,4 @@
-"""Answers that become streams of events, where requests stand for themselves; who hangs up."""
+"""SSE responses at revisions without sessions, and disconnects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = ["one", "two", "three"]
 
 
 def said(reply: Reply) -> list[Any]:
-    """The log messages of a stream, and whether it ended in an answer."""
+    """Return the log messages of a stream, and True if it ended in a response."""
     frames = [event.json for event in reply.events if event.data]
     return [frame["params"]["data"] if "params" in frame else "result" in frame for frame in frames]
 
@@ -231,7 +231,7 @@ async def test_what_is_said_after_the_answer_is_not_sent() -> None:
         assert not late[0].caller.channel.answers(1)
 
 
-# --- clients that hang up ---
+# --- clients that disconnect ---
 
 
 async def hang_up_while_waiting(client: WebClient, talker: Talker, **arguments: str) -> Open:
@@ -311,7 +311,7 @@ async def test_a_short_request_is_not_watched() -> None:
         tasks = asyncio.all_tasks()
         talker.go_on.set()
         await opened.whole()
-    # This test, and the request itself.
+    # The tasks of this test and of the request.
     assert len(tasks) == 2
 
 

@@ -1,4 +1,4 @@
-"""The HTTP endpoint: one POST, one JSON answer."""
+"""HTTP endpoint: one POST, one JSON response."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def server(**options: Any) -> Server:
 
 
 async def post(app: AsgiApp, speaker: Speaker, message: bytes, **more: str) -> Reply:
-    """A message with the headers that belong to it; what the server says is checked."""
+    """Post a message with its headers; the server's response is checked."""
     reply = await request(app, message, {**headers_of(speaker, message), **more})
     if reply.body:
         assert reply.headers["content-type"] == "application/json"
@@ -54,11 +54,11 @@ async def post(app: AsgiApp, speaker: Speaker, message: bytes, **more: str) -> R
 
 
 def told(reply: Reply) -> tuple[int, int]:
-    """The status and the JSON-RPC code of a refusal."""
+    """Return the status and the JSON-RPC code of a refusal."""
     return reply.status, reply.json["error"]["code"]
 
 
-# --- naming the revision with every request ---
+# --- the revision of every request ---
 
 
 async def test_a_tool_is_called() -> None:
@@ -190,7 +190,7 @@ async def test_what_cannot_be_taken_has_an_error_status(revision: str) -> None:
             elsewhere = {SESSION: "guess"}
             replies.append(await client.ask(client.speaker.cancel(99), **elsewhere))
         else:
-            # Nobody has been asked.
+            # No handler was called.
             replies.append(await client.ask(b'{"jsonrpc":"2.0","id":99,"result":{}}'))
         wrong, unknown = (reply.status for reply in replies)
     assert (wrong, unknown) == (400, 404 if client.session else 400)
@@ -215,7 +215,7 @@ async def test_a_handshake_with_a_server_that_has_none_is_told_what_it_speaks() 
     assert reply.json["error"]["data"]["supported"] == [PER_REQUEST]
 
 
-# --- what is no message ---
+# --- invalid messages ---
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def limited(max_body_bytes: int) -> AsgiApp:
 
 
 async def begin(app: AsgiApp, speaker: Speaker) -> str:
-    """Shake hands; the id of the session."""
+    """Do the handshake and return the id of the session."""
     reply = await post(app, speaker, speaker.initialize(0))
     assert reply.json["result"]["protocolVersion"] == speaker.revision
     id = reply.headers[SESSION.lower()]
@@ -443,7 +443,7 @@ async def test_the_lifespan_is_answered() -> None:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """The endpoint of a real uvicorn on a free port."""
+    """Return the endpoint of a real uvicorn on a free port."""
     config = uvicorn.Config(server().asgi(), port=0, log_level="warning")
     running = uvicorn.Server(config)
     ready = threading.Event()

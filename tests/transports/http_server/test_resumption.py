@@ -1,4 +1,4 @@
-"""Clients that lost their connection come back for what they missed."""
+"""Resumption: clients reconnect with `Last-Event-ID` for the messages they missed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ primed = pytest.mark.parametrize("revision", PRIMING)
 
 
 def text(event: Event) -> Any:
-    """What a log message says, or the text of an answer."""
+    """Return the text of a log message, or of a result."""
     frame = event.json
     if "params" in frame:
         return frame["params"]["data"]
@@ -40,7 +40,7 @@ async def drop(opened: Open) -> None:
 
 
 async def waiting(client: WebClient, talker: Talker, **arguments: str) -> tuple[Open, Event]:
-    """A call that has said one thing, the event with it; its stream is watched."""
+    """Open a call that has logged once, and return it with that event; its stream is watched."""
     opened = client.post(client.speaker.call(1, "wait", say="now", **arguments))
     event = await opened.event()
     while not event.data:
@@ -110,7 +110,7 @@ async def test_the_revision_of_the_session_decides_whatever_a_header_says(revisi
     assert reply.events[0].data == b""
 
 
-# --- coming back to a request ---
+# --- resuming a request stream ---
 
 
 @with_sessions
@@ -205,7 +205,7 @@ async def test_an_event_that_never_was_is_refused(id: str) -> None:
     assert (reply.status, reply.json["error"]["code"]) == (400, -32600)
 
 
-# --- coming back to a stream for everything else ---
+# --- resuming the GET stream ---
 
 
 @with_sessions
@@ -230,7 +230,7 @@ async def test_a_stream_for_everything_else_goes_on(revision: str) -> None:
     assert event.id
 
 
-# --- hanging up on purpose ---
+# --- deliberate disconnects ---
 
 
 @requirement("http:retry")

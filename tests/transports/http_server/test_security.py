@@ -1,4 +1,4 @@
-"""Which pages in a browser may reach a server, and what is refused before it is looked at."""
+"""DNS-rebinding protection and CORS: Host and Origin are checked first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLIC = ("192.0.2.7", 8000)
 
 
 async def ask(headers: dict[str, str], server: Any = LOCAL, **options: Any) -> Reply:
-    """A call of a tool that comes in at an address, with these headers."""
+    """Call a tool at this address with these headers."""
     app = Talker().server.asgi(**options)
     message = NEW.call(1, "echo", text="a")
     return await request(app, message, {**headers_of(NEW, message), **headers}, server=server)
@@ -128,7 +128,7 @@ async def test_every_method_is_refused_to_a_foreign_page(method: str) -> None:
 
 
 async def reached(revision: str, origin: str) -> dict[tuple[str, str], Reply]:
-    """What each endpoint answers to a page: of a client of this revision, by method and path."""
+    """Return the status of each endpoint for a page of this origin, by method and path."""
     profile = Speaker(revision).profile
     paired = profile.http_transport == "sse_pair"
     endpoints = [("GET", "/sse"), ("POST", "/sse/messages")] if paired else [("POST", "/mcp")]
@@ -285,7 +285,7 @@ async def test_what_cannot_be_a_header_does_not_come_back_in_one(end: str) -> No
     assert reply.headers["access-control-allow-headers"] == "content-type"
 
 
-# --- what a POST says of itself ---
+# --- headers of a POST ---
 
 
 @pytest.mark.parametrize(

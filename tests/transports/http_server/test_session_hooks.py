@@ -1,4 +1,4 @@
-"""Over HTTP, too, hooks hear of sessions that begin and end, and of what clients tell."""
+"""Session hooks and notification hooks over HTTP."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def soon(event: asyncio.Event) -> None:
 
 
 async def turns() -> None:
-    """As long as any hook of these tests takes that is not made to wait."""
+    """Let the loop run longer than any hook of these tests needs, unless it waits."""
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -192,7 +192,7 @@ async def test_hooks_of_sessions_that_fail_or_exit_harm_nobody(
 
 
 class Heard:
-    """What hooks of one notification heard."""
+    """Records the notifications that hooks received."""
 
     def __init__(self, server: Server, name: str = "on_cancelled") -> None:
         self.heard: list[tuple[Context, Any]] = []
@@ -210,7 +210,7 @@ class Heard:
 
 
 async def tell(app: AsgiApp, speaker: Speaker, message: bytes) -> None:
-    """Notify, in a session where there are sessions."""
+    """Send a notification, in a session if the revision has sessions."""
     session = await begin(app, speaker)
     reply = await request(app, message, {**session, VERSION: speaker.revision})
     assert (reply.status, reply.body) == (202, b"")

@@ -1,4 +1,4 @@
-"""What a store keeps of sessions, another process goes on with."""
+"""Session store: another process continues a stored session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOTS = {"roots": [{"uri": "file:///a"}]}
 
 
 class Elsewhere:
-    """A store as another machine would have it: all that it keeps is bytes."""
+    """Store like one on another machine: it keeps bytes alone."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -42,7 +42,7 @@ class Elsewhere:
 
 
 def a_server() -> Server:
-    """What every process runs."""
+    """Return the server of every process."""
     server = Server("moving")
 
     @server.tool
@@ -66,7 +66,7 @@ def text(reply: Any) -> str:
 
 @asynccontextmanager
 async def moved(revision: str, **options: Any) -> AsyncGenerator[tuple[WebClient, Server]]:
-    """A client whose session began at one process, and who now speaks to another."""
+    """Open a client whose session moved from one process to another."""
     options.setdefault("session_store", Elsewhere())
     first, second = a_server(), a_server()
     app = first.asgi(**options)
@@ -76,7 +76,7 @@ async def moved(revision: str, **options: Any) -> AsyncGenerator[tuple[WebClient
         await app.aclose()
         client.app = second.asgi(**options)
         yield client, second
-        # Whoever ends it finds it there.
+        # The session can be ended there.
         await client.ask(client.speaker.request("p", "ping"))
 
 

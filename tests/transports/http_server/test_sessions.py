@@ -1,4 +1,4 @@
-"""Sessions over HTTP: what is said on which stream, who is asked, what outlives a connection."""
+"""Sessions over HTTP: choice of the stream, input requests, and state beyond a connection."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ ROOTS = {"roots": [{"uri": "file:///a"}]}
 
 
 def said(reply: Reply) -> list[Any]:
-    """The log messages of a stream, and whether it ended in an answer."""
+    """Return the log messages of a stream, and True if it ended in a response."""
     frames = [event.json for event in reply.events if event.data]
     return [frame["params"]["data"] if "params" in frame else "result" in frame for frame in frames]
 
 
 async def tell(server: Server, data: str) -> None:
-    """Something that belongs to no request, for every session."""
+    """Log a message outside of any request, in every session."""
     for session in server.sessions():
         await session.client.notify_logging_message("info", data)
 
@@ -130,7 +130,7 @@ async def test_a_session_may_begin_on_a_stream() -> None:
     assert said(reply) == [True]
 
 
-# --- connections that break ---
+# --- lost connections ---
 
 
 @requirement("http:disconnect")
@@ -172,7 +172,7 @@ async def test_a_post_that_the_http_server_cancels_leaves_its_handler_running() 
     assert talker.seen is None
 
 
-# --- the streams for everything else ---
+# --- the GET streams ---
 
 
 @requirement("http:endpoint", "http:get")
@@ -318,7 +318,7 @@ async def test_where_requests_stand_for_themselves_there_is_no_other_stream() ->
     await end(app, session)
 
 
-# --- whose session it is ---
+# --- session ownership ---
 
 
 def as_user(name: str) -> dict[str, Any]:
@@ -350,7 +350,7 @@ async def test_the_app_can_be_told_who_the_client_is() -> None:
     await request(app, headers=session, method="DELETE", user="ada")
 
 
-# --- how many, and how long ---
+# --- limits ---
 
 
 def silent_for(server: Server, seconds: float) -> None:
@@ -391,7 +391,7 @@ async def test_who_could_make_room_is_not_looked_for_each_time() -> None:
     assert (await request(app, OLD.initialize(7))).status == 503
     silent_for(talker.server, 100)
     assert (await request(app, OLD.initialize(7))).status == 503
-    # As after the second in which nobody is looked for, which is not waited for here.
+    # As after the second in which the full registry is not searched; the test does not wait.
     app._exchange._sessions._full_until_s = 0  # type: ignore[attr-defined]
     other = await begin(app, OLD)
     assert (await request(app, OLD.request(1, "ping"), session)).status == 404
@@ -532,7 +532,7 @@ async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: s
 
     @server.tool
     async def broken() -> latest.CallToolResult:
-        """Give what JSON has nothing for."""
+        """Return a value that JSON cannot carry."""
         return latest.CallToolResult(content=[], meta={"a": object()})
 
     async with surfing(server.asgi(), revision) as client:
@@ -540,7 +540,7 @@ async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: s
     assert (reply.status, reply.json["error"]["message"]) == (200, "internal error")
 
 
-# --- what a session weighs ---
+# --- memory per session ---
 
 
 async def test_sessions_share_the_names_of_their_attributes() -> None:

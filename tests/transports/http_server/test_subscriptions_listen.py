@@ -1,4 +1,4 @@
-"""Requests that stay open to hear of changes, over HTTP: their stream is all there is of them."""
+"""`subscriptions/listen` over HTTP: the request lasts as long as its stream."""
 
 from __future__ import annotations
 

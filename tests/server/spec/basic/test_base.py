@@ -1,4 +1,4 @@
-"""What holds for whatever is said: messages, errors, ids, metadata."""
+"""Spec tests of all messages: frames, errors, ids and metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ META_KEY = re.compile(
 
 
 async def everything(client: Conversation) -> None:
-    """Make the server say as many kinds of things as there are."""
+    """Make the server send as many kinds of messages as there are."""
     for method, params in (
         ("tools/list", {}),
         ("tools/call", {"name": "echo", "arguments": {"text": TEXT}}),
@@ -89,7 +89,7 @@ async def test_a_server_that_offers_nothing_speaks_the_protocol_all_the_same(
     assert (told["serverInfo"]["name"], refused.code) == ("bare", -32601)
 
 
-# --- requests of the server's ---
+# --- server requests ---
 
 
 @requirement("base:requests:id-kind", "base:requests:id-once")
@@ -213,7 +213,7 @@ async def test_every_result_says_of_which_type_it_is(connect: Connect) -> None:
 
 
 async def all_errors(connect: Connect) -> list[int]:
-    """The codes of as many errors as there are."""
+    """Return as many error codes as a server can send."""
     async with connect(rich) as client:
         await everything(client)
         meta = client.meta
@@ -240,7 +240,7 @@ async def test_codes_are_of_the_revision_and_of_no_other(connect: Connect) -> No
     assert codes & {-32002, -32042} == set()
 
 
-# --- requests that stand for themselves ---
+# --- self-contained requests ---
 
 
 @requirement("base:stateless:no-context")
@@ -326,7 +326,7 @@ def meta_keys(value: Any) -> list[str]:
 
 @requirement("base:metadata:missing")
 async def test_a_request_that_does_not_say_who_asks_is_refused(connect: Connect) -> None:
-    # One that speaks older revisions too takes what names none for a request of theirs.
+    # A server of older revisions, too, takes a request without a revision for one of theirs.
     async with connect(partial(only, connect.revision)) as client:
         version, capabilities, _ = client.meta
         codes = []

@@ -1,4 +1,4 @@
-"""Requests that nobody waits for any more, from both sides."""
+"""Spec tests of cancellation, in both directions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ ROOTS = {"roots": [{"uri": "file:///home"}]}
 
 
 def about(client: Conversation, asked: Asked) -> list[dict[str, Any]]:
-    """The answers to a request."""
+    """Return the responses to a request."""
     return [frame for frame in client.frames if frame.get("id") == asked.id]
 
 
 async def cancelled(client: Conversation, reason: str = "no longer needed") -> Asked:
-    """A call that was cancelled while it was worked on."""
+    """Cancel a call while it is handled, and return it."""
     asked = client.begin("tools/call", HOLD, meta={"progressToken": "held"})
     assert await client.text("until_holding") == "held"
     client.cancel(asked, reason)
     return asked
 
 
-# --- what the client cancels ---
+# --- cancellation by the client ---
 
 
 @requirement("cancellation:received:stops")
@@ -98,7 +98,7 @@ async def test_cancellations_of_nothing_are_ignored(connect: Connect) -> None:
 
 
 def talkative() -> Server:
-    """One that writes everything it has to say to its log."""
+    """Return a server that logs everything at DEBUG level and above."""
     logging.basicConfig(level=logging.DEBUG)
     return waiting()
 
@@ -115,7 +115,7 @@ async def test_why_a_call_was_cancelled_is_in_the_log(
     assert "because it rains" in "\n".join([caplog.text, *client.log])
 
 
-# --- what the server cancels ---
+# --- cancellation by the server ---
 
 
 @requirement("cancellation:sent:own")
@@ -144,7 +144,7 @@ async def test_an_answer_that_comes_too_late_is_ignored(connect: Connect) -> Non
 
 
 def listened_to() -> Server:
-    """One that can be told to end what listens to it."""
+    """Return a server that can end its subscriptions on request."""
     server = asking()
 
     @server.tool

@@ -1,4 +1,4 @@
-"""How client and server come to an agreement, and that both keep to it."""
+"""Spec tests of version negotiation and initialization."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLUE = {"action": "accept", "content": {"colour": "blue"}}
 
 
 def handshake(client: Conversation, revision: Any) -> dict[str, Any]:
-    """The params of a handshake that asks for any revision."""
+    """Return handshake params with any protocol version."""
     return {
         "protocolVersion": revision,
         "capabilities": client.capabilities,
@@ -59,7 +59,7 @@ async def test_the_handshake_is_answered_with_what_the_server_is_and_offers(
 
 
 def eager() -> Server:
-    """One that has something to tell and to ask as soon as there is a session."""
+    """Return a server that notifies and asks as soon as a session opens."""
     server = rich()
 
     @server.hooks.session_opened
@@ -129,7 +129,7 @@ async def test_a_handshake_learns_which_revisions_a_server_without_one_speaks(
     assert connect.revision in error["message"]
 
 
-# --- keeping to it ---
+# --- using the negotiated revision ---
 
 
 @requirement("lifecycle:operation:revision")
@@ -143,7 +143,7 @@ async def test_what_a_later_revision_has_is_kept_from_an_older_client(connect: C
 
 
 async def sees_its_own_revision(connect: Connect) -> None:
-    """What a list has is what the revision names: each frame is checked besides."""
+    """Check that lists and results have the members of the revision; each frame is checked, too."""
     async with connect(rich) as client:
         tools = (await client.request("tools/list"))["tools"]
         result = await client.call("mirror", point={"x": 1})
@@ -185,7 +185,7 @@ async def test_a_server_says_which_revisions_it_speaks_and_what_it_offers(
     assert found["_meta"][client.profile.server_info_key]["name"] == "rich"
 
 
-# --- time limits of the server's questions ---
+# --- timeouts of server requests ---
 
 
 @requirement("lifecycle:timeouts:sent-requests")

@@ -1,4 +1,4 @@
-"""Requests that are answered in rounds, as the specification wants them."""
+"""Spec tests of multi round-trip requests (`input_required`)."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Choice:
 
 
 def asking(**options: Any) -> Server:
-    """One whose tools, prompt and resource ask the client; and, where they may not, others too."""
+    """Return a server with input requests in tools, prompt and resource, also where none may be."""
     server = Server("asking", **options)
     running = {"handlers": 0, "runs": 0}
 
     @server.tool
     async def choose(ctx: Context, why: str = "") -> str:
-        """Ask the user twice."""
+        """Make two input requests to the user."""
         running["runs"] += 1
         running["handlers"] += 1
         try:
@@ -60,7 +60,7 @@ def asking(**options: Any) -> Server:
 
     @server.tool
     async def choose_at_once(ctx: Context) -> str:
-        """Ask the user the same twice, at once."""
+        """Make the same input request twice, at once."""
         first, second = await ctx.ask_all(
             ctx.elicit("Which colour?", Choice), ctx.elicit("Which colour?", Choice)
         )
@@ -68,22 +68,22 @@ def asking(**options: Any) -> Server:
 
     @server.tool
     async def visit(ctx: Context) -> str:
-        """Send the user to a page."""
+        """Make a URL elicitation."""
         return (await ctx.elicit_url("Sign here", "https://example.org/sign")).action
 
     @server.tool
     async def sample(ctx: Context) -> str:
-        """Ask the model."""
+        """Make a sampling request."""
         return (await ctx.sample("Hi", max_tokens=10)).model
 
     @server.tool
     async def folders(ctx: Context) -> str:
-        """Ask for folders."""
+        """Request the roots."""
         return str(len(await ctx.list_roots()))
 
     @server.tool
     async def plainly(ctx: Context, kind: Literal["form", "roots", "nothing"]) -> Any:
-        """Ask by returning the questions."""
+        """Return the input requests."""
         if ctx.round > 1:
             return f"round {ctx.round}"
         schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
@@ -93,22 +93,22 @@ def asking(**options: Any) -> Server:
 
     @server.tool
     async def left() -> str:
-        """How many handlers of `choose` and tasks there are now."""
+        """Return the number of running `choose` handlers and of tasks."""
         return f"{running['handlers']} handlers, {len(asyncio.all_tasks())} tasks"
 
     @server.tool
     async def runs() -> str:
-        """How often `choose` has been run."""
+        """Return the number of runs of `choose`."""
         return str(running["runs"])
 
     @server.prompt
     async def introduce(ctx: Context) -> str:
-        """A prompt that asks."""
+        """A prompt with an input request."""
         return coloured(await ctx.elicit("Which colour?", Choice))
 
     @server.resource("test://chosen")
     async def chosen(ctx: Context) -> str:
-        """A resource that asks."""
+        """A resource with an input request."""
         return coloured(await ctx.elicit("Which colour?", Choice))
 
     @server.prompt
@@ -137,26 +137,26 @@ AT_ONCE: dict[str, Any] = {"name": "choose_at_once", "arguments": {}}
 
 
 async def begun(client: Conversation, params: dict[str, Any]) -> dict[str, Any]:
-    """The questions of the first round of a call."""
+    """Return the input requests of a call's first round."""
     asked = await client.begin("tools/call", params).result()
     assert asked["resultType"] == "input_required"
     return asked
 
 
 async def runs(client: Conversation) -> int:
-    """How often `choose` has been run."""
+    """Return the number of runs of `choose`."""
     return int(await client.text("runs"))
 
 
 async def state_refused(client: Conversation, state: Any, given: dict[str, Any]) -> None:
-    """A call with this state is an error, and runs nothing."""
+    """Check that a call with this state is an error, and runs nothing."""
     before = await runs(client)
     refused = await client.refusal("tools/call", {**CHOOSE, **given, "requestState": state})
     assert refused.code == INVALID_PARAMS, state
     assert await runs(client) == before
 
 
-# --- what is asked ---
+# --- input requests ---
 
 
 @requirement("mrtr:requests")
@@ -300,7 +300,7 @@ async def test_a_state_is_good_for_its_own_request_alone(connect: Connect) -> No
 
 @requirement("mrtr:state:expires")
 async def test_a_state_that_is_too_old_is_refused(connect: Connect) -> None:
-    # The time that a state is good for is over when it is made.
+    # The request state has expired when it is created.
     async with connect(partial(asking, request_state_ttl_s=1e-9), answers=ANSWERS) as client:
         given = await client.answers_to(await begun(client, CHOOSE))
         await state_refused(client, given.pop("requestState"), given)

@@ -1,4 +1,4 @@
-"""How far a request has come, and whether the other side is there."""
+"""Spec tests of progress and ping."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_after_the_answer_there_is_no_progress(connect: Connect) -> None:
 
 
 def runaway() -> Server:
-    """One whose tool leaves something behind that goes on reporting."""
+    """Return a server whose tool leaves a task behind that reports progress."""
     server = Server("runaway")
     tasks: list[asyncio.Task[None]] = []
 
@@ -104,7 +104,7 @@ async def test_a_tool_that_reports_without_end_does_not_flood_its_client(connect
 
 
 def limited() -> Server:
-    """One that may report once, and again after a while that no test lasts."""
+    """Return a server that may report once, and again only after a time beyond any test."""
     server = Server("limited", max_progress_per_s=0.01)
 
     @server.tool
@@ -115,11 +115,11 @@ def limited() -> Server:
     return server
 
 
-# --- progress of the server's questions ---
+# --- progress of server requests ---
 
 
 def curious() -> Server:
-    """One whose tool asks for folders twice at once, and wants to know how far that has come."""
+    """Return a server whose tool requests roots twice at once, with progress."""
     server = Server("curious")
 
     @server.tool
@@ -172,7 +172,7 @@ async def test_a_ping_is_answered_with_an_empty_result_also_while_a_call_is_open
 
 
 def caring(every_s: float, timeout_s: float) -> Server:
-    """One that asks its client whether it is still there."""
+    """Return a server that pings its client."""
     logging.basicConfig(level=logging.INFO)
     return Server("caring", keep_alive_s=every_s, keep_alive_timeout_s=timeout_s)
 

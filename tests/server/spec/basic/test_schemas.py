@@ -1,4 +1,4 @@
-"""JSON Schemas: dialects, references, limits."""
+"""Spec tests of JSON Schemas: dialects, references and limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEWEST = "https://json-schema.org/draft/2020-12/schema"
 
 
 def with_schema(schema: dict[str, Any]) -> Server:
-    """One with a tool that takes what a schema allows."""
+    """Return a server with a tool of this input schema."""
     server = Server("schemas")
 
     async def take(ctx: Context, arguments: dict[str, Any]) -> str:
@@ -30,7 +30,7 @@ def with_schema(schema: dict[str, Any]) -> Server:
 
 
 async def taken(connect: Connect, schema: dict[str, Any], arguments: Any) -> bool:
-    """Whether a call with these arguments gets to the tool."""
+    """Return True if a call with these arguments reaches the tool."""
     async with connect(partial(with_schema, schema)) as client:
         frame = await client.begin("tools/call", {"name": "take", "arguments": arguments}).answer
     return "result" in frame and not frame["result"].get("isError")

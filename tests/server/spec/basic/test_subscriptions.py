@@ -1,4 +1,4 @@
-"""Requests that stay open to hear of changes, as the specification wants them."""
+"""Spec tests of subscriptions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ UPDATED = "notifications/resources/updated"
 
 
 def changing() -> Server:
-    """One that changes when it is told to."""
+    """Return a server with tools that change its lists and end subscriptions."""
     server = Server("changing")
 
     @server.tool
     async def change() -> str:
-        """Change everything there is."""
+        """Change every list."""
         server.notify.tool_list_changed()
         server.notify.prompt_list_changed()
         server.notify.resource_list_changed()
@@ -32,7 +32,7 @@ def changing() -> Server:
 
     @server.tool
     async def end() -> str:
-        """End all that listens."""
+        """End all subscriptions."""
         server.notify.end_listening()
         return "ended"
 
@@ -45,7 +45,7 @@ def changing() -> Server:
 
 
 def told(client: Conversation) -> list[tuple[str, Any, Any]]:
-    """The notifications that have come: method, the request it belongs to, and its URI."""
+    """Return the notifications received: method, their request, and their URI."""
     key = client.profile.subscription_id_key
     return [
         (one["method"], one["params"].get("_meta", {}).get(key), one["params"].get("uri"))
@@ -85,7 +85,7 @@ async def test_the_client_is_told_first_what_it_will_hear_of(connect: Connect) -
     async with connect(changing) as client:
         assert client.profile.listen
         asked = client.begin(client.profile.listen.name, {"notifications": {**wanted, **updates}})
-        # The change is on its way before the client has heard of anything.
+        # The change is sent before the client has received anything.
         await client.call("change")
         await client.settled()
         first, *others = client.heard

@@ -1,4 +1,4 @@
-"""What goes over stdin and stdout, and over any other stream of bytes."""
+"""Spec tests of stdio and custom transports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_line_breaks_in_a_text_do_not_break_a_message(connect: Connect) ->
 
 
 def noisy() -> Server:
-    """One that writes to stdout in every way there is."""
+    """Return a server that writes to stdout in every way there is."""
     server = Server("noisy")
     print("printed before serving")
 
@@ -89,7 +89,7 @@ async def test_over_a_socket_messages_are_lines_too(connect: Connect, tmp_path: 
 
 
 def telling() -> Server:
-    """One that tells what it knows of its client's credentials."""
+    """Return a server that returns what it knows of its client's credentials."""
     server = Server("telling")
 
     @server.tool

@@ -1,4 +1,4 @@
-"""Questions to the user, as the specification wants them."""
+"""Spec tests of elicitation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mcp_gen import (
     Accepted,
     Context,
     InvalidParams,
+    InvalidResult,
     McpError,
     Server,
     UrlElicitation,
@@ -36,7 +37,7 @@ class Choice:
 
 
 def asking() -> Server:
-    """One that asks the user for a choice, and sends the user to pages."""
+    """Return a server that elicits a choice, and makes URL elicitations."""
     server = Server("asking")
     given: list[str] = []
 
@@ -45,29 +46,29 @@ def asking() -> Server:
         """Ask for a choice."""
         try:
             answer = await ctx.elicit("Which colour?", Choice)
-        except (InvalidParams, McpError):
+        except (InvalidResult, McpError):
             return "refused"
         given.append(answer.content.colour if isinstance(answer, Accepted) else answer.action)
         return given[-1]
 
     @server.tool
     async def got() -> list[str]:
-        """Every answer that has got to `choose`."""
+        """Return every answer that reached `choose`."""
         return given
 
     @server.tool
     async def visit(ctx: Context, url: str = PAGE, id: str | None = None) -> str:
-        """Send the user to a page."""
+        """Make a URL elicitation."""
         return (await ctx.elicit_url("Sign here", url, elicitation_id=id)).action
 
     @server.tool
     async def insist(ctx: Context, urls: list[str], id: str | None = None) -> str:
-        """Do nothing before the user has been to these pages."""
+        """Require URL elicitations before the request."""
         raise UrlElicitationRequired([UrlElicitation("Sign here", url, id) for url in urls])
 
     @server.tool
     async def done(ctx: Context, id: str) -> str:
-        """Say that the user is done at a page."""
+        """Notify that a URL elicitation is complete."""
         await ctx.server.notify.elicitation_complete(id)
         return "told"
 
@@ -81,17 +82,17 @@ def asking() -> Server:
 
 @cache
 def shared(name: str) -> Server:
-    """The same server for all clients that are connected in this process under a name."""
+    """Return the same server for all clients of this process with that name."""
     return asking()
 
 
 def answered(*given: Any) -> dict[str, Answer]:
-    """The answers of a user, one after the other."""
+    """Return a user's answers, one after the other."""
     left: Iterator[Any] = iter(given)
     return {ASK: lambda params: next(left)}
 
 
-# --- what is asked ---
+# --- input requests ---
 
 
 @requirement("elicitation:modes")
@@ -111,7 +112,7 @@ async def test_a_client_is_asked_in_no_way_that_it_has_not_declared(connect: Con
 
 
 async def is_asked(client: Conversation, tool: str) -> bool:
-    """Whether a tool's question gets to the user."""
+    """Return True if a tool's input request reaches the user."""
     before = len(client.questions)
     try:
         await client.call(tool)
@@ -165,7 +166,7 @@ async def test_what_is_no_url_is_not_sent(connect: Connect) -> None:
     assert client.questions == []
 
 
-# --- what is answered ---
+# --- responses ---
 
 
 @requirement("elicitation:answers:validated-early")
@@ -192,7 +193,7 @@ async def no_wrong_answer_is_given(connect: Connect) -> None:
         {"action": "accept", "content": {"colour": ["red"]}},
     ]
     live = connect.profile.handshake is not None
-    # Where an answer comes with the next request, it is asked for again.
+    # With `input_required` results the server asks again.
     given = wrong if live else [one for each in wrong for one in (each, RED)]
     async with connect(asking, answers=answered(*given)) as client:
         said = [await client.text("choose") for _ in wrong]
@@ -213,7 +214,7 @@ async def test_a_client_that_fails_to_ask_does_no_harm(connect: Connect) -> None
     async with connect(asking, answers=answered(RED)) as client:
         params = {"name": "choose", "arguments": {}}
         first = await client.begin("tools/call", params).result()
-        # It was not able to ask its user, and says so in the one way there is: with no answer.
+        # The client could not ask its user, which it can only express by no answer.
         again = {"requestState": first["requestState"], "inputResponses": {}}
         second = await client.begin("tools/call", {**params, **again}).result()
         assert second["inputRequests"] == first["inputRequests"]
@@ -253,7 +254,7 @@ async def bound_to_its_server(connect: Connect) -> None:
         assert refused.code == InvalidParams.code
 
 
-# --- pages that the user must have been to ---
+# --- required URL elicitations ---
 
 
 @requirement("elicitation:complete:own-client", "elicitation:complete:id")
@@ -296,7 +297,7 @@ async def test_the_error_lists_the_pages_to_go_to_first(connect: Connect) -> Non
 async def test_the_error_is_sent_for_nothing_else(connect: Connect) -> None:
     async with connect(asking, capabilities={"elicitation": {}}) as client:
         calls = [
-            ("insist", {"urls": [PAGE]}),  # a client that shows no pages
+            ("insist", {"urls": [PAGE]}),  # a client without URL elicitation
             ("visit", {}),
             ("fail", {"code": -32000}),
             ("nothing", {}),

@@ -1,4 +1,4 @@
-"""The folders that a client works in, as the specification wants them used."""
+"""Spec tests of roots."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ASK = "roots/list"
 
 
 def files(folder: str) -> Server:
-    """One that serves the files of a folder which are within the client's roots."""
+    """Return a server of the files in a folder that are within the client's roots."""
     server = Server("files")
     server.add_resources(FileResources(folder, prefix="docs://", within_client_roots=True))
 
     @server.tool
     async def folders(ctx: Context) -> str:
-        """Ask for the client's folders, twice."""
+        """Request the roots twice."""
         try:
             await ctx.list_roots()
             return " ".join(root.uri for root in await ctx.list_roots())
@@ -34,7 +34,7 @@ def files(folder: str) -> Server:
 
 
 def at(tmp_path: Path) -> partial[Server]:
-    """A folder with files in it and beside it, and how to make the server of it."""
+    """Return a folder with files in and beside it, and a function that makes its server."""
     for name in ("docs/in/a.txt", "docs/in/deep/b.txt", "docs/out/c.txt", "docs/in2/d.txt"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,12 +45,12 @@ def at(tmp_path: Path) -> partial[Server]:
 
 
 def working_in(*folders: Path) -> dict[str, Answer]:
-    """The answers of a client that works in these folders."""
+    """Return the answers of a client with these roots."""
     return {ASK: lambda params: {"roots": [{"uri": folder.as_uri()} for folder in folders]}}
 
 
 async def readable(client: Conversation, paths: Sequence[str]) -> list[str]:
-    """Which of these paths can be read; the others must be answered as not found."""
+    """Return the paths that can be read; the others must be answered as not found."""
     codes: dict[str, int] = {}
     for path in paths:
         try:
@@ -81,7 +81,7 @@ async def test_roots_that_are_gone_do_no_harm(connect: Connect, tmp_path: Path) 
     make = at(tmp_path)
     roots: list[dict[str, Any]] = []
     answers: dict[str, Answer] = {ASK: lambda params: {"roots": roots}}
-    # A client that will not tell of changes is asked each time.
+    # A client without `roots/list_changed` is asked each time.
     declared: dict[str, Any] = {"roots": {}}
     async with connect(make, answers=answers, capabilities=declared) as client:
         assert await readable(client, ["in/a.txt"]) == []
@@ -111,7 +111,7 @@ async def test_a_client_that_fails_to_list_its_roots_does_no_harm(
             refused = await client.refusal("resources/read", {"uri": "docs://in/a.txt"})
             assert refused.code < 0
         else:
-            # It can only fail to answer.
+            # The client can only omit the answer.
             asked = await client.begin("tools/call", {"name": "folders", "arguments": {}}).result()
             assert asked["resultType"] == "input_required"
         failing = False
@@ -140,7 +140,7 @@ async def test_roots_are_asked_for_once_until_they_change(connect: Connect, tmp_
         assert await client.text("folders") == here.as_uri()
         assert len(client.questions) == 1, "a request asks once"
         if client.profile.roots_changed is None:
-            return  # each request stands for itself
+            return  # requests are self-contained
         assert await client.text("folders") == here.as_uri()
         assert await readable(client, ["in/a.txt", "out/c.txt"]) == ["in/a.txt"]
         assert len(client.questions) == 1, "a session asks once"

@@ -1,11 +1,11 @@
-"""Questions to the client's model, as the specification wants them."""
+"""Spec tests of sampling."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from mcp_gen import Context, InvalidParams, Server
+from mcp_gen import Context, InvalidParams, InvalidResult, Server
 from mcp_gen.types import (
     SamplingMessage,
     TextContent,
@@ -67,7 +67,7 @@ MAY_BE_SENT = ("matched", "twice", "alone")
 
 
 def sampling() -> Server:
-    """One that asks the client's model."""
+    """Return a server that makes sampling requests."""
     server = Server("sampling")
     given: list[str] = []
 
@@ -76,37 +76,37 @@ def sampling() -> Server:
         """Ask the model for a word."""
         try:
             answer = await ctx.sample(["Say hello.", "Please."], max_tokens=10)
-        except InvalidParams:
+        except InvalidResult:
             return "refused"
         given.append(answer.model)
         return answer.model
 
     @server.tool
     async def got() -> list[str]:
-        """Every answer that has got to `sample`."""
+        """Return every answer that reached `sample`."""
         return given
 
     @server.tool
     async def sample_with_tools(ctx: Context, choice: bool) -> str:
-        """Ask the model, which may use a tool."""
+        """Make a sampling request with a tool."""
         more = ToolChoice(mode="auto") if choice else None
         return (await ctx.sample("Hi", max_tokens=10, tools=[WEATHER], tool_choice=more)).model
 
     @server.tool
     async def sample_with_choice(ctx: Context) -> str:
-        """Ask the model, and say something of tools, without giving it one."""
+        """Make a sampling request with a tool choice, but no tool."""
         return (await ctx.sample("Hi", max_tokens=10, tool_choice=ToolChoice(mode="none"))).model
 
     @server.tool
     async def sample_with_context(
         ctx: Context, context: Literal["none", "thisServer", "allServers"]
     ) -> str:
-        """Ask the model, which is to know of more."""
+        """Make a sampling request with `includeContext`."""
         return (await ctx.sample("Hi", max_tokens=10, include_context=context)).model
 
     @server.tool
     async def converse(ctx: Context, which: str) -> str:
-        """Have a conversation gone on with."""
+        """Make a sampling request that continues a conversation."""
         turns = CONVERSATIONS[which]
         return (await ctx.sample(turns, max_tokens=10, tools=[WEATHER])).model
 
@@ -117,7 +117,7 @@ ANSWERS: dict[str, Answer] = {ASK: lambda params: HELLO}
 
 
 async def is_asked(client: Conversation, tool: str, **arguments: Any) -> bool:
-    """Whether a tool's question gets to the client."""
+    """Return True if a tool's sampling request reaches the client."""
     before = len(client.questions)
     try:
         failed = (await client.call(tool, **arguments)).get("isError", False)
@@ -209,6 +209,6 @@ async def test_an_answer_that_is_no_message_is_never_given_to_the_handler(
             except Refused as refused:
                 said.append("refused" if refused.code == InvalidParams.code else "failed")
             got = [block["text"] for block in (await client.call("got"))["content"]]
-        # Where an answer comes with the next request, it may be asked for again.
+        # With `input_required` results the server may ask again.
         assert got == ([] if said[-1] == "refused" else ["m"]), bad
     assert set(said) <= ({"refused"} if live else {"refused", "m"})

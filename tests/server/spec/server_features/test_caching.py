@@ -1,4 +1,4 @@
-"""How long, and by whom, results may be kept, as the specification wants it."""
+"""Spec tests of cache hints (`ttlMs`, `cacheScope`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTS = ["tools/list", "prompts/list", "resources/list", "resources/templates/li
 
 
 def offering(cache: CacheHints | None = None) -> Server:
-    """One with two of everything, one of a page."""
+    """Return a server with two items of each kind, one per page."""
     server = Server("offering", page_size=1, cache_hints=cache or CacheHints())
 
     async def of(id: str) -> str:
@@ -40,7 +40,7 @@ def offering(cache: CacheHints | None = None) -> Server:
 
 
 def guarded() -> Server:
-    """The same, public, where what is named `secret` is for the client `admin` alone."""
+    """Return the same with public hints; items named `secret` are for the client `admin` alone."""
     server = offering(PUBLIC)
 
     def may(ctx: Context, item: Any) -> bool:
@@ -53,7 +53,7 @@ def guarded() -> Server:
 
 
 async def results(client: Conversation) -> list[dict[str, Any]]:
-    """Every page of every list, what can be read, and what the server says of itself."""
+    """Return every list page, every readable resource, and the server's description of itself."""
     found = [
         await client.request("server/discover"),
         await client.request("resources/read", {"uri": "test://a"}),
@@ -65,7 +65,7 @@ async def results(client: Conversation) -> list[dict[str, Any]]:
 
 
 async def pages(client: Conversation, method: str) -> list[dict[str, Any]]:
-    """The results of a list, page by page."""
+    """Return the results of a list, page by page."""
     found = [await client.request(method)]
     while "nextCursor" in found[-1]:
         found.append(await client.request(method, {"cursor": found[-1]["nextCursor"]}))

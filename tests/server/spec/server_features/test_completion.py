@@ -1,4 +1,4 @@
-"""Completions of arguments, as the specification wants them."""
+"""Spec tests of completion."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.peers.conversation import Conversation
 from tests.support.requirement import requirement
 
 MOST = 100
-"""How many values may be sent."""
+"""Maximum number of values in a completion."""
 GREET = {"type": "ref/prompt", "name": "greet"}
 USERS = {"type": "ref/resource", "uri": "test://users/{id}"}
 
 
 def suggesting() -> Server:
-    """One that completes a prompt's argument and a template's variable; some is for `admin`."""
+    """Return a server that completes an argument and a template variable, some for `admin`."""
     server = Server("suggesting", max_concurrent_requests=2)
 
     @server.prompt
@@ -56,7 +56,7 @@ def suggesting() -> Server:
 
 
 def mute() -> Server:
-    """One with a prompt, of which nothing can be completed."""
+    """Return a server with a prompt without completions."""
     server = Server("mute")
 
     @server.prompt
@@ -71,13 +71,13 @@ def of(ref: dict[str, str], name: str, value: str) -> dict[str, Any]:
 
 
 async def complete(client: Conversation, ref: dict[str, str], name: str, value: str) -> Any:
-    """A completion."""
+    """Return a completion."""
     result = await client.request("completion/complete", of(ref, name, value))
     return result["completion"]
 
 
 async def refused(connect: Connect, params: dict[str, Any]) -> Any:
-    """The error that the client `admin` is answered with."""
+    """Return the error for the client `admin`."""
     async with connect(suggesting, opened=False) as client:
         await opened_as(client, "admin")
         return (await client.refusal("completion/complete", params)).error

@@ -1,4 +1,4 @@
-"""Log messages to the client, as the specification wants them."""
+"""Spec tests of logging."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_LEVELS = ["loud", "INFO", "", 3, ["info"]]
 
 
 def logs() -> Server:
-    """One whose tools log."""
+    """Return a server whose tools log."""
     server = Server("logs")
     logger = logging.Logger("logs")
     logger.addHandler(server.logs.handler(max_per_s=3))
@@ -29,14 +29,14 @@ def logs() -> Server:
 
     @server.tool
     async def chatter(count: int, text: str = "") -> str:
-        """Log many messages, over the standard library; `text` with its escapes resolved."""
+        """Log many messages with `logging`; escapes in `text` are resolved."""
         for number in range(count):
             logger.info("%s %d", text.encode().decode("unicode_escape"), number)
         return "said"
 
     @server.tool
     async def say_what_is_no_json(ctx: Context, kind: str) -> str:
-        """Log something that cannot be logged."""
+        """Log a value that cannot be logged."""
         odd = {"object": object(), "half": "\ud800", "inside": {"deep": ["\udfff"]}}
         try:
             await ctx.log("error", odd[kind])
@@ -48,12 +48,12 @@ def logs() -> Server:
 
 
 def mute() -> Server:
-    """One that declares no log messages, though its tool has something to say."""
+    """Return a server without the logging capability, whose tool logs."""
     server = Server("mute", declare=())
 
     @server.tool
     async def say(ctx: Context) -> str:
-        """Log a message that nobody was told of."""
+        """Log a message without the logging capability."""
         await ctx.log("emergency", "fire")
         return "said"
 
@@ -61,12 +61,12 @@ def mute() -> Server:
 
 
 def heard(client: Conversation) -> list[Any]:
-    """What the messages said that have come so far."""
+    """Return the data of all log messages so far."""
     return [one["data"] for one in client.params_of("notifications/message")]
 
 
 def say(client: Conversation, level: str | None) -> Asked:
-    """A call of a request that names a level, or none."""
+    """Call the tool with a log level, or without."""
     meta = {str(client.profile.log_level_key): level} if level else {}
     return client.begin("tools/call", {"name": "say", "arguments": {}}, meta=meta)
 

@@ -1,4 +1,4 @@
-"""Lists in pages, as the specification wants them."""
+"""Spec tests of pagination."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTS = {
 
 
 def paged() -> Server:
-    """One with four lists in pages of two, and a tool that changes them."""
+    """Return a server with four lists in pages of two, and a tool that changes them."""
     server = Server("paged", page_size=2)
 
     def add(name: str) -> None:
@@ -54,7 +54,7 @@ def paged() -> Server:
 
 
 async def page(client: Conversation, method: str, cursor: str | None) -> tuple[list[str], Any]:
-    """The names on a page, and the cursor of the next."""
+    """Return the names on a page, and the cursor of the next."""
     result = await client.request(method, {} if cursor is None else {"cursor": cursor})
     names = [item["name"] for item in result[LISTS[method]] if item["name"] != "change"]
     return names, result.get("nextCursor")
@@ -67,7 +67,7 @@ async def test_a_cursor_stays_good_while_items_come_and_go(connect: Connect) -> 
         for method in LISTS:
             first, second[method] = await page(client, method, None)
             assert first == ["a", "b"]
-        # What came before the cursor goes, and what it was made for; more comes behind.
+        # Remove the items up to the cursor, its own included, and add items at the end.
         await client.call("change", gone=["a", "b", "d"], come=["g"])
         for method, cursor in second.items():
             rest = []

@@ -1,4 +1,4 @@
-"""Prompts, as the specification wants them."""
+"""Spec tests of prompts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Point:
 
 
 def library() -> Server:
-    """One with prompts of many kinds, and a tool that says what got to them."""
+    """Return a server with prompts of many kinds, and a tool that returns their arguments."""
     server = Server("library")
     got: list[Any] = []
 
@@ -62,7 +62,7 @@ def library() -> Server:
 
     @server.prompt
     async def shapeless(kind: str) -> Any:
-        """A prompt whose messages are none."""
+        """A prompt whose messages are invalid."""
         return {"number": 7, "object": {"role": "user"}, "nested": [[user("a")]]}[kind]
 
     @server.prompt
@@ -82,14 +82,14 @@ def library() -> Server:
 
     @server.tool
     async def reached() -> str:
-        """What got to the prompts."""
+        """Return the arguments that reached the prompts."""
         return repr(got)
 
     return server
 
 
 async def get(client: Conversation, prompt: str, /, **arguments: str) -> list[Any]:
-    """The contents of the messages of a prompt."""
+    """Return the contents of a prompt's messages."""
     result = await client.request("prompts/get", {"name": prompt, "arguments": arguments})
     return [message["content"] for message in result["messages"]]
 
@@ -119,7 +119,7 @@ async def test_a_server_without_prompts_answers_no_request_for_them(connect: Con
 
 
 def guarded() -> Server:
-    """One whose prompt `secret` is for the client `admin` alone."""
+    """Return a server whose prompt `secret` is for the client `admin` alone."""
     server = Server("guarded", page_size=2)
     for name in ("pear", "secret", "apple", "fig"):
         server.add_prompt(lambda: "text", name=name)
@@ -144,7 +144,7 @@ async def test_each_client_is_listed_every_prompt_that_it_may_use(connect: Conne
 
 @cache
 def shared() -> Server:
-    """The same server for every connection of this process."""
+    """Return the same server for every connection of this process."""
     return library()
 
 
@@ -161,7 +161,7 @@ async def test_prompts_are_the_same_on_each_connection_whatever_was_asked_before
 
 
 def growing() -> Server:
-    """One whose tools add a prompt, and take it away."""
+    """Return a server whose tools add and remove a prompt."""
     server = Server("growing", declare=["prompts"])
 
     @server.tool
@@ -178,7 +178,7 @@ def growing() -> Server:
 
 
 async def is_told(connect: Connect) -> None:
-    """Prompts are added and removed, and the client that listens hears of both."""
+    """Check that a subscribed client is notified of added and removed prompts."""
     changed = "notifications/prompts/list_changed"
     async with connect(growing) as client:
         await client.listen(promptsListChanged=True)
@@ -264,7 +264,7 @@ async def test_a_prompt_that_fails_is_an_internal_error_that_tells_no_secret(
     assert "secret" not in str(refused.error)
 
 
-# --- what passes through ---
+# --- passthrough ---
 
 
 @requirement("prompts:arguments-validated")

@@ -1,4 +1,4 @@
-"""Resources and templates, as the specification wants them."""
+"""Spec tests of resources and templates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BYTES = bytes(range(256))
 
 
 def library() -> Server:
-    """One with resources of many kinds."""
+    """Return a server with resources of many kinds."""
     server = Server("library")
 
     @server.resource("test://text")
@@ -48,7 +48,7 @@ def library() -> Server:
 
 
 async def read(client: Conversation, uri: str) -> list[dict[str, Any]]:
-    """The contents of a resource."""
+    """Return the contents of a resource."""
     contents: list[dict[str, Any]] = (await client.request("resources/read", {"uri": uri}))[
         "contents"
     ]
@@ -70,7 +70,7 @@ async def test_a_server_with_resources_declares_them(connect: Connect) -> None:
 
 
 def guarded() -> Server:
-    """One where `test://secret` is for the client `admin` alone; it counts what is read."""
+    """Return a server whose `test://secret` is for the client `admin` alone; it counts reads."""
     server = Server("guarded", page_size=2)
     reads: list[str] = []
 
@@ -117,7 +117,7 @@ async def test_each_client_is_listed_every_resource_that_it_may_read(connect: Co
 
 @cache
 def shared() -> Server:
-    """The same server for every connection of this process."""
+    """Return the same server for every connection of this process."""
     return library()
 
 
@@ -141,7 +141,7 @@ async def lists(client: Conversation) -> Any:
 
 
 def growing() -> Server:
-    """One whose tools add a resource, and take it away."""
+    """Return a server whose tools add and remove a resource."""
     server = Server("growing", declare=["resources"])
 
     @server.tool
@@ -199,7 +199,7 @@ def test_a_uri_without_a_proper_scheme_is_refused_when_it_is_defined(uri: str, m
         Server("schemes").resource(uri + more)(tell_of if more else tell)
 
 
-# --- what cannot be read ---
+# --- unreadable values ---
 
 
 NOWHERE = ["test://nowhere", "test://TEXT", "test://text/", "test://users/9", "test://users/one"]
@@ -243,7 +243,7 @@ async def test_a_resource_that_fails_is_an_internal_error_that_tells_no_secret(
 
 
 def files(root: Path) -> Server:
-    """One that serves a folder."""
+    """Return a server of the files in a folder."""
     server = Server("files")
     server.add_resources(FileResources(root, prefix="docs://"))
     return server
@@ -251,7 +251,7 @@ def files(root: Path) -> Server:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder with files, and what is outside of it, to which a link leads."""
+    """Return a folder with files, and a link to a file outside of it."""
     folder = tmp_path / "docs"
     (folder / "guide").mkdir(parents=True)
     (folder / "guide" / "intro.txt").write_text("inside")

@@ -1,4 +1,4 @@
-"""Tools, as the specification wants them."""
+"""Spec tests of tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.peers.conversation import Conversation
 from tests.support.requirement import requirement
 
 MOST = 128
-"""How many characters a name may have."""
+"""Maximum length of a tool name, in characters."""
 
 
 def calculator() -> Server:
@@ -45,7 +45,7 @@ async def test_a_server_with_tools_declares_them(connect: Connect) -> None:
 
 
 def guarded() -> Server:
-    """One whose tool `wipe` is for the client `admin` alone; it counts how often that runs."""
+    """Return a server whose tool `wipe` is for the client `admin` alone; it counts its runs."""
     server = Server("guarded", page_size=2)
     wiped: list[str] = []
 
@@ -81,12 +81,12 @@ async def test_each_client_is_listed_every_tool_that_it_may_use(connect: Connect
 
 @cache
 def shared() -> Server:
-    """The same server for every connection of this process."""
+    """Return the same server for every connection of this process."""
     return many()
 
 
 def many() -> Server:
-    """One with tools that are not in the order of the alphabet."""
+    """Return a server with tools that are not in alphabetical order."""
     server = Server("many", page_size=3)
     for name in ("pear", "apple", "quince", "fig", "Cherry", "banana", "plum"):
         server.add_tool(lambda: "fruit", name=name)
@@ -114,7 +114,7 @@ async def test_tools_are_listed_in_the_same_order_each_time(connect: Connect) ->
 
 
 def growing() -> Server:
-    """One whose tools add a tool, and take it away."""
+    """Return a server whose tools add and remove a tool."""
     server = Server("growing")
 
     @server.tool
@@ -131,7 +131,7 @@ def growing() -> Server:
 
 
 async def is_told(connect: Connect) -> None:
-    """Tools are added and removed, and the client that listens hears of both."""
+    """Check that a subscribed client is notified of added and removed tools."""
     changed = "notifications/tools/list_changed"
     async with connect(growing) as client:
         await client.listen(toolsListChanged=True)
@@ -157,7 +157,7 @@ async def test_clients_that_listen_are_told_that_tools_came_and_went(connect: Co
 
 
 def named(*names: str) -> Server:
-    """One whose tools return their names."""
+    """Return a server whose tools return their names."""
     server = Server("named")
     for name in names:
 
@@ -221,7 +221,7 @@ WEATHER: dict[str, Any] = {
 
 
 def structured() -> Server:
-    """One with tools that give data of many kinds, by annotations and by a raw schema."""
+    """Return a server with structured tools, from annotations and from a raw schema."""
     server = Server("structured")
 
     @server.tool
@@ -305,14 +305,14 @@ async def test_a_structured_result_is_there_as_text_too(connect: Connect) -> Non
         for name, arguments in CALLS:
             result = await client.call(name, **arguments)
             data = result["structuredContent"]
-            # A value that had to be put into an object for the revision is itself in the text.
+            # The text contains the value itself, even if the revision wraps it in an object.
             wanted = data["result"] if name in ("number", "several") and wraps(connect) else data
             (block,) = result["content"]
             assert json.loads(block["text"]) == wanted, name
 
 
 def wraps(connect: Connect) -> bool:
-    """Whether structured content is an object at the revision, whatever the data is."""
+    """Return True if structured content is always an object at the revision."""
     return connect.profile.structured_content == "object"
 
 
@@ -320,7 +320,7 @@ def wraps(connect: Connect) -> bool:
 
 
 def failing() -> Server:
-    """One whose tools fail, each in another way."""
+    """Return a server whose tools fail, each in another way."""
     server = Server("failing")
 
     @server.tool
@@ -363,7 +363,7 @@ async def test_a_call_of_a_tool_that_there_is_none_of_is_invalid_params(connect:
 
 
 def counting() -> Server:
-    """One that knows how often its tools ran."""
+    """Return a server that counts the runs of its tools."""
     server = Server("counting")
     ran: list[Any] = []
 
@@ -418,7 +418,7 @@ async def test_arguments_that_do_not_fit_never_get_to_the_tool(connect: Connect)
 
 
 async def is_refused(client: Conversation, params: dict[str, Any]) -> bool:
-    """Whether a call is answered with an error of either kind."""
+    """Return True if a call is answered with an error of either kind."""
     try:
         result = await client.request("tools/call", params)
     except Refused as refused:
@@ -443,7 +443,7 @@ async def test_a_tool_that_a_client_may_not_see_is_unknown_to_it(connect: Connec
 
 
 def limited() -> Server:
-    """One that works on two requests at once."""
+    """Return a server with at most two concurrent requests."""
     server = Server("limited", max_concurrent_requests=2)
 
     @server.tool

@@ -1,4 +1,4 @@
-"""Servers whose tools are tasks, and what clients do with tasks of both protocols."""
+"""Servers with task tools, and client helpers for both task protocols."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RED = {"action": "accept", "content": {"colour": "red"}}
 BLUE = {"action": "accept", "content": {"colour": "blue"}}
 
 TASK_CLIENT: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
-"""What a client declares that knows tasks as an extension, and can ask its user."""
+"""Capabilities of a client with the tasks extension and elicitation."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Size:
 
 
 def working(**options: Any) -> Server:
-    """One whose tools can be tasks, must be (`only_…`), or cannot."""
+    """Return a server with tools whose task support is optional, required (`only_…`), or none."""
     server = Server("working", "1.0.0", tasks=Tasks(grace_s=0), **options)
     released, stopped = asyncio.Event(), asyncio.Event()
 
@@ -77,7 +77,7 @@ def working(**options: Any) -> Server:
 
     @server.tool(task="optional")
     async def hold(ctx: Context) -> str:
-        """Wait for `release`, with progress before and behind; say if it was stopped meanwhile."""
+        """Report progress before and after waiting for `release`; record the cancellation."""
         await ctx.report_progress(1, 2)
         try:
             await released.wait()
@@ -89,7 +89,7 @@ def working(**options: Any) -> Server:
 
     @server.tool(task="optional")
     async def insist() -> str:
-        """Wait for `release`, whoever cancels it."""
+        """Wait for `release`, and ignore cancellation."""
         while not released.is_set():
             try:
                 await released.wait()
@@ -99,7 +99,7 @@ def working(**options: Any) -> Server:
 
     @server.tool
     async def release() -> str:
-        """Let go what waits."""
+        """Release the waiting handlers."""
         released.set()
         return "released"
 
@@ -131,7 +131,7 @@ def working(**options: Any) -> Server:
 
     @server.tool(task="required")
     async def ask_first(ctx: Context) -> Any:
-        """Ask before there is a task, in the plain style, and return what was answered."""
+        """Return input requests before there is a task, and then their answers."""
         if ctx.input_responses is None:
             schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
             form = ElicitRequestFormParams(message="Which colour?", requested_schema=schema)
@@ -141,7 +141,7 @@ def working(**options: Any) -> Server:
 
     @server.tool
     async def choose_later(ctx: Context) -> str:
-        """Ask the user, who may answer as a task of the client's."""
+        """Ask the user, as a task of the client's if it wants one."""
         return _said(await ctx.elicit("Which colour?", Choice, task=True))
 
     return server
@@ -152,7 +152,7 @@ def _said(answer: Any) -> str:
 
 
 def begun(client: Conversation, tool: str, /, *, ttl: Any = None, **arguments: Any) -> Asked:
-    """A call that is to be a task, where the client has to say so."""
+    """Return a call as a task, requested where the client decides."""
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     if client.profile.handshake is not None:
         params["task"] = {} if ttl is None else {"ttl": ttl}
@@ -162,7 +162,7 @@ def begun(client: Conversation, tool: str, /, *, ttl: Any = None, **arguments: A
 async def start(
     client: Conversation, tool: str, /, *, ttl: Any = None, **arguments: Any
 ) -> dict[str, Any]:
-    """The task that a call became."""
+    """Return the task of a call."""
     result = await begun(client, tool, ttl=ttl, **arguments).result()
     if client.profile.handshake is not None:
         assert result.keys() <= {"task", "_meta"}, result
@@ -173,12 +173,12 @@ async def start(
 
 
 async def state(client: Conversation, id: str) -> dict[str, Any]:
-    """How a task stands."""
+    """Return the task from `tasks/get`."""
     return await client.request("tasks/get", {"taskId": id})
 
 
 async def arrives(client: Conversation, id: str, *statuses: str) -> dict[str, Any]:
-    """How a task stands once it has one of these statuses, or an end."""
+    """Return the task once it has one of these statuses, or has ended."""
     wanted = {*statuses, *ENDED}
     async with asyncio.timeout(WAIT_S):
         while (found := await state(client, id))["status"] not in wanted:
@@ -195,6 +195,6 @@ async def forgotten(client: Conversation, id: str) -> None:
 
 
 def names_of(frame: dict[str, Any]) -> Any:
-    """The task that the metadata of a message names."""
+    """Return the task named in the metadata of a message."""
     about = frame.get("params") or frame.get("result") or {}
     return about.get("_meta", {}).get(RELATED, {}).get("taskId")

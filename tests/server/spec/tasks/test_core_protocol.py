@@ -1,4 +1,4 @@
-"""Tasks of 2025-11-25, as the specification wants them: requests whose results come later."""
+"""Spec tests of tasks at 2025-11-25: requests with deferred results."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ ABOUT = ("tasks/get", "tasks/result", "tasks/cancel")
 
 
 async def outcome(client: Conversation, id: str) -> dict[str, Any]:
-    """What a task's request is answered with, as soon as it has ended."""
+    """Return the result of a task from `tasks/result`, once the task has ended."""
     return await client.request("tasks/result", {"taskId": id})
 
 
-# --- who takes tasks ---
+# --- declared task support ---
 
 
 @requirement("tasks:declared")
@@ -78,7 +78,7 @@ async def test_a_tool_is_called_in_the_way_that_it_takes(connect: Connect) -> No
     assert [as_a_task.value.code, plainly.value.code] == [NOT_FOUND, NOT_FOUND]
 
 
-# --- what a task is ---
+# --- task states ---
 
 
 @requirement("tasks:created", "tasks:status:begins", "tasks:times", "tasks:ttl")
@@ -191,7 +191,7 @@ async def test_what_failed_says_why(connect: Connect) -> None:
             assert why in ended["statusMessage"]
 
 
-# --- what it asks ---
+# --- input requests ---
 
 
 @requirement("tasks:input:status", "tasks:input:related", "tasks:related")
@@ -227,7 +227,7 @@ async def test_each_of_several_questions_is_answered(connect: Connect) -> None:
         assert {params["_meta"][RELATED]["taskId"] for _, params in client.questions} == {id}
 
 
-# --- which task is meant ---
+# --- task ids ---
 
 
 @requirement("tasks:related:params", "tasks:related:absent")

@@ -1,4 +1,4 @@
-"""The extension io.modelcontextprotocol/tasks, as its document wants it."""
+"""Spec tests of the extension io.modelcontextprotocol/tasks."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ LACKING = -32021
 NAMED = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
 NEWS = "notifications/tasks"
 MANY = {"tasks/get": {}, "tasks/update": {"inputResponses": {}}, "tasks/cancel": {}}
-"""Requests about a task, and what they need beside its id."""
+"""Requests about a task, with their params beside the id."""
 
 
 def knowing(
     connect: Connect, answers: dict[str, Answer] | None = None
 ) -> AbstractAsyncContextManager[Conversation]:
-    """A client that has declared that it knows tasks."""
+    """Return a client that declares the tasks extension."""
     return connect(working, answers=answers, capabilities=TASK_CLIENT)
 
 
@@ -52,7 +52,7 @@ async def answer(client: Conversation, id: str, **answers: Any) -> dict[str, Any
     return await client.request("tasks/update", params)
 
 
-# --- who may have tasks ---
+# --- task ownership ---
 
 
 @requirement("lifecycle:extensions:names", "tasks-extension:legacy")
@@ -82,7 +82,7 @@ def test_what_is_no_name_of_an_extension_is_never_declared(name: str, revision: 
 @requirement("tasks-extension:legacy", "tasks-extension:declared-only")
 async def test_the_wish_for_a_task_counts_for_nothing(connect: Connect) -> None:
     wish = {"task": {"ttl": 1000}}
-    # Neither does that a client declares what was before the extension.
+    # Nor does a client's declaration of the earlier task capability.
     capabilities = {"tasks": {"requests": {"elicitation": {"create": {}}}}}
     async with knowing(connect) as client:
         params = {"name": "plain", "arguments": {"text": "a"}, **wish}
@@ -129,7 +129,7 @@ async def test_requests_about_tasks_say_what_the_client_lacks(connect: Connect) 
         assert (await state(client, id))["status"] == "working"
 
 
-# --- what a task is ---
+# --- task states ---
 
 
 @requirement("tasks-extension:result-type", "tasks-extension:durable", "base:result-type:known")
@@ -177,7 +177,7 @@ async def test_a_state_has_a_result_as_soon_as_the_task_has_ended(connect: Conne
 
 
 def without_meta(result: dict[str, Any]) -> dict[str, Any]:
-    """What a result says, without what every result says."""
+    """Return a result without `_meta` and `resultType`."""
     return {key: value for key, value in result.items() if key not in {"_meta", "resultType"}}
 
 
@@ -216,7 +216,7 @@ async def test_what_is_unknown_is_said_to_be(connect: Connect) -> None:
     assert all(len(str(one)) > 10 for one in refused)
 
 
-# --- what it asks ---
+# --- input requests ---
 
 
 @requirement("tasks-extension:get:input", "tasks-extension:update:empty")
@@ -304,7 +304,7 @@ async def test_a_task_that_is_cancelled_is_stopped(connect: Connect) -> None:
     assert ended.keys().isdisjoint({"result", "error"})
 
 
-# --- news ---
+# --- notifications ---
 
 
 @requirement("tasks-extension:listen:whole", "tasks-extension:listen:quiet")
@@ -341,7 +341,7 @@ async def test_news_are_not_for_clients_that_have_not_declared_it(connect: Conne
     assert (refused.code, refused.data) == (LACKING, NAMED)
 
 
-# --- extensions that nobody has named ---
+# --- undeclared extensions ---
 
 
 @requirement("lifecycle:extensions:off")

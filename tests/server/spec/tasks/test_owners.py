@@ -1,4 +1,4 @@
-"""Whose tasks are, how they outlive connections, and how HTTP carries them: of both protocols."""
+"""Task ownership, lifetime beyond connections, and HTTP: both task protocols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Visit = Callable[..., AbstractAsyncContextManager[Conversation]]
 
 @asynccontextmanager
 async def visited(revision: str) -> AsyncIterator[Visit]:
-    """A server for several clients: `visit(principal="ann")` is a conversation with it."""
+    """Open a server for several clients: `visit(principal="ann")` is a conversation with it."""
     app = working().asgi()
     try:
         yield partial(talk_to, app, revision, capabilities=TASK_CLIENT)
@@ -33,7 +33,7 @@ async def visited(revision: str) -> AsyncIterator[Visit]:
 
 
 def about_tasks(revision: str) -> dict[str, dict[str, Any]]:
-    """The requests about a task, and what they need beside its id."""
+    """Return the requests about a task, with their params beside the id."""
     if mcp_wire.profile(revision).handshake:
         return {"tasks/get": {}, "tasks/result": {}, "tasks/cancel": {}}
     return {"tasks/get": {}, "tasks/update": {"inputResponses": {}}, "tasks/cancel": {}}

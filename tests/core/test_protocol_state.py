@@ -1,4 +1,4 @@
-"""One peer's protocol state: bytes in, events out."""
+"""ProtocolState: bytes in, events out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.connection import (
+from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
+from mcp_gen.core.protocol_state import (
     Batch,
     ErrorReceived,
     Event,
@@ -19,7 +20,6 @@ from mcp_gen.core.connection import (
     RequestReceived,
     ResponseReceived,
 )
-from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
 from tests.support.frames import every_revision, with_batches, without_batches
 
 NOTHING = Raw(b"")
@@ -43,7 +43,7 @@ def only(events: list[Event]) -> Any:
 
 
 def refusal(event: Event) -> tuple[type, Any]:
-    """The error of a refused message, and what the peer is told."""
+    """Return the error of a rejected message, and the error frame for the peer."""
     assert isinstance(event, MessageRejected)
     return type(event.error), event.answer and msgspec.json.decode(event.answer)
 
