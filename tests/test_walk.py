@@ -222,8 +222,8 @@ ROUTES: dict[str, tuple[Route, str, Limits]] = {
     "HTTP session": (over_asgi, HANDSHAKE, Limits(45, 10, 25)),
     "stdio with a handshake": (over_lines, HANDSHAKE, Limits(28, 7, 16)),
     "stdio without a handshake": (over_lines, PER_REQUEST, Limits(32, 7, 18)),
-    "client over HTTP with a handshake": (by_client, HANDSHAKE, Limits(45, 8, 21)),
-    "client over HTTP without a handshake": (by_client, PER_REQUEST, Limits(47, 9, 23)),
+    "client over HTTP with a handshake": (by_client, HANDSHAKE, Limits(34, 8, 17)),
+    "client over HTTP without a handshake": (by_client, PER_REQUEST, Limits(36, 9, 19)),
 }
 
 SOCKETS = "transports/http_client/sockets.py"

@@ -81,22 +81,18 @@ class ResponseCache:
         self._principal = principal
         self._entries: OrderedDict[_CacheKey, _CachedResult] = OrderedDict()
         self._changes = 0
-        self._cached_fields: dict[str, str] = {}
+        self.cached_fields: dict[str, str] = {}
         """Name of the cached field of each cacheable method; empty if the result has none."""
         if profile.cache_hints and max_entries > 0:
             for name, method in profile.methods.items():
                 fields: tuple[str, ...] = getattr(_complete(method), "__struct_fields__", ())
                 if "ttl_ms" in fields:
-                    self._cached_fields[name] = next(
+                    self.cached_fields[name] = next(
                         (one for one in _CACHED_FIELDS if one in fields), ""
                     )
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def keeps(self, method: Method[Any, Any]) -> bool:
-        """Return True if results of a method are cacheable."""
-        return method.name in self._cached_fields
 
     def slot(self, method: Method[Any, Any], params: Any) -> Slot | None:
         """Return the cache slot of a request; None if it is not cacheable.
@@ -105,7 +101,7 @@ class ResponseCache:
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        field = self._cached_fields.get(method.name)
+        field = self.cached_fields.get(method.name)
         if field is None:
             return None
         if getattr(params, "input_responses", None) or getattr(params, "request_state", None):

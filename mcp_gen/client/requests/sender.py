@@ -81,6 +81,8 @@ class ClientRequestSender(RequestSender):
         self._spoken = spoken
         self._options = options
         self._validation = options.settings.validation
+        if self._validation != "lenient":
+            self._check_result = self._check_conformance
         self._cache = cache
         self._restated = None if mcp_wire.profile(results_at) is reader else results_at
         self._input_required_type: Any = None
@@ -126,7 +128,8 @@ class ClientRequestSender(RequestSender):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
         # Fast path for the common case: no hooks and not cacheable.
-        plain = not self._outbound.points.get(method.name) and not self._cache.keeps(method)
+        name = method.name
+        plain = not self._outbound.points.get(name) and name not in self._cache.cached_fields
         for round_number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:
@@ -213,19 +216,18 @@ class ClientRequestSender(RequestSender):
             super()._other_kind(method, result)
         return result
 
-    def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
-        try:
-            result = super()._read(method, raw)
-        except InvalidResult:
-            if self.server_may_start_tasks or self.on_task_created not in method.results:
-                raise
+    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidResult) -> R:
+        """Return the result that starts a task, at revisions whose results have no tag for it.
+
+        Raises:
+            InvalidResult: `refused`, if it is another result.
+        """
+        created: R | None = None
+        if not self.server_may_start_tasks and self.on_task_created in method.results:
             created = self.task_in(raw)
-            if created is None:
-                raise
-            result = created
-        if self._validation != "lenient":
-            self._check_conformance(method, raw)
-        return result
+        if created is None:
+            raise refused from None
+        return created
 
     def task_in(self, raw: msgspec.Raw) -> Any:
         """Return the result that starts a task; None if `raw` is another result."""

@@ -208,8 +208,7 @@ class ClientConnection(DuplexConnection):
         # Not async, like the overridden method: each call saves one coroutine.
         if self._held is not None:
             self._release_held()
-        sender = self._message_sender(method, params)
-        return self.request_via(sender, method, params, timeout_s, progress)
+        return self.request_via(self._transport, method, params, timeout_s, progress)
 
     def listening(self, opened: Callable[[RequestId], None]) -> Channel:
         """Return a channel for a request without timeout; `opened` gets the request id."""
@@ -220,8 +219,7 @@ class ClientConnection(DuplexConnection):
     ) -> Raw:
         """Send a request without a timeout; `opened` gets the request id before it is sent."""
         self._release_held()
-        sender = self._message_sender(method, params)
-        return await self.request_via(sender, method, params, None, None, opened)
+        return await self.request_via(self._transport, method, params, None, None, opened)
 
     def keep_alive(
         self, ask: Callable[..., Awaitable[Any]], every_s: float, timeout_s: float

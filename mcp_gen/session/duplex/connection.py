@@ -123,8 +123,7 @@ class DuplexConnection(ABC):
             RequestTimeout: no response in time; the request has been cancelled at the peer.
             SessionLost: the connection ended first.
         """
-        sender = self._message_sender(method, params)
-        return self.request_via(sender, method, params, timeout_s, progress)
+        return self.request_via(self._transport, method, params, timeout_s, progress)
 
     async def request_via(
         self,
@@ -160,8 +159,9 @@ class DuplexConnection(ABC):
             self._deadlines.add(timeout_s, waiter, method.name)
         if opened is not None:
             opened(id)
+        sender = way
         try:
-            self._send_request(way, id, waiter, envelope.request(id, method.name, params))
+            sender = self._send_request(way, id, waiter, method, params)
             if self.on_late_response is None:
                 return await waiter
             # The waiting task may be cancelled in the turn in which the response arrives.
@@ -171,7 +171,12 @@ class DuplexConnection(ABC):
                 self._connection.forget_request(id)
             else:
                 self._watch_late_response(method, id, waiter)
-            await self._send_cancelled(method, id, way, params)
+            await self._send_cancelled(method, id, sender, params)
+            raise
+        except Exception:
+            # If it could not be encoded, no response will come.
+            self._connection.forget_request(id)
+            waiter.cancel()
             raise
         finally:
             if progress is not None:
@@ -196,15 +201,16 @@ class DuplexConnection(ABC):
         if not late.cancelled() and late.exception() is None and self.on_late_response is not None:
             self.on_late_response(method, late.result())
 
-    def _message_sender(self, method: Method[Any, Any], params: Any) -> MessageSender:
-        """Return the sender for a request."""
-        return self._transport
-
     def _send_request(
-        self, sender: MessageSender, id: RequestId, waiter: Waiter, message: bytes
-    ) -> None:
-        """Send an encoded request; `waiter` gets its response."""
-        sender.send(message)
+        self, way: MessageSender, id: RequestId, waiter: Waiter, method: Method[P, R], params: P
+    ) -> MessageSender:
+        """Send a request; `waiter` gets its response.
+
+        Returns:
+            The sender of messages about this request, such as its cancellation.
+        """
+        way.send(envelope.request(id, method.name, params))
+        return way
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextvars import Context, ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import UNSET
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.transport.protocols import Duplex, Lines, Posts
     from mcp_gen.session.duplex.connection import MessageSender, Waiter
+    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method, Route
     from mcp_wire.profile import Profile
 
@@ -85,7 +87,14 @@ class HttpClientConnection(ClientConnection):
         await self._http.listen()
         await super().opened(session)
 
-    async def request(self, method: Method[P, R], params: P, **options: Any) -> Raw:
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout_s: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> Raw:
         """Send a request and return its result, not decoded; see `DuplexConnection.request`.
 
         If the server has ended the session (404), a new session is opened and the request is sent
@@ -98,42 +107,44 @@ class HttpClientConnection(ClientConnection):
             RequestTimeout: no response in time; the request has been cancelled.
             SessionLost: the connection ended first.
         """
+        if self._held is not None:
+            self._release_held()
         generation = self._generation
+        post = partial(self.request_via, self._http, method, params, timeout_s, progress)
         try:
-            result = await super().request(method, params, **options)
+            result = await post()
         except SessionExpired as lost:
             await self._reopen_session(generation, lost)
-            result = await super().request(method, params, **options)
+            result = await post()
         except McpError as error:
             mirror = self._mirror
             if mirror is None or not mirror.mismatched(error.code, params):
                 raise
             # The tool's schema has header parameters that are not known yet.
             await self._learn_tools(mirror, params)
-            result = await super().request(method, params, **options)
-        return result if self._mirror is None else self._mirror.listed(method, result)
+            result = await post()
+        mirror = self._mirror
+        if mirror is not None and method is mirror.lists:
+            return mirror.learn(result)
+        return result
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
         """Send a notification in a POST of its own."""
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
         self._http.post_notification(envelope.notification(method.name, params), headers)
 
-    def _message_sender(self, method: Method[Any, Any], params: Any) -> MessageSender:
-        headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
-        return _PostSender(self._http, headers)
-
     def _send_request(
-        self, sender: MessageSender, id: RequestId, waiter: Waiter, message: bytes
-    ) -> None:
-        if isinstance(sender, _PostSender):
-            sender.begin(message, waiter, lambda: self._connection.forget_request(id))
-        else:
-            super()._send_request(sender, id, waiter, message)
+        self, way: MessageSender, id: RequestId, waiter: Waiter, method: Method[P, R], params: P
+    ) -> MessageSender:
+        headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
+        sent = _PostedRequest(self._http, waiter, partial(self._connection.forget_request, id))
+        sent.drop = self._http.post(envelope.request(id, method.name, params), headers, sent)
+        return sent
 
     async def _send_cancelled(
         self, method: Method[Any, Any], id: RequestId, sender: MessageSender, request_params: Any
     ) -> None:
-        if isinstance(sender, _PostSender):
+        if isinstance(sender, _PostedRequest):
             sender.drop()
         if self.profile is not None and self.profile.stream_drop_cancels:
             return
@@ -165,43 +176,37 @@ class HttpClientConnection(ClientConnection):
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page_params = method.params(cursor=cursor, meta=params.meta)
-            result = await super().request(method, page_params)
-            page = method.decode_result(mirror.listed(method, result))
+            result = await self.request_via(self._http, method, page_params, None, None)
+            page = method.decode_result(mirror.learn(result))
             cursor = page.next_cursor
             if cursor is None:
                 return
 
 
-class _PostSender:
-    """Sender of one request in a POST of its own; it can cancel the POST."""
+class _PostedRequest:
+    """Request that was sent in a POST of its own.
 
-    __slots__ = ("_drop", "_forget", "_headers", "_http", "_waiter")
+    Args:
+        http: Transport of the POST.
+        waiter: Future of the response.
+        forget: Stops waiting for the response.
+    """
 
-    def __init__(self, http: Posts, headers: Lines) -> None:
-        self._http = http
-        self._headers = headers
-        self._waiter: Waiter | None = None
-        self._forget: Callable[[], None] | None = None
-        self._drop: Callable[[], Any] | None = None
+    __slots__ = ("_forget", "_waiter", "drop", "send")
 
-    def begin(self, message: bytes, waiter: Waiter, forget: Callable[[], None]) -> None:
+    drop: Callable[[], Any]
+    """Cancels the POST."""
+
+    def __init__(self, http: Posts, waiter: Waiter, forget: Callable[[], None]) -> None:
+        self.send = http.send
         self._waiter = waiter
         self._forget = forget
-        self._drop = self._http.post(message, self._headers, self)
-
-    def send(self, message: bytes) -> None:
-        self._http.send(message)
-
-    def drop(self) -> None:
-        if self._drop is not None:
-            self._drop()
 
     @property
     def finished(self) -> bool:
-        return self._waiter is None or self._waiter.done()
+        return self._waiter.done()
 
     def fail(self, error: McpGenError) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            if self._forget is not None:
-                self._forget()
+        if not self._waiter.done():
+            self._forget()
             self._waiter.set_exception(error)

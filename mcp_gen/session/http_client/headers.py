@@ -53,10 +53,11 @@ class MirroredHeaders:
         self._prefix = _lower(profile.param_header_prefix)
         self._calls: tuple[Any, ...] = (types.CallToolRequestParams, types.RawCallToolRequestParams)
         self._marks: dict[str, Marks] = {}
-        self.lists: Method[Any, Any] | None = next(
-            (one for one in profile.methods.values() if types.ListToolsResult in one.results), None
-        )
-        """Method row of `tools/list`."""
+        self.lists: Method[Any, Any] | None = None
+        """Method row of `tools/list`; None at revisions without header parameters of tools."""
+        if self._prefix:
+            rows = profile.methods.values()
+            self.lists = next((row for row in rows if types.ListToolsResult in row.results), None)
 
     def headers(self, method: str, params: Any) -> Lines:
         """Return the headers of a message; empty at revisions without mirrored headers."""
@@ -80,14 +81,13 @@ class MirroredHeaders:
             and code == self._profile.errors.header_mismatch
         )
 
-    def listed(self, method: Method[Any, Any], result: Raw) -> Raw:
-        """Return the result of a request, and learn from it if it is a page of `tools/list`.
+    def learn(self, page: Raw) -> Raw:
+        """Learn the header parameters of the tools on a page of `tools/list`.
 
-        Tools with invalid header parameters are removed from the page.
+        Returns:
+            The page without the tools whose header parameters are invalid.
         """
-        if method is not self.lists or not self._prefix:
-            return result
-        return understood_tools(result, self._learn)
+        return understood_tools(page, self._learn)
 
     def _learn(self, name: str, paths: Mapping[str, tuple[str, ...]]) -> None:
         if paths:

@@ -209,6 +209,8 @@ class RequestSender:
         self._outbound = outbound
         self._middleware = middleware
         self._peer = peer
+        self._check_result: Callable[[Method[Any, Any], msgspec.Raw], None] | None = None
+        """Called with each decoded result as it came; None for no further checks."""
         self.context = context
         """Context that hooks and middleware get."""
 
@@ -282,10 +284,22 @@ class RequestSender:
         try:
             result = reader.decode_result(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidResult(f"{method.name}: the {self._peer}'s result: {error}") from None
-        if reader.results and type(result) is not reader.results[0]:
-            self._check_kind(method, result)
+            refused = InvalidResult(f"{method.name}: the {self._peer}'s result: {error}")
+            result = self._read_other(method, raw, refused)
+        else:
+            if reader.results and type(result) is not reader.results[0]:
+                self._check_kind(method, result)
+        if self._check_result is not None:
+            self._check_result(method, raw)
         return result
+
+    def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidResult) -> R:
+        """Handle a result that does not decode; subclasses may decode it as another type.
+
+        Raises:
+            InvalidResult: `refused`.
+        """
+        raise refused from None
 
     def _check_kind(self, method: Method[Any, Any], result: Any) -> None:
         if type(result) not in self._extra_results.get(method.name, ()):

@@ -111,7 +111,7 @@ class HttpEndpoint:
             response = await self._requests.send(method, at, lines, body)
             if response.status not in ANY_REDIRECT:
                 return response
-            location = response.header("location")
+            location = response.headers.get("location", "")
             await response.aclose()
             at = self._redirect_target(at, response.status, location, method)
             if url is None:
@@ -175,7 +175,7 @@ class HttpEndpoint:
 
 def media_type(response: Response) -> str:
     """Return the body's media type in lower case, without parameters; empty if there is none."""
-    return response.header("content-type").partition(";")[0].strip().lower()
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_whole(response: Response, limit_bytes: int) -> bytes:
@@ -185,7 +185,7 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
         TransportError: The body is larger than `limit_bytes`.
         SessionLost: The server disconnected before the end of the body.
     """
-    length = response.header("content-length")
+    length = response.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit_bytes:
         raise TransportError(f"expected a body of at most {limit_bytes} bytes, got {length}")
     parts: list[bytes] = []
@@ -215,9 +215,9 @@ async def refusal(response: Response, what: str) -> tuple[HttpError, bytes]:
     error, has_id = _error_in(body)
     description = f": {error}" if error else ""
     headers = {
-        name: response.header(name)
+        name: value
         for name in ("www-authenticate", "retry-after", "allow")
-        if response.header(name)
+        if (value := response.headers.get(name))
     }
     return (
         HttpError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
@@ -27,10 +27,8 @@ class Response(Protocol):
     """An HTTP response whose body is still being received."""
 
     status: int
-
-    def header(self, name: str) -> str:
-        """Return a header's value by its name in lower case; empty if there is none."""
-        ...
+    headers: Mapping[str, str]
+    """Header values by name in lower case; those of a repeated header are joined by commas."""
 
     def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body in chunks."""
@@ -180,16 +178,16 @@ def _proxy(url: str) -> Any:
 
 
 class _PooledResponse:
-    __slots__ = ("_response", "status")
+    __slots__ = ("_response", "headers", "status")
 
     def __init__(self, response: Any) -> None:
         self._response = response
         self.status: int = response.status
-
-    def header(self, name: str) -> str:
-        wanted = name.encode()
-        lines: Sequence[tuple[bytes, bytes]] = self._response.headers
-        return ", ".join(value.decode("latin-1") for key, value in lines if key.lower() == wanted)
+        headers: dict[str, str] = {}
+        for key, value in response.headers:
+            name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {text}" if name in headers else text
+        self.headers: Mapping[str, str] = headers
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         try:
@@ -234,15 +232,12 @@ class GivenClient:
 
 
 class _ClientResponse:
-    __slots__ = ("_response", "status")
+    __slots__ = ("_response", "headers", "status")
 
     def __init__(self, response: Any) -> None:
         self._response = response
         self.status: int = response.status_code
-
-    def header(self, name: str) -> str:
-        value: str = self._response.headers.get(name, "")
-        return value
+        self.headers: Mapping[str, str] = response.headers
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         try:

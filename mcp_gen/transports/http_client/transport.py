@@ -145,7 +145,8 @@ class HttpTransport(PostingTransport):
         try:
             if response.status != 200:
                 raise await self._error_for(response, session, asked)
-            self._store_session_id(response)
+            if self._session_header and not self._session:
+                self._store_session_id(response)
             kind = media_type(response)
             if kind == EVENTS:
                 await self._listening.follow(response, asked, resumes=self._resumes)
@@ -211,9 +212,7 @@ class HttpTransport(PostingTransport):
 
     def _store_session_id(self, response: Response) -> None:
         name = self._session_header
-        if not name or self._session:
-            return
-        id = response.header(name)
+        id = response.headers.get(name)
         if not id:
             return
         if not _VISIBLE.fullmatch(id):

@@ -269,6 +269,16 @@ async def test_an_answer_after_the_timeout_is_passed_over(revision: str) -> None
 
 
 @every_revision
+async def test_a_call_that_cannot_be_encoded_leaves_nothing_that_waits(revision: str) -> None:
+    server = scripted(revision, call_tool=lambda params: result(revision, content=[]))
+    async with connected(server, revision) as session:
+        with pytest.raises(UnicodeEncodeError):
+            await session.call_tool("t", {"text": "\ud800"})
+        assert session._connection._connection.abandon() == []
+        await session.call_tool("t")
+
+
+@every_revision
 async def test_a_connection_that_is_lost_ends_the_calls_that_wait(revision: str) -> None:
     server = scripted(revision)
     async with connected(server, revision) as session:
