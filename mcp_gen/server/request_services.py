@@ -75,6 +75,7 @@ class _ContextServices:
         self, message: str, form: type[T], *, key: str | None, timeout_s: float | None, task: bool
     ) -> Answer[T]:
         """See `Context.elicit`."""
+        # Loaded with the first request to a client.
         from mcp_gen.server.input_requests.api import elicit
 
         return await elicit(self._ctx, message, form, key=key, timeout_s=timeout_s, task=task)
@@ -89,6 +90,7 @@ class _ContextServices:
         timeout_s: float | None,
     ) -> Answer[None]:
         """See `Context.elicit_url`."""
+        # Loaded with the first request to a client.
         from mcp_gen.server.input_requests.api import elicit_url
 
         return await elicit_url(
@@ -97,6 +99,7 @@ class _ContextServices:
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """See `Context.elicitation_complete`."""
+        # Loaded with the first request to a client.
         from mcp_gen.server.input_requests.api import elicitation_complete
 
         await elicitation_complete(self._ctx, elicitation_id)
@@ -112,6 +115,7 @@ class _ContextServices:
         **params: Any,
     ) -> latest.CreateMessageResult:
         """See `Context.sample`."""
+        # Loaded with the first request to a client.
         from mcp_gen.server.input_requests.api import sample
 
         return await sample(
@@ -128,6 +132,7 @@ class _ContextServices:
         self, *, key: str | None, timeout_s: float | None
     ) -> Sequence[latest.Root]:
         """See `Context.list_roots`."""
+        # Loaded with the first request to a client.
         from mcp_gen.server.input_requests.api import list_roots
 
         return await list_roots(self._ctx, key=key, timeout_s=timeout_s)
@@ -136,12 +141,14 @@ class _ContextServices:
         self, progress: float, total: float | None, message: str | None
     ) -> None:
         """See `Context.report_progress`."""
+        # Loaded with the first notification of a request.
         from mcp_gen.server.notifications.progress import report_progress
 
         await report_progress(self._ctx, progress, total, message)
 
     async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
         """See `Context.log`."""
+        # Loaded with the first notification of a request.
         from mcp_gen.server.notifications.log_messages import log
 
         await log(self._ctx, level, data, logger)

@@ -61,6 +61,7 @@ class ToolTransformsApi:
         Raises:
             UsageError: there is no tool of that name, or an error of `transformed` or `add_tool`.
         """
+        # Loaded with the first transform: most servers have none.
         from mcp_gen.server.transforms.transformed_tool import transformed
 
         made = transformed(

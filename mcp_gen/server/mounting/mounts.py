@@ -161,6 +161,7 @@ class Mounts(Sequence["Mount"]):
         outer, features = self._outer, mount.features()
         self._mounts = mounts
         if self._parts is not None:
+            # Loaded with the first mount: most servers have none.
             from mcp_gen.server.mounting.handlers import MountHandlers
 
             self._parts.kernel.handlers = MountHandlers(self._parts, outer)

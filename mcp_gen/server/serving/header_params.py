@@ -52,6 +52,7 @@ class HeaderParamLookup:
     def _of_mounted(self, ctx: Context, name: str) -> HeaderPaths | None:
         if not self._server.mounts:
             return None
+        # Loaded with the first mount: most servers have none.
         from mcp_gen.server.mounting.kinds import TOOLS
         from mcp_gen.server.mounting.lookup import peek
 

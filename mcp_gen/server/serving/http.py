@@ -146,6 +146,7 @@ def run_http(
         port: Port to listen on; 0 takes a free one.
         listening: Called with the URL of the app as soon as clients can connect.
     """
+    # Loaded when serving over HTTP.
     import uvicorn
 
     class Endpoint(uvicorn.Server):

@@ -82,10 +82,12 @@ class PerConnection(Generic[S]):
             options: Options of `asgi`, for HTTP.
         """
         if transport == "http":
+            # Loaded when serving over HTTP.
             from mcp_gen.server.serving.http import run_http
 
             run_http(self.asgi(**options), host, port)
         else:
+            # Loaded when serving over stdio.
             from mcp_gen.server.serving.stdio import run_stdio
 
             run_stdio(self.make_runner())
@@ -129,6 +131,7 @@ class PerConnection(Generic[S]):
             path: Path of the endpoint.
             options: Options of `Server.asgi`.
         """
+        # Loaded when serving over HTTP.
         from mcp_gen.server.serving.http import HttpOptions, asgi_app
 
         return asgi_app(

@@ -82,6 +82,7 @@ class ServerRunner:
 
             run_stdio(self)
         elif transport == "http":
+            # Loaded when serving over HTTP.
             from mcp_gen.server.serving.http import run_http
 
             run_http(make_app(), host, port)
@@ -125,6 +126,7 @@ class ServerRunner:
 
     def asgi(self, path: str, **options: Any) -> AsgiApp:
         """Return an ASGI app; see `Server.asgi`. `options` are the fields of `HttpOptions`."""
+        # Loaded when serving over HTTP.
         from mcp_gen.server.serving.http import HttpOptions, asgi_app
 
         app = asgi_app(self, path, HttpOptions(**options))

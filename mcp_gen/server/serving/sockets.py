@@ -109,6 +109,7 @@ class _Connections:
                 task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Loaded when serving over sockets.
         from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
         from mcp_gen.transports.streams import StreamTransport
 
