@@ -18,9 +18,9 @@ __all__ = ["rows"]
 
 IN_FLIGHT = 64
 RUN_MS = 80
-"""How long one measurement takes: short, so that what slows this machine slows neighbours alike."""
+"""Length of one measurement: short, so that what slows this machine slows neighbours alike."""
 _MODES = {HANDSHAKE: "legacy", PER_REQUEST: PER_REQUEST}
-"""What the official client calls a session with a handshake; without one it dispatches directly."""
+"""Name in the official client of a session with a handshake; without one it dispatches directly."""
 
 
 class Way(NamedTuple):
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     in_flight: int
     goals: dict[str, float]
     has_clock: bool
-    """Whether a row of its own says what it is by the clock, the server's work included."""
+    """True if a row of its own says what it is by the clock, the server's work included."""
 
 
 WAYS = {

@@ -27,7 +27,7 @@ class Load:
         self._requests = requests
         self._connections: list[_Connection] = []
         self.to_send = 0
-        """How many requests are still to be sent, by whichever connection has its answer."""
+        """Number of requests still to be sent, by whichever connection has its answer."""
         self._to_come = 0
         self._done: asyncio.Future[None] | None = None
 
@@ -74,11 +74,11 @@ class _Connection(asyncio.Protocol):
         self.transport: asyncio.WriteTransport | None = None
         self._head = b""
         self._begun = False
-        """Whether the head of the answer has come."""
+        """True if the head of the answer has come."""
         self._size_bytes = 0
-        """What of the answer has come, its head included."""
+        """Bytes of the answer that have come, its head included."""
         self._wanted_bytes: int | None = None
-        """What of it is to come in all; None where only its end tells."""
+        """Bytes of the whole answer; None where only its end tells."""
         self._end = b""
 
     def send(self) -> None:

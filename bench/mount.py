@@ -17,7 +17,7 @@ from bench.stdio import one_cpu
 __all__ = ["rows"]
 
 LIMIT_US = 150.0
-"""What a mounted remote server may add to a call."""
+"""Limit of what a mounted remote server may add to a call."""
 IN_FLIGHT = 100
 
 

@@ -14,7 +14,7 @@ __all__ = ["python", "requirement"]
 
 LIMIT_S = 300.0
 _PLACE = ROOT / ".nox" / "official"
-"""Where `nox` keeps its environments, too."""
+"""Folder of environments, where `nox` keeps its own too."""
 
 
 def requirement() -> str:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -88,8 +89,19 @@ def _sources(place: str) -> list[Path]:
 
 
 def _first_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line number and the first line of each docstring."""
+    """Yield the line number and the first line of each docstring, those of attributes too."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, kinds) and (found := ast.get_docstring(node)) is not None:
             yield node.body[0].lineno, found.partition("\n")[0].rstrip()
+        if isinstance(node, ast.Module | ast.ClassDef):
+            yield from _attribute_lines(node)
+
+
+def _attribute_lines(node: ast.Module | ast.ClassDef) -> Iterator[tuple[int, str]]:
+    for one, after in pairwise(node.body):
+        match one, after:
+            case ast.Assign() | ast.AnnAssign(), ast.Expr(value=ast.Constant(value=str(found))):
+                # The sentence about an attribute may go on in the next line.
+                paragraph = " ".join(found.partition("\n\n")[0].split())
+                yield after.lineno, f"{paragraph.partition('. ')[0].rstrip('.')}."

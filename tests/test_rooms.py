@@ -112,7 +112,7 @@ NAMED_BY = {
         "mcp_gen.compat",
     ),
 }
-"""Who may import the two classes that everything could be hung on."""
+"""Rooms that may import the two classes that everything could be hung on."""
 
 
 def upward(graph: Mapping[str, frozenset[str]], layer: str) -> Iterator[tuple[str, str]]:

@@ -6,9 +6,9 @@ from codegen.model import ir
 from codegen.model.names import snake
 
 _HANDLERS = frozenset({"agree", "offers"})
-"""What the class for handlers has beside the requests."""
+"""Members of the class for handlers beside the requests."""
 _CALLS = frozenset({"methods", "progress", "self", "timeout_s", "types"})
-"""What methods of callers have or use beside the parameters of the message."""
+"""Names that methods of callers use beside the parameters of the message."""
 
 
 def names_taken(methods: Collection[ir.Method], whole: ir.Revision) -> Iterator[str]:

@@ -29,8 +29,10 @@ class Extension:
     base: str
     """The module of the revision that its schema refers to."""
     whole: ir.Revision
-    """All types of that revision and of the extension, to look things up; the methods, sections,
-    scalars, unions and enums are the extension's alone."""
+    """All types of that revision and of the extension, for look-ups.
+
+    Methods, sections, scalars and unions are those of the extension alone.
+    """
     own: ir.Revision
     """The same with the extension's types alone."""
     borrowed: tuple[str, ...]
@@ -41,7 +43,7 @@ class Extension:
     agreed: str
     settings: str
     docs: Docs | None = None
-    """What is said of its types and fields, if anything is."""
+    """Documentation of its types and fields; may be empty."""
 
 
 def extension_folders(root: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from codegen.model.names import snake
 from codegen.schema.load import is_object, read_toml
 
 MAX_CHARACTERS = 90
-"""What fits between the quotes of a docstring, indented by 4, in a line of 100."""
+"""Characters that fit between the quotes of a docstring, indented by 4, in a line of 100."""
 
 _ANY_TYPE = "*"
 _TABLES = ("types", "fields")

@@ -63,7 +63,7 @@ def arm_names(type_: Type) -> tuple[str, ...]:
 
 
 Absent: TypeAlias = Literal["refused", "none", "unset", "const", "always"]
-"""What a missing value means; `always` is a default that is written even so."""
+"""Meaning of a missing value; `always` is a default that is written even so."""
 
 
 @dataclass(frozen=True)

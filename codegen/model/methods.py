@@ -29,7 +29,7 @@ class Messages:
     aliases: dict[str, ir.Alias]
     overlay: Overlay
     stated: Mapping[str, ir.Direction] = field(default_factory=dict[str, ir.Direction])
-    """Who sends the messages of an extension, which no union of the revision names."""
+    """Sender of the messages of an extension, which no union of the revision names."""
 
 
 def build_methods(messages: Messages) -> tuple[ir.Method, ...]:

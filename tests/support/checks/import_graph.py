@@ -11,7 +11,7 @@ from tests.support.checks import source
 __all__ = ["Graph", "circles", "import_graph", "module_files", "room_graph", "room_of"]
 
 Graph: TypeAlias = Mapping[str, frozenset[str]]
-"""What each module, or each room, imports. Every name has an entry."""
+"""Imports of each module, or of each room. Every name has an entry."""
 
 
 def module_files(root: Path, package: str) -> dict[str, Path]:
