@@ -20,7 +20,7 @@ from mcp_gen.client.connecting.identity import ClientProfile
 from mcp_gen.client.connecting.negotiation import NegotiationCache, Negotiator
 from mcp_gen.client.connecting.targets import resolve_target
 from mcp_gen.client.requests.settings import ClientSettings, Validation
-from mcp_gen.core.extensions.extensions import Given
+from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
 from mcp_gen.session.duplex.client import ClientConnection
@@ -90,7 +90,7 @@ class Client(CallbackDecorators):
         url_elicitation: UrlHandler | None = None,
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
-        extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
+        extensions: Mapping[str, dict[str, Any]] | Sequence[ExtensionArg] | None = None,
         tasks: bool = False,
         timeout_s: float = 60.0,
         max_timeout_s: float = 3600.0,

@@ -41,7 +41,7 @@ class NoResponse(InvalidRequest):
 
     def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
         super().__init__(message, request_id)
-        self.tries = tries
+        self.is_response = tries
 
 
 class Envelope(Struct, gc=False):

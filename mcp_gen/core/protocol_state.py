@@ -25,7 +25,7 @@ __all__ = [
     "ProtocolState",
     "RequestReceived",
     "ResponseReceived",
-    "still_open",
+    "duplicate_id_error",
 ]
 
 W = TypeVar("W")
@@ -194,7 +194,7 @@ class ProtocolState(Generic[W]):
         if frame.id is UNSET or frame.id is None:
             return NotificationReceived(frame.method, frame.params)
         if frame.id in self.in_flight or (batch and frame.id in batch.ids):
-            return _rejected(still_open(frame.id), batch)
+            return _rejected(duplicate_id_error(frame.id), batch)
         if batch:
             batch.ids.add(frame.id)
         return RequestReceived(frame.id, frame.method, frame.params, batch)
@@ -215,7 +215,7 @@ class ProtocolState(Generic[W]):
         id = error.request_id
         if id is not None and id in self._waiters:
             return ErrorReceived(self._waiters.pop(id), error)
-        return MessageRejected(error, None, batch) if error.tries else _rejected(error, batch)
+        return MessageRejected(error, None, batch) if error.is_response else _rejected(error, batch)
 
     def open_request(self, waiter: W) -> RequestId:
         """Reserve the id of a new request to the peer, and remember its waiter."""
@@ -227,7 +227,7 @@ class ProtocolState(Generic[W]):
         """Stop waiting for a response. A late response is rejected as unknown."""
         self._waiters.pop(id, None)
 
-    def wait_on(self, id: RequestId, waiter: W) -> None:
+    def replace_waiter(self, id: RequestId, waiter: W) -> None:
         """Replace the waiter of a request that has no response yet."""
         if id in self._waiters:
             self._waiters[id] = waiter
@@ -239,7 +239,7 @@ class ProtocolState(Generic[W]):
         return waiters
 
 
-def still_open(id: RequestId) -> InvalidRequest:
+def duplicate_id_error(id: RequestId) -> InvalidRequest:
     """Return the error for a request whose id belongs to another pending request."""
     return InvalidRequest("this id belongs to a request that is still open", id)
 

@@ -113,7 +113,7 @@ class Relay(Protocol):
         ...
 
     @property
-    def passes_on(self) -> bool:
+    def relays_input_requests(self) -> bool:
         """True if input requests of the server are relayed to the caller."""
         ...
 

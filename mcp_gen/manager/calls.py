@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.session.tool_calls import CallOptions
-    from mcp_gen.manager.catalog import What
+    from mcp_gen.manager.catalog import ListName
     from mcp_gen.manager.managed_server import ManagedServer
     from mcp_gen.manager.model_formats import Api, ExportedTools
     from mcp_gen.manager.resource_cache import ResourceCache
@@ -168,7 +168,7 @@ class ManagerCalls:
                 own, arguments, meta=meta, timeout_s=timeout_s, progress=progress, returns=returns
             )
 
-        return await server.ask(call, again=again, wait_s=timeout_s)
+        return await server.request(call, again=again, wait_s=timeout_s)
 
     async def get_prompt(
         self,
@@ -193,7 +193,7 @@ class ManagerCalls:
             SessionLost: the server is not connected, or disconnected again.
         """
         server, own = self._resolve_name("prompts", name)
-        return await server.ask(
+        return await server.request(
             lambda session: session.get_prompt(own, arguments, timeout_s=timeout_s),
             again=True,
             wait_s=timeout_s,
@@ -280,7 +280,7 @@ class ManagerCalls:
     async def _read(
         self, server: ManagedServer, uri: str, timeout_s: float | None
     ) -> latest.ReadResourceResult:
-        return await server.ask(
+        return await server.request(
             lambda session: session.read_resource(uri, timeout_s=timeout_s),
             again=True,
             wait_s=timeout_s,
@@ -298,7 +298,7 @@ class ManagerCalls:
             raise UsageError(f"{uri}: {several}; name one with `server=`")
         return self._servers[next(iter(holders))]
 
-    async def _qualified_items(self, what: What) -> list[tuple[ManagedServer, str, Any]]:
+    async def _qualified_items(self, what: ListName) -> list[tuple[ManagedServer, str, Any]]:
         servers = await self._servers_with_list(what)
         return [
             (server, name, item)
@@ -306,13 +306,13 @@ class ManagerCalls:
             for name, item in server.lists[what].by_name.items()
         ]
 
-    async def _servers_with_list(self, what: What) -> list[ManagedServer]:
+    async def _servers_with_list(self, what: ListName) -> list[ManagedServer]:
         """Refresh a list of all servers, and return those whose list can be used."""
         servers = [one for one in self._servers.values() if one.state != "failed"]
         await asyncio.gather(*(self._refresh(one, what) for one in servers))
         return [one for one in servers if one.state in ("connected", "reconnecting")]
 
-    async def _refresh(self, server: ManagedServer, what: What) -> None:
+    async def _refresh(self, server: ManagedServer, what: ListName) -> None:
         session = server.session
         if server.state != "connected" or session is None or session.is_lost:
             return

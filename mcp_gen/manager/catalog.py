@@ -13,9 +13,9 @@ from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import McpGenError, MethodNotFound, RequestTimeout, TransportError
 from mcp_gen.manager.names import names_for
 
-__all__ = ["Catalog", "CatalogList", "What"]
+__all__ = ["Catalog", "CatalogList", "ListName"]
 
-What: TypeAlias = Literal["tools", "prompts", "resources", "resource_templates"]
+ListName: TypeAlias = Literal["tools", "prompts", "resources", "resource_templates"]
 
 
 class _Source(NamedTuple):
@@ -24,13 +24,13 @@ class _Source(NamedTuple):
     capability: str
 
 
-_SOURCES: Mapping[What, _Source] = {
+_SOURCES: Mapping[ListName, _Source] = {
     "tools": _Source(ClientSession.tools.__name__, "tools"),
     "prompts": _Source(ClientSession.prompts.__name__, "prompts"),
     "resources": _Source(ClientSession.resources.__name__, "resources"),
     "resource_templates": _Source(ClientSession.resource_templates.__name__, "resources"),
 }
-_LISTS_OF_KIND: Mapping[str, tuple[What, ...]] = {
+_LISTS_OF_KIND: Mapping[str, tuple[ListName, ...]] = {
     "tools": ("tools",),
     "prompts": ("prompts",),
     "resources": ("resources", "resource_templates"),
@@ -89,9 +89,9 @@ class Catalog:
         self._ttl_s = ttl_s
         self._timeout_s = timeout_s
         self._pause_s = pause_s
-        self._lists: dict[What, CatalogList] = {what: CatalogList() for what in _SOURCES}
+        self._lists: dict[ListName, CatalogList] = {what: CatalogList() for what in _SOURCES}
 
-    def __getitem__(self, what: What) -> CatalogList:
+    def __getitem__(self, what: ListName) -> CatalogList:
         return self._lists[what]
 
     def invalidate(self, kind: str) -> None:
@@ -105,7 +105,7 @@ class Catalog:
             self.invalidate(kind)
 
     async def get(
-        self, what: What, session: ClientSession, *, tells: bool
+        self, what: ListName, session: ClientSession, *, tells: bool
     ) -> tuple[CatalogList, McpGenError | None]:
         """Return a list, fetched first unless it is fresh.
 
@@ -149,7 +149,7 @@ class Catalog:
             return now < found.paused_until
         return tells or now < found.good_until
 
-    async def _fetch(self, what: What, session: ClientSession) -> list[Any]:
+    async def _fetch(self, what: ListName, session: ClientSession) -> list[Any]:
         source = _SOURCES[what]
         if getattr(session.server_capabilities, source.capability, None) is None:
             return []

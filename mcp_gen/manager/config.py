@@ -86,7 +86,7 @@ class ServerConfig:
             return "command"
         return "remote" if self.url is not None else "memory"
 
-    def reach(self, probe_timeout_s: float) -> tuple[Target, dict[str, Any]]:
+    def connect_target(self, probe_timeout_s: float) -> tuple[Target, dict[str, Any]]:
         """Return the target of `Client.connect`, and the options that go with it.
 
         Args:
@@ -250,7 +250,7 @@ def _unwrap(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
     return servers
 
 
-def config_of(given: ServerLike, name: str) -> tuple[ServerConfig, list[ConfigProblem]]:
+def read_config(given: ServerLike, name: str) -> tuple[ServerConfig, list[ConfigProblem]]:
     """Return the configuration of one server, and problems that are not fatal.
 
     Raises:

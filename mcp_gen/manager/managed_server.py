@@ -104,7 +104,7 @@ class ManagedServer(ConnectionSupervisor):
             # Lost before the supervisor noticed: let it reconnect.
             self._break(SessionLost("the connection has ended"))
 
-    async def ask(
+    async def request(
         self, call: Callable[[ClientSession], Awaitable[T]], *, again: bool, wait_s: float | None
     ) -> T:
         """Make a call with the session, and return its result.

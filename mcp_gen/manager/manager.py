@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.manager.calls import ManagerCalls
-from mcp_gen.manager.config import config_of, read_servers, servers_from
+from mcp_gen.manager.config import read_config, read_servers, servers_from
 from mcp_gen.manager.events import ManagerEvent, Reconnect
 from mcp_gen.manager.items import status_of
 from mcp_gen.manager.managed_server import ManagedServer
@@ -210,7 +210,7 @@ class ClientManager(ManagerCalls):
         """
         if name in self._servers:
             raise UsageError(f"add: there is a server {name!r}; remove it first")
-        config, problems = config_of(server, name)
+        config, problems = read_config(server, name)
         self.problems += problems
         made = self._start_server(name, config)
         await made.tried.wait()

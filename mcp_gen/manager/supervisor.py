@@ -17,7 +17,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.manager.catalog import Catalog, What
+from mcp_gen.manager.catalog import Catalog, ListName
 from mcp_gen.manager.events import ManagerEvent
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class ConnectionSupervisor:
         self.attempt = 0
         """Number of the current or last attempt to reconnect."""
         self.session: ClientSession | None = None
-        self.tells: frozenset[What] = frozenset()
+        self.tells: frozenset[ListName] = frozenset()
         """Lists for which the server sends `list_changed`."""
         self.tried = asyncio.Event()
         """Set once the first attempt has ended, with or without success."""
@@ -198,7 +198,7 @@ class ConnectionSupervisor:
             await self._reopen()
         else:
             await self._disconnect()
-            target, options = config.reach(self._policy.probe_timeout_s)
+            target, options = config.connect_target(self._policy.probe_timeout_s)
             self.session = session = await self._client.connect(
                 target,
                 revision=config.revision,
@@ -301,8 +301,8 @@ class ConnectionSupervisor:
         self._events.emit(ManagerEvent(kind, self.name, **about))
 
 
-def _watched_lists(honoured: latest.SubscriptionFilter) -> frozenset[What]:
-    found: set[What] = set()
+def _watched_lists(honoured: latest.SubscriptionFilter) -> frozenset[ListName]:
+    found: set[ListName] = set()
     if honoured.tools_list_changed:
         found.add("tools")
     if honoured.prompts_list_changed:

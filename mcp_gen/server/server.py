@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import mcp_wire
-from mcp_gen.core.extensions.extensions import Given
+from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
 from mcp_gen.server.api.prompts import CompletionsApi
@@ -146,7 +146,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         page_size: int | None = None,
         cache_hints: CacheHints = CacheHints(),  # noqa: B008
         experimental: Mapping[str, dict[str, Any]] | None = None,
-        extensions: Iterable[Given] = (),
+        extensions: Iterable[ExtensionArg] = (),
         lifespan: MakeLifespan[Server] | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
@@ -212,7 +212,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         """Registry of the prompts."""
         self.completions = Completions(changed("completions", None))
         """Registry of the completion functions."""
-        self.resources.completable = self.prompts.completable = self.completions.offer
+        self.resources.completable = self.prompts.completable = self.completions.add_choices
         features = (self.tools, self.resources, self.prompts, self.completions)
         parts = HandlerParts(kernel, declarations, self.notify, *features)
         kernel.handlers = Handlers(parts)

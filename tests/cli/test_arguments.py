@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_gen.cli.console.arguments import by_schema, pairs, whole
+from mcp_gen.cli.console.arguments import convert, parse_json, parse_pairs
 from mcp_gen.core.errors import UsageError
 
 NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -45,13 +45,13 @@ def test_text_becomes_a_value_of_the_kind_that_the_schema_has(
     schema: Any, text: str, value: Any
 ) -> None:
     whole_schema = {"properties": {"a": schema}, "$defs": {"name": {"type": "string"}}}
-    found = by_schema([("a", text)], whole_schema)
+    found = convert([("a", text)], whole_schema)
     assert (found, type(found["a"])) == ({"a": value}, type(value))
 
 
 def test_what_is_given_several_times_is_an_array() -> None:
     given = [("a", "x"), ("a", "y")]
-    assert by_schema(given, {"properties": {"a": NAMES}}) == {"a": ["x", "y"]}
+    assert convert(given, {"properties": {"a": NAMES}}) == {"a": ["x", "y"]}
 
 
 @pytest.mark.parametrize(
@@ -64,31 +64,31 @@ def test_what_is_given_several_times_is_an_array() -> None:
 )
 def test_text_of_another_kind_is_refused(schema: Any, text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        by_schema([("a", text)], {"properties": {"a": schema}})
+        convert([("a", text)], {"properties": {"a": schema}})
     assert str(caught.value) == said
 
 
 def test_a_name_that_a_closed_schema_lacks_is_refused() -> None:
     with pytest.raises(UsageError, match="no such argument; there are b, c"):
-        by_schema([("a", "1")], {"properties": {"b": {}, "c": {}}, "additionalProperties": False})
+        convert([("a", "1")], {"properties": {"b": {}, "c": {}}, "additionalProperties": False})
 
 
 def test_a_schema_that_refers_to_itself_allows_anything() -> None:
     schema: dict[str, Any] = {"properties": {"a": {"$ref": "#/properties/a"}}}
-    assert by_schema([("a", "1")], schema) == {"a": 1}
+    assert convert([("a", "1")], schema) == {"a": 1}
 
 
 @pytest.mark.parametrize("given", ["a", "=1", ""])
 def test_what_is_no_pair_is_refused(given: str) -> None:
     with pytest.raises(UsageError, match="expected `name=value`"):
-        pairs([given])
+        parse_pairs([given])
 
 
 @pytest.mark.parametrize("given", ["", "{", "[]", "5", "[" * 100_000])
 def test_arguments_that_are_no_json_object_are_refused(given: str) -> None:
     with pytest.raises(UsageError, match="--args: expected"):
-        whole(given)
+        parse_json(given)
 
 
 def test_no_arguments_are_no_arguments() -> None:
-    assert (pairs(None), whole(None)) == ([], {})
+    assert (parse_pairs(None), parse_json(None)) == ([], {})

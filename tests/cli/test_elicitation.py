@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_gen.cli.console.elicitation import Filling
+from mcp_gen.cli.console.elicitation import ElicitationPrompts
 from mcp_gen.core.errors import UrlElicitation
 from mcp_gen.types import ElicitationSchema, ElicitRequestFormParams, ElicitResult
 from mcp_wire import decode
@@ -43,7 +43,7 @@ def form(required: Iterable[str] = (), **fields: Any) -> ElicitRequestFormParams
 
 
 async def fill(user: User, required: Iterable[str] = (), **fields: Any) -> Any:
-    return await Filling(user).form(None, form(required, **fields))
+    return await ElicitationPrompts(user).form(None, form(required, **fields))
 
 
 ONE = {"type": "string", "enum": ["red", "green"]}
@@ -120,5 +120,5 @@ async def test_without_a_user_a_form_is_declined_and_that_is_said() -> None:
     ],
 )
 async def test_a_page_is_shown_and_gone_to_by_the_user(user: User, action: str) -> None:
-    assert await Filling(user).page(None, PAGE) == action
+    assert await ElicitationPrompts(user).page(None, PAGE) == action
     assert user.told == ["Sign\nhttps://example.org/sign"]

@@ -17,8 +17,8 @@ from rich.console import Console
 import mcp_wire
 from mcp_gen import Context, McpError, Server, ServerConfig, ToolError
 from mcp_gen.cli.console import server_options
-from mcp_gen.cli.console.content import saved
-from mcp_gen.cli.console.progress import Screen, visible
+from mcp_gen.cli.console.content import save_media
+from mcp_gen.cli.console.progress import Screen, strip_control
 from mcp_gen.client.tools.result_content import Media
 from mcp_gen.server.content import blocks
 from tests.cli.running import complaint, lines, printed_json, run
@@ -282,19 +282,19 @@ def test_the_help_of_a_command_has_examples_and_exit_codes(command: str) -> None
 
 def test_a_file_is_named_as_the_server_says_but_stays_in_its_folder(tmp_path: Path) -> None:
     media = Media(b"1", "text/plain", "file:///a/..%2F..%2Fetc%2Fpasswd")
-    assert saved(media, tmp_path).parent == tmp_path
+    assert save_media(media, tmp_path).parent == tmp_path
     hidden = Media(b"1", "text/plain", "file:///a/.profile")
-    assert saved(hidden, tmp_path).name == "profile.txt"
+    assert save_media(hidden, tmp_path).name == "profile.txt"
 
 
 def test_no_file_is_overwritten(tmp_path: Path) -> None:
     media = Media(b"1", "image/png", "file:///a/logo.png")
-    names = [saved(media, tmp_path).name for _ in range(2)]
+    names = [save_media(media, tmp_path).name for _ in range(2)]
     assert names == ["logo.png", "logo-2.png"]
 
 
 def test_what_controls_a_terminal_is_not_shown_to_one() -> None:
-    assert visible("a\x1b[2Jb\n\tc\u202e") == "a\ufffd[2Jb\n\tc\ufffd"
+    assert strip_control("a\x1b[2Jb\n\tc\u202e") == "a\ufffd[2Jb\n\tc\ufffd"
 
 
 def test_progress_is_shown_on_a_terminal_and_nowhere_else() -> None:

@@ -6,11 +6,13 @@ import pytest
 
 from mcp_gen.core.errors import TransportError
 from mcp_gen.core.transport import sse
-from mcp_gen.core.transport.sse import Event, EventReader, Place
+from mcp_gen.core.transport.sse import Event, EventReader, StreamPosition
 
 
-def read(stream: bytes, size: int = 10_000, limit_bytes: int = 1_000) -> tuple[list[Event], Place]:
-    reader, place, found = EventReader(limit_bytes), Place(), list[Event]()
+def read(
+    stream: bytes, size: int = 10_000, limit_bytes: int = 1_000
+) -> tuple[list[Event], StreamPosition]:
+    reader, place, found = EventReader(limit_bytes), StreamPosition(), list[Event]()
     for start in range(0, len(stream), size):
         found += reader.feed(stream[start : start + size], place)
     return found, place
@@ -42,10 +44,10 @@ def test_events_are_the_same_in_pieces_of_any_size(size: int) -> None:
 def test_what_is_written_here_is_read_here() -> None:
     stream = b"".join(
         (
-            sse.primer("p"),
+            sse.resume_point("p"),
             sse.COMMENT,
             sse.retry(30),
-            sse.named("endpoint", b"/a"),
+            sse.typed_event("endpoint", b"/a"),
             sse.event(b"{}"),
         )
     )

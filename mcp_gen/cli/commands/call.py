@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_gen.cli.console.arguments import by_schema, pairs, whole
+from mcp_gen.cli.console.arguments import convert, parse_json, parse_pairs
 from mcp_gen.cli.console.content import plain
 from mcp_gen.cli.console.output import fail, print_json
 from mcp_gen.cli.console.server_command import ServerCommand
@@ -73,13 +73,13 @@ def call(
         as_json=as_json,
     )
     try:
-        given, arguments = pairs(arg), whole(args)
+        given, arguments = parse_pairs(arg), parse_json(args)
     except UsageError as error:
         fail("call", error)
 
     async def work(session: ClientSession, screen: Screen) -> Any:
         if given:
-            arguments.update(by_schema(given, await _schema(session, tool, command.options.again)))
+            arguments.update(convert(given, await _schema(session, tool, command.options.again)))
         screen.begin(tool)
         return await session.call_tool(tool, arguments, progress=screen.report)
 

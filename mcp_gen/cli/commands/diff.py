@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
+from mcp_gen.cli.console.output import console, fail, plain_table, plain_text, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def _print(found: tuple[Change, ...], before: str, after: str) -> None:
                 "- ",
             )
             texts = ("", change.detail) if brief else (change.before, change.after)
-            table.add_row(change.kind, shown(change.path, "bold"), *map(shown, texts))
+            table.add_row(change.kind, plain_text(change.path, "bold"), *map(plain_text, texts))
         out.print(f"\n{effect}: {len(changes)}", style=_STYLES[effect], highlight=False)
         out.print(table)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import mcp_wire
-from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
+from mcp_gen.cli.console.output import console, fail, plain_table, plain_text, print_json
 
 if TYPE_CHECKING:
     from mcp_wire.changes import MethodShape
@@ -76,7 +76,7 @@ def _print(rows: list[_MethodRow]) -> None:
         for name, shape, dates in rows:
             if shape.kind == kind:
                 table.add_row(
-                    shown(name, "bold"),
+                    plain_text(name, "bold"),
                     _SENT_BY[shape.direction],
                     shape.params,
                     "\n".join(shape.results) or "-",

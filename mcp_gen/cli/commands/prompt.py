@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_gen.cli.console.arguments import pairs
+from mcp_gen.cli.console.arguments import parse_pairs
 from mcp_gen.cli.console.output import fail
 from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
@@ -65,7 +65,7 @@ def prompt(
         as_json=as_json,
     )
     try:
-        arguments = dict(pairs(arg))
+        arguments = dict(parse_pairs(arg))
     except UsageError as error:
         fail("prompt", error)
     if name is None:

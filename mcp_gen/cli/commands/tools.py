@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from mcp_gen.cli.console.progress import visible
+from mcp_gen.cli.console.progress import strip_control
 from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
@@ -62,7 +62,7 @@ def signature(tool: Any) -> str:
     schema: dict[str, Any] = tool.input_schema
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
-    return visible(
+    return strip_control(
         ", ".join(
             f"{name}{'' if name in required else '?'}: {_kind(one)}"
             for name, one in properties.items()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
+from mcp_gen.cli.console.output import console, fail, plain_table, plain_text, print_json
 
 if TYPE_CHECKING:
     from mcp_wire.changes import Shape
@@ -54,9 +54,9 @@ def _print(name: str, found: dict[str, dict[str, str]]) -> None:
     for row in dict.fromkeys(row for column in columns for row in column):
         cells = [column.get(row, _ABSENT) for column in columns]
         styles = ["dim" if old == cell else "" for old, cell in pairwise(["", *cells])]
-        table.add_row(shown(row, "bold"), *map(shown, cells, styles))
+        table.add_row(plain_text(row, "bold"), *map(plain_text, cells, styles))
     out = console()
-    out.print(shown(name, "bold"))
+    out.print(plain_text(name, "bold"))
     out.print(table)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["by_schema", "pairs", "whole"]
+__all__ = ["convert", "parse_json", "parse_pairs"]
 
 Json = dict[str, Any]
 
@@ -24,7 +24,7 @@ _KINDS: dict[type, str] = {
 }
 
 
-def pairs(given: list[str] | None) -> list[tuple[str, str]]:
+def parse_pairs(given: list[str] | None) -> list[tuple[str, str]]:
     """Parse `--arg name=value` options into names and texts.
 
     Raises:
@@ -39,7 +39,7 @@ def pairs(given: list[str] | None) -> list[tuple[str, str]]:
     return found
 
 
-def whole(text: str | None) -> Json:
+def parse_json(text: str | None) -> Json:
     """Parse `--args`: a JSON object, or `-` to read one from stdin.
 
     Raises:
@@ -58,7 +58,7 @@ def whole(text: str | None) -> Json:
     return arguments
 
 
-def by_schema(given: list[tuple[str, str]], schema: Json) -> Json:
+def convert(given: list[tuple[str, str]], schema: Json) -> Json:
     """Convert argument texts to values of the types in a schema.
 
     An argument of an array type that is given several times is collected into one array.

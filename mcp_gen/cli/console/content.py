@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from mcp_gen.cli.console.progress import visible
+from mcp_gen.cli.console.progress import strip_control
 from mcp_gen.client.tools.result_content import media_of
 from mcp_gen.core.errors import UsageError
 from mcp_wire import encode
@@ -20,7 +20,7 @@ from mcp_wire import encode
 if TYPE_CHECKING:
     from mcp_gen.client.tools.result_content import Media
 
-__all__ = ["plain", "saved", "show"]
+__all__ = ["plain", "save_media", "show"]
 
 _ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "image/webp": ".webp"}
 """File extensions that `mimetypes` does not know on every platform."""
@@ -62,7 +62,7 @@ def _lines(block: Any, folder: Path | None) -> Iterator[str]:
     if folder is None:
         yield f"[{what}, {size}; --save DIR writes it to a file]"
     else:
-        yield f"[{what}, {size}: {saved(media, folder)}]"
+        yield f"[{what}, {size}: {save_media(media, folder)}]"
 
 
 def _media(part: Any) -> Media | None:
@@ -71,7 +71,7 @@ def _media(part: Any) -> Media | None:
     return found[0] if found else None
 
 
-def saved(media: Media, folder: Path) -> Path:
+def save_media(media: Media, folder: Path) -> Path:
     """Write media to a new file in a folder, and return its path.
 
     The name is derived from the URI. An existing file is never overwritten: the name gets a number.
@@ -102,4 +102,4 @@ def saved(media: Media, folder: Path) -> Path:
 
 
 def _print(text: str) -> None:
-    print(visible(text) if sys.stdout.isatty() else text)
+    print(strip_control(text) if sys.stdout.isatty() else text)

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from mcp_gen.client.callbacks.callbacks import Action
     from mcp_gen.core.errors import UrlElicitation
 
-__all__ = ["Asks", "Filling"]
+__all__ = ["ElicitationPrompts", "Terminal"]
 
 
-class Asks(Protocol):
+class Terminal(Protocol):
     """Terminal that can show text and ask for a line; `Screen` is one."""
 
     @property
@@ -24,10 +24,10 @@ class Asks(Protocol):
     async def ask(self, prompt: str) -> str: ...
 
 
-class Filling:
+class ElicitationPrompts:
     """Elicitation handlers: prompt for each field of a form, confirm before a URL is opened."""
 
-    def __init__(self, user: Asks) -> None:
+    def __init__(self, user: Terminal) -> None:
         self._user = user
 
     async def form(self, session: Any, form: latest.ElicitRequestFormParams) -> latest.ElicitResult:

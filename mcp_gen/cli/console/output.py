@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["console", "fail", "plain_table", "print_json", "shown"]
+__all__ = ["console", "fail", "plain_table", "plain_text", "print_json"]
 
 _WIDTH_WITHOUT_TERMINAL = 160
 
@@ -31,7 +31,7 @@ def plain_table(*columns: str, title: str = "") -> Table:
     return table
 
 
-def shown(text: str, style: str = "") -> Text:
+def plain_text(text: str, style: str = "") -> Text:
     """Return text without markup: brackets in type names are printed as they are."""
     return Text(text, style=style)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
-__all__ = ["Screen", "visible"]
+__all__ = ["Screen", "strip_control"]
 
 
 class Screen:
@@ -60,7 +60,7 @@ class Screen:
 
     def begin(self, what: str) -> None:
         """Show a progress bar without a known total."""
-        self._task = self._progress.add_task(visible(what), total=None, done="")
+        self._task = self._progress.add_task(strip_control(what), total=None, done="")
 
     def report(self, done: float, total: float | None, message: str | None) -> None:
         """Show a progress notification in the bar."""
@@ -69,11 +69,11 @@ class Screen:
         done_text = f"{done:g}" if total is None else f"{done:g}/{total:g}"
         self._progress.update(self._task, completed=done, total=total, done=done_text)
         if message:
-            self._progress.update(self._task, description=visible(message).replace("\n", " "))
+            self._progress.update(self._task, description=strip_control(message).replace("\n", " "))
 
     def say(self, text: str, style: str = "") -> None:
         """Print a line above the bars."""
-        self.console.print(Text(visible(text), style=style))
+        self.console.print(Text(strip_control(text), style=style))
 
     def logged(self, session: Any, params: Any) -> None:
         """Print a log message of the server."""
@@ -101,7 +101,7 @@ class Screen:
 
         def read() -> None:
             try:
-                line: str | None = self.console.input(Text(visible(prompt)))
+                line: str | None = self.console.input(Text(strip_control(prompt)))
             except EOFError:
                 line = None
             loop.call_soon_threadsafe(deliver, line)
@@ -114,6 +114,6 @@ class Screen:
             self._progress.start()
 
 
-def visible(text: str) -> str:
+def strip_control(text: str) -> str:
     """Return text of a server without control characters, which could control the terminal."""
     return "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)

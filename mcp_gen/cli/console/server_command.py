@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.cli.console.content import plain, show
-from mcp_gen.cli.console.output import console, fail, plain_table, print_json, shown
-from mcp_gen.cli.console.progress import visible
+from mcp_gen.cli.console.output import console, fail, plain_table, plain_text, print_json
+from mcp_gen.cli.console.progress import strip_control
 from mcp_gen.cli.console.server_options import ask_server, options_of
 from mcp_gen.core.errors import McpGenError
 
@@ -87,8 +87,8 @@ class ServerCommand:
             return
         table = plain_table(*columns)
         for one in items:
-            name, *rest = map(visible, row(one))
-            table.add_row(shown(name, "bold"), *map(shown, rest))
+            name, *rest = map(strip_control, row(one))
+            table.add_row(plain_text(name, "bold"), *map(plain_text, rest))
         console().print(table if items else nothing)
 
 

@@ -121,14 +121,14 @@ def options_of(
 
 def _named(server: str) -> ServerConfig:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.manager.config import config_of
+    from mcp_gen.manager.config import read_config
 
     if server.endswith(".py") and Path(server).is_file():
-        return config_of([sys.executable, server], "SERVER")[0]
+        return read_config([sys.executable, server], "SERVER")[0]
     if not server.strip():
         raise UsageError('SERVER: expected a URL or a command, as in `"python server.py"`')
     try:
-        return config_of(server, "SERVER")[0]
+        return read_config(server, "SERVER")[0]
     except ValueError as error:
         raise UsageError(f"SERVER: {error}; check its quotes") from None
 
@@ -183,12 +183,12 @@ async def _with_session(
     options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], *, quiet: bool
 ) -> T:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.cli.console.elicitation import Filling
+    from mcp_gen.cli.console.elicitation import ElicitationPrompts
     from mcp_gen.cli.console.progress import Screen
     from mcp_gen.client.client import Client
 
     screen = Screen(quiet=quiet)
-    filling = Filling(screen)
+    filling = ElicitationPrompts(screen)
     client = Client(
         "mcp-gen",
         elicitation=filling.form,
@@ -198,7 +198,7 @@ async def _with_session(
     )
     client.hooks.on_logging_message(screen.logged)
     probe_s = min(options.timeout_s, LONGEST_PROBE_S)
-    target, web = options.config.reach(probe_s)
+    target, web = options.config.connect_target(probe_s)
     with screen:
         async with client:
             session = await client.connect(

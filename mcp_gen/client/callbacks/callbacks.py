@@ -10,7 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import UrlElicitation, UsageError
-from mcp_gen.core.extensions.extensions import CLIENT, Extensions, Given
+from mcp_gen.core.extensions.extensions import CLIENT, ExtensionArg, Extensions
 from mcp_gen.core.extensions.names import check_identifier
 from mcp_gen.core.projection.project import project
 from mcp_wire import latest
@@ -78,7 +78,7 @@ class ClientCallbacks:
         url_elicitation: UrlHandler | None = None,
         roots: RootsSource | None = None,
         experimental: Mapping[str, dict[str, Any]] | None = None,
-        extensions: Mapping[str, dict[str, Any]] | Sequence[Given] | None = None,
+        extensions: Mapping[str, dict[str, Any]] | Sequence[ExtensionArg] | None = None,
         tasks: bool = False,
     ) -> None:
         self.tasks = tasks

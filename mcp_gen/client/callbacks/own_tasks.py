@@ -144,7 +144,7 @@ class ClientTasks:
             McpError: The task failed or was cancelled.
         """
         task = await self._find(id)
-        while not task.over:
+        while not task.is_final:
             await self._ended[id].wait()
             task = await self._find(id)
         if task.error != NOTHING:

@@ -68,7 +68,7 @@ class Handshake:
             self._connection, agreed, results_at=results_at, meta=meta, opening=opening
         )
         await self._send_initialized(agreed, session)
-        self._connection.begin_again = lambda: self._recreate_session(agreed, session)
+        self._connection.reopen_session = lambda: self._recreate_session(agreed, session)
         await self._connection.opened(session)
         return session
 

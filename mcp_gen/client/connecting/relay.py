@@ -83,7 +83,7 @@ class ClientSessionRelay:
         return self._session.is_lost
 
     @property
-    def passes_on(self) -> bool:
+    def relays_input_requests(self) -> bool:
         """True if server requests are forwarded to the caller."""
         return bool(self._forwarded)
 
@@ -172,7 +172,7 @@ class ClientSessionRelay:
         assert connection is not None
         if self._sender is None or self._sender.connection is not connection:
             self._sender = RelayRequestSender.over(
-                connection, self._session, self._options, passes_on=self.passes_on
+                connection, self._session, self._options, passes_on=self.relays_input_requests
             )
         return self._sender
 

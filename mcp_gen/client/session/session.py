@@ -21,7 +21,7 @@ from mcp_gen.client.subscriptions.watch import ChangeWatch, Subscriptions, check
 from mcp_gen.client.tasks.tasks import TaskCalls
 from mcp_gen.client.tools.typed_results import TypedResults
 from mcp_gen.core.errors import McpError, SessionLost, UsageError
-from mcp_gen.core.extensions.extensions import SERVER, carries, declared, owner_of
+from mcp_gen.core.extensions.extensions import SERVER, declared, exists_at, owner_of
 from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire import latest
 from mcp_wire.callers import ServerCaller
@@ -250,7 +250,7 @@ class ClientSession(ToolCalls):
         await self._sender.notify(method, params)
 
     def _check_carried(self, method: Method[Any, Any]) -> None:
-        if not carries(owner_of(self._options.extensions, method), self.profile):
+        if not exists_at(owner_of(self._options.extensions, method), self.profile):
             raise UsageError(f"{self.revision} has no {method.name}")
 
     def _with_meta(self, params: P) -> P:

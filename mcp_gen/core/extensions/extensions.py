@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CLIENT",
     "SERVER",
+    "ExtensionArg",
     "Extensions",
-    "Given",
-    "carries",
     "declared",
+    "exists_at",
     "filter_of",
     "missing",
     "owner_of",
@@ -33,7 +33,7 @@ __all__ = [
     "with_fields",
 ]
 
-Given: TypeAlias = "Extension | tuple[Extension, Any]"
+ExtensionArg: TypeAlias = "Extension | tuple[Extension, Any]"
 """An extension, or a pair of an extension and its settings."""
 
 CLIENT, SERVER = "ClientCapabilities", "ServerCapabilities"
@@ -49,7 +49,7 @@ class Extensions:
         given: Extensions, or pairs of an extension and its settings.
     """
 
-    def __init__(self, given: Iterable[Given] = ()) -> None:
+    def __init__(self, given: Iterable[ExtensionArg] = ()) -> None:
         self._settings: dict[Extension, dict[str, Any]] = {}
         self._rows: dict[tuple[str, str], dict[str, Method[Any, Any]]] = {}
         self.arms: dict[type[Any], Extension] = {}
@@ -111,7 +111,7 @@ class Extensions:
 
     def at(self, profile: Profile) -> list[Extension]:
         """Return the extensions that exist at a revision."""
-        return [one for one in self._settings if carries(one, profile)]
+        return [one for one in self._settings if exists_at(one, profile)]
 
     def capabilities(self, kind: str, profile: Profile) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the extensions to declare at a revision.
@@ -180,7 +180,7 @@ class Extensions:
         }
 
 
-def carries(extension: Extension, profile: Profile) -> bool:
+def exists_at(extension: Extension, profile: Profile) -> bool:
     """Return True if an extension exists at a revision."""
     return find_revision(profile.revision, extension.revisions) is not None
 
@@ -198,7 +198,7 @@ def declared(
         profile: Profile of the revision.
         kind: Name of the type of `capabilities`: `CLIENT` or `SERVER`.
     """
-    if not carries(extension, profile):
+    if not exists_at(extension, profile):
         return None
     found = settings_in(capabilities, _FIELD, extension.identifier)
     if found is None and not _has_field(kind, profile.revision):

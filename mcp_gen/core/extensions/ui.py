@@ -24,8 +24,8 @@ __all__ = [
     "APPS",
     "MIME_TYPE",
     "SCHEME",
+    "accepts_mime_type",
     "resource_ui",
-    "shows",
     "tool_ui",
     "visible_to",
     "with_resource_ui",
@@ -121,7 +121,7 @@ def visible_to(tool: Wire, who: McpUiToolVisibility) -> bool:
     return ui is None or ui.visibility is None or who in ui.visibility
 
 
-def shows(settings: Mapping[str, Any] | None, mime_type: str = MIME_TYPE) -> bool:
+def accepts_mime_type(settings: Mapping[str, Any] | None, mime_type: str = MIME_TYPE) -> bool:
     """Return True if the settings of a peer's MCP Apps extension list a media type.
 
     Args:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.core.errors import McpError, ProjectionError
-from mcp_gen.core.projection.rules import RULES, Apply, Loss, instead
+from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
 from mcp_wire.base import Arm, arm_of
 from mcp_wire.profile import Profile
@@ -191,7 +191,7 @@ class _Projection:
         key = (type(value), self.to)
         plan = _plans[key] if key in _plans else _plans.setdefault(key, self._plan(key[0]))
         if plan is None:
-            return value if self._is_target_type(key[0]) else instead(self, value, path)
+            return value if self._is_target_type(key[0]) else substitute(self, value, path)
         fields: dict[str, Any] = {}
         for name, wire, absent, shape, checked in plan.kept:
             inner = getattr(value, name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcp_wire.profile import Profile
 
-__all__ = ["RULES", "Apply", "Loss", "Projection", "Rule", "instead", "wrapped_schema"]
+__all__ = ["RULES", "Apply", "Loss", "Projection", "Rule", "substitute", "wrapped_schema"]
 
 
 class Loss(NamedTuple):
@@ -174,7 +174,7 @@ RULES: dict[str, Rule] = {
 # --- Types that the target lacks ---
 
 
-def instead(projection: Projection, value: Wire, path: str) -> Any:
+def substitute(projection: Projection, value: Wire, path: str) -> Any:
     """Return the substitute for a struct whose type the target lacks.
 
     Raises:

@@ -56,7 +56,7 @@ class StoredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Id of the session whose `tasks/list` shows the task, where there is no principal."""
 
     @property
-    def over(self) -> bool:
+    def is_final(self) -> bool:
         """True if the status is final."""
         return self.status in FINAL
 
@@ -156,7 +156,7 @@ class MemoryTaskStore:
         return bool(expired)
 
     def _evictable(self, task: StoredTask) -> list[str]:
-        owner, over = _owner(task), [one for one in self._tasks.values() if one.over]
+        owner, over = _owner(task), [one for one in self._tasks.values() if one.is_final]
         own = next((one.id for one in over if _owner(one) == owner), None)
         if own is not None or not over:
             return [] if own is None else [own]
@@ -168,7 +168,7 @@ class MemoryTaskStore:
     async def save(self, task: StoredTask) -> bool:
         """Replace a stored task, unless the stored one is final or gone; return True if stored."""
         stored = self._tasks.get(task.id)
-        if stored is None or stored.over:
+        if stored is None or stored.is_final:
             return False
         self._tasks[task.id] = task
         return True

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 __all__ = [
     "REPEATED",
-    "about_what",
     "decoded_value",
     "encoded_value",
     "matches_value",
-    "named_by",
+    "mirrored_name",
+    "mirrored_param",
     "value_at",
 ]
 
@@ -89,7 +89,7 @@ def _is_number(text: str, value: float) -> bool:
         return False  # more digits than Python converts
 
 
-def about_what(params: Any) -> str | None:
+def mirrored_name(params: Any) -> str | None:
     """Return the name or URI in a request's params; None if there is none.
 
     Args:
@@ -105,7 +105,7 @@ def about_what(params: Any) -> str | None:
     return getattr(params, field) if field else None
 
 
-def named_by(params: Any, field: tuple[str, str]) -> str | None:
+def mirrored_param(params: Any, field: tuple[str, str]) -> str | None:
     """Return the mirrored parameter of an extension's request; None if there is none.
 
     Args:

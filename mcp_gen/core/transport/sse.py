@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 from mcp_gen.core.errors import TransportError
 
-__all__ = ["COMMENT", "Event", "EventReader", "Place", "event", "named", "primer", "retry"]
+__all__ = [
+    "COMMENT",
+    "Event",
+    "EventReader",
+    "StreamPosition",
+    "event",
+    "resume_point",
+    "retry",
+    "typed_event",
+]
 
 COMMENT = b":\n\n"
 """An empty SSE comment, used as heartbeat. Parsers skip it."""
@@ -30,12 +39,12 @@ def event(data: bytes, id: str = "") -> bytes:
     return b"data: %b\n\n" % data
 
 
-def named(name: str, data: bytes) -> bytes:
+def typed_event(name: str, data: bytes) -> bytes:
     """Return the bytes of an event of another type than `message`."""
     return b"event: %b\n%b" % (name.encode(), event(data))
 
 
-def primer(id: str) -> bytes:
+def resume_point(id: str) -> bytes:
     """Return the bytes of an event with an id but no data: the client can resume from there."""
     return f"id: {id}\ndata:\n\n".encode()
 
@@ -77,7 +86,7 @@ class EventReader:
         self._name = ""
         self._next_id: bytes | None = None
 
-    def feed(self, chunk: bytes, place: Place) -> list[Event]:
+    def feed(self, chunk: bytes, place: StreamPosition) -> list[Event]:
         """Parse one chunk of the stream and return the events that end in it.
 
         Args:
@@ -119,7 +128,7 @@ class EventReader:
             raise TransportError(f"expected an event of at most {self._max} bytes, got more")
         self._parts.append(part)
 
-    def _read_line(self, line: bytes, place: Place, found: list[Event]) -> None:
+    def _read_line(self, line: bytes, place: StreamPosition, found: list[Event]) -> None:
         if not line:
             self._end_event(place, found)
             return
@@ -135,7 +144,7 @@ class EventReader:
         elif name == b"retry" and value.isdigit() and len(value) < 10:
             place.retry_ms = int(value)
 
-    def _end_event(self, place: Place, found: list[Event]) -> None:
+    def _end_event(self, place: StreamPosition, found: list[Event]) -> None:
         if self._next_id is not None or self._data:
             place.events += 1
         if self._next_id is not None:
@@ -147,7 +156,7 @@ class EventReader:
         self._name = ""
 
 
-class Place:
+class StreamPosition:
     """Position in an SSE stream, kept after a disconnect to resume the stream."""
 
     __slots__ = ("events", "id", "retry_ms")

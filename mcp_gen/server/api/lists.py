@@ -177,4 +177,4 @@ class ListsApi:
             if hints is not None:
                 setattr(self.tools.listing.hints, method, hints)
         for listing in self._listings():
-            listing.forget()
+            listing.invalidate()

@@ -10,7 +10,7 @@ from mcp_gen.server.tools.registry import build_tool
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.options import AnyTool
-    from mcp_gen.server.tools.schema_tool import RawHandler
+    from mcp_gen.server.tools.schema_tool import SchemaToolHandler
     from mcp_gen.server.tools.tool import TaskSupport
     from mcp_wire import latest
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -109,7 +109,7 @@ class ToolsApi(ToolTransformsApi):
     def add_tool(
         self,
         tool: latest.Tool,
-        handler: RawHandler,
+        handler: SchemaToolHandler,
         /,
         *,
         timeout_s: float | None = None,

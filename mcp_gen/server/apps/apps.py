@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.extensions.ui import APPS, shows, visible_to
+from mcp_gen.core.extensions.ui import APPS, accepts_mime_type, visible_to
 from mcp_gen.server.apps.resource import AppResource
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_wire.extensions.ui import EXTENSION
@@ -35,7 +35,7 @@ def client_supports_apps(ctx: Context) -> bool:
     Source:
     https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#server-behavior
     """
-    return shows(ctx.declares(EXTENSION))
+    return accepts_mime_type(ctx.declares(EXTENSION))
 
 
 def is_visible_to(ctx: Context, tool: latest.Tool) -> bool:

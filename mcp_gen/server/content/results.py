@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "as_block",
     "as_text",
-    "failed",
+    "at_newest",
+    "error_result",
     "is_alternative_result",
     "is_block",
     "is_result",
-    "newest",
     "to_json",
     "with_data_text",
 ]
@@ -34,12 +34,12 @@ _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 _RESULTS = frozenset({latest.CallToolResult.__name__, latest.InputRequiredResult.__name__})
 
 
-def failed(message: str) -> common.CallToolResult:
+def error_result(message: str) -> common.CallToolResult:
     """Return a tool result with `isError`, for the model to read."""
     return latest.CallToolResult(content=[latest.TextContent(text=message)], is_error=True)
 
 
-def newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
+def at_newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
     """Return a result of any revision, also encoded or relayed, in the newest wire types.
 
     Args:

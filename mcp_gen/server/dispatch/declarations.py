@@ -94,7 +94,7 @@ class Declarations:
         """Rebuild the routes, and inform the servers in which this one is mounted."""
         self._kernel.changed()
         for mount in list(self._notify.outer_servers):
-            mount.declared()
+            mount.on_declared()
 
     def capabilities(self, profile: Profile | None = None) -> latest.ServerCapabilities:
         """Return the capabilities; with a `profile`, those of extensions at its revision too."""

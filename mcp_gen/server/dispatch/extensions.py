@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.extensions.extensions import carries
+from mcp_gen.core.extensions.extensions import exists_at
 from mcp_gen.server.notifications.listeners import GrantedFilter
 from mcp_gen.server.notifications.topics import extension_topics_of, fields_of
 from mcp_wire.extension import Extension, hook_point
@@ -87,7 +87,7 @@ class ExtensionRegistry:
             ctx.require(extension)
             return await (point.around(ctx, params, handler) if point else handler(ctx, params))
 
-        return lambda profile: Route(method, call) if carries(extension, profile) else None
+        return lambda profile: Route(method, call) if exists_at(extension, profile) else None
 
 
 def _check_handlers(extension: Extension, handlers: Any) -> None:
@@ -113,4 +113,4 @@ def _grant_with(
 def _notification_route(
     extension: Extension, method: Method[Any, Any]
 ) -> Callable[[Profile], Method[Any, None] | None]:
-    return lambda profile: method if carries(extension, profile) else None
+    return lambda profile: method if exists_at(extension, profile) else None

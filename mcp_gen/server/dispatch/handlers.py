@@ -103,5 +103,5 @@ class Handlers(
             supported_versions=list(self.kernel.per_request),
             capabilities=self.declarations.capabilities(ctx.profile),
             instructions=self.declarations.instructions,
-            **self.declarations.hints.of("discover").fields(),
+            **self.declarations.hints.for_method("discover").fields(),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_gen.session.messages.middleware import CallNext, Middleware, checked
+from mcp_gen.session.messages.middleware import CallNext, Middleware, validate_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +32,11 @@ class MiddlewareChain:
 
     def add(self, middleware: M) -> M:
         """Add a middleware around messages from clients; see `Server.middleware`."""
-        self._kernel.middleware.append(checked(middleware))
+        self._kernel.middleware.append(validate_middleware(middleware))
         self._changed()
         return middleware
 
     def add_sending(self, middleware: M) -> M:
         """Add a middleware around messages to clients; see `Server.sending_middleware`."""
-        self._kernel.outbound_middleware.append(checked(middleware))
+        self._kernel.outbound_middleware.append(validate_middleware(middleware))
         return middleware

@@ -22,7 +22,7 @@ from mcp_gen.server.functions.json_types import bare, metadata
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["Depends", "Plan", "context_for", "context_kind", "depends_of", "plan_of"]
+__all__ = ["Depends", "Plan", "build_plan", "context_for", "context_kind", "dependency_in"]
 
 T = TypeVar("T")
 CleanUp: TypeAlias = "Callable[[asyncio.Future[Any]], Awaitable[None]]"
@@ -253,13 +253,13 @@ def context_for(kind: Any, ctx: Context) -> Any:
     return ctx.blocking if kind is BlockingContext else ctx
 
 
-def depends_of(hint: Any) -> Depends | None:
+def dependency_in(hint: Any) -> Depends | None:
     """Return the `Depends` in an annotation, or None."""
     found = metadata(hint)
     return next((one for one in found if isinstance(one, Depends)), None) if found else None
 
 
-def plan_of(name: str, wanted: Mapping[str, Depends]) -> Plan:
+def build_plan(name: str, wanted: Mapping[str, Depends]) -> Plan:
     """Build the plan of a function's dependencies.
 
     Args:
@@ -300,7 +300,7 @@ class _Graph:
         self, step: _Step, parameter: inspect.Parameter, found: FunctionInfo, path: tuple[Any, ...]
     ) -> None:
         hint = found.hints.get(parameter.name)
-        depends = depends_of(hint)
+        depends = dependency_in(hint)
         kind = context_kind(hint)
         if depends is not None:
             step.needs.append((parameter.name, self.step(depends, path)))

@@ -15,7 +15,7 @@ from mcp_gen.server.functions.function import NO_DEFAULT
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Member", "json_schema", "of_parameters", "of_pydantic"]
+__all__ = ["Member", "json_schema", "schema_of_adapter", "schema_of_parameters"]
 
 _REFERENCE = "#/$defs/{name}"
 
@@ -42,7 +42,7 @@ def json_schema(kind: Any) -> dict[str, Any]:
     return _with_root(schema, definitions)
 
 
-def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+def schema_of_adapter(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the JSON Schema of the values that a pydantic adapter serializes."""
     # Loaded when used: pydantic is optional, and slow to import.
     from mcp_gen.server.functions import pydantic_types
@@ -51,7 +51,7 @@ def of_pydantic(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     return _with_root(named["it"], definitions)
 
 
-def of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
+def schema_of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
     """Return the JSON Schema of an object with one property per parameter.
 
     Without parameters, the schema allows no properties.

@@ -16,14 +16,14 @@ from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
 from mcp_gen.server.functions import pydantic_types
 from mcp_gen.server.functions.dependencies import (
     Depends,
+    build_plan,
     context_for,
     context_kind,
-    depends_of,
-    plan_of,
+    dependency_in,
 )
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.function import NO_DEFAULT, inspect_function
-from mcp_gen.server.functions.json_schema import Member, json_schema, of_parameters
+from mcp_gen.server.functions.json_schema import Member, json_schema, schema_of_parameters
 from mcp_gen.server.functions.json_types import (
     JsonTypeReader,
     NotJsonType,
@@ -97,7 +97,7 @@ class Signature:
         wanted: dict[str, Depends] = {}
         for parameter in found.parameters:
             self._add(parameter, found.hints, wanted)
-        self.plan = plan_of(self.name, wanted) if wanted else None
+        self.plan = build_plan(self.name, wanted) if wanted else None
         """Plan of the function's dependencies; None if it has none."""
 
     @property
@@ -116,7 +116,7 @@ class Signature:
         if name not in hints:
             raise UsageError(self._missing_annotation(name))
         hint = hints[name]
-        depends = depends_of(hint)
+        depends = dependency_in(hint)
         kind = context_kind(hint)
         if depends is not None:
             wanted[name] = depends
@@ -240,7 +240,7 @@ class Signature:
         Descriptions come from the annotations, else from the docstring.
         """
         texts = parse_docstring(self.doc).parameters if self.parameters else {}
-        return of_parameters(
+        return schema_of_parameters(
             [
                 Member(
                     one.name,

@@ -8,7 +8,7 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
-__all__ = ["Choices", "choices", "made_of_text", "takes_several"]
+__all__ = ["Choices", "choices", "is_collection", "is_text_convertible"]
 
 Choices: TypeAlias = Mapping[str, Sequence[str]]
 """Possible values by argument name; empty if any value is possible."""
@@ -23,7 +23,7 @@ _TEXT_KINDS = frozenset(
 """Types, as msgspec names them, that it can convert from a string."""
 
 
-def made_of_text(hint: Any, *, several: bool = False) -> bool:
+def is_text_convertible(hint: Any, *, several: bool = False) -> bool:
     """Return True if msgspec can convert a string to this type.
 
     Args:
@@ -36,7 +36,7 @@ def made_of_text(hint: Any, *, several: bool = False) -> bool:
     return all(type(arm).__name__ in _TEXT_KINDS for arm in _union_members(info))
 
 
-def takes_several(hint: Any) -> bool:
+def is_collection(hint: Any) -> bool:
     """Return True if the type is a collection of items of one type, such as a list."""
     # Loaded when used: most servers take no text arguments.
     from msgspec import inspect

@@ -137,7 +137,7 @@ async def _ask(
 ) -> T:
     rounds = current_rounds(ctx)
     require_capability(ctx, request)
-    return await rounds.ask(request, key, read, timeout_s)
+    return await rounds.request_input(request, key, read, timeout_s)
 
 
 def _to_answer(result: latest.ElicitResult, read: Callable[[Any], T]) -> Answer[T]:

@@ -48,7 +48,7 @@ class ServerRequestRounds(Rounds):
         self._answers: dict[str, Any] = {}
         self._unanswered: set[asyncio.Future[Any]] = set()
 
-    async def ask(
+    async def request_input(
         self,
         request: InputRequest,
         key: str | None,
@@ -105,7 +105,7 @@ class ServerRequestRounds(Rounds):
     ) -> asyncio.Task[Any]:
         """Send a task-augmented request if the client supports it, else a plain one."""
         # Imported here, because few servers send task-augmented requests.
-        from mcp_gen.server.input_requests.task_requests import ask_as_task, takes_tasks
+        from mcp_gen.server.input_requests.task_requests import request_as_task, supports_tasks
 
         async def ask(client: SessionClient, more: dict[str, Any], timeout_s: float | None) -> Any:
             given = {**fields, **more}
@@ -114,11 +114,11 @@ class ServerRequestRounds(Rounds):
                 given = {"params": replace(params, **more)}
             return await getattr(client, request.kind)(**given, timeout_s=timeout_s)
 
-        if not takes_tasks(self.ctx, request):
+        if not supports_tasks(self.ctx, request):
             plain = request._replace(as_task=False)
             return asyncio.create_task(self._send(plain, timeout_s))
         limit_s = ANSWER_TIMEOUT_S if timeout_s is None else timeout_s
-        return asyncio.create_task(ask_as_task(self.ctx, request, ask, limit_s))
+        return asyncio.create_task(request_as_task(self.ctx, request, ask, limit_s))
 
     def _elicit_url(self, elicitation: UrlElicitation) -> Any:
         """Return URL elicitation params at the revision; the session remembers their id."""

@@ -98,7 +98,7 @@ class InputRequiredRounds(Rounds):
 
     # --- while the handler runs ---
 
-    async def ask(
+    async def request_input(
         self,
         request: InputRequest,
         key: str | None,

@@ -100,7 +100,7 @@ class Rounds(ABC):
         self._occurrences: dict[str, int] = {}
 
     @abstractmethod
-    async def ask(
+    async def request_input(
         self,
         request: InputRequest,
         key: str | None,

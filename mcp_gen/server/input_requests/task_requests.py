@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.input_requests.rounds import InputRequest
     from mcp_wire.method import Method
 
-__all__ = ["ask_as_task", "takes_tasks"]
+__all__ = ["request_as_task", "supports_tasks"]
 
 R = TypeVar("R")
 
@@ -46,7 +46,7 @@ _PATHS: dict[InputKind, tuple[str, str]] = {
 _RUNNING = frozenset({"working", "input_required"})
 
 
-def takes_tasks(ctx: Context, request: InputRequest) -> bool:
+def supports_tasks(ctx: Context, request: InputRequest) -> bool:
     """Return True if the client declared that it answers such requests as tasks."""
     path = _PATHS.get(request.kind)
     if ctx.profile.tasks != "core" or path is None:
@@ -54,7 +54,7 @@ def takes_tasks(ctx: Context, request: InputRequest) -> bool:
     return declared(ctx, "tasks", "requests", *path)
 
 
-async def ask_as_task(
+async def request_as_task(
     ctx: Context,
     request: InputRequest,
     ask: Callable[[SessionClient, dict[str, Any], float | None], Awaitable[Any]],

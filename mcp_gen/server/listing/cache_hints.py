@@ -53,7 +53,7 @@ class Hints(Struct):
     list_tools: CacheHints | None = None
     read_resource: CacheHints | None = None
 
-    def of(self, method: str) -> CacheHints:
+    def for_method(self, method: str) -> CacheHints:
         """Return the hints of a method, given its Python name."""
         found: CacheHints | None = getattr(self, method)
         return found or self.default

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.listing.registry import Numbered, Registry
 
-__all__ = ["cursor_to", "decode", "encode", "place_of"]
+__all__ = ["cursor_after", "decode", "encode", "position_of"]
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ def decode(cursor: str, kind: type[T]) -> T | None:
         return None
 
 
-def cursor_to(field: str, number: int, name: str) -> str:
+def cursor_after(field: str, number: int, name: str) -> str:
     """Return the cursor of the page that begins after an item.
 
     Args:
@@ -57,7 +57,9 @@ def cursor_to(field: str, number: int, name: str) -> str:
     return encode(_Position(field, _PROCESS, number, name))
 
 
-def place_of(cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()) -> int:
+def position_of(
+    cursor: str, field: str, items: Registry[Any], more: Iterable[Numbered] = ()
+) -> int:
     """Return the number of the item after which a page begins. The item may be removed by now.
 
     A cursor of another process is valid as long as its item exists: without sessions, each request

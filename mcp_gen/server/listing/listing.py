@@ -15,7 +15,7 @@ import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.context.context import origin_of, runtime_of
-from mcp_gen.server.listing.cursors import cursor_to, place_of
+from mcp_gen.server.listing.cursors import cursor_after, position_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
 from mcp_gen.session.kernel.results import EncodedResult
 from mcp_wire import Wire, encode
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.listing.cache_hints import Hints
     from mcp_gen.session.peer.session import Session
 
-__all__ = ["Filter", "Listing", "as_encoded", "in_session", "listings"]
+__all__ = ["Filter", "Listing", "encode_page", "in_session", "listings"]
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -94,13 +94,13 @@ class Listing(Generic[T]):
         if size is not None and size < 1:
             raise UsageError(f"page_size={size}: a page has at least 1 item")
         self._page_size = size
-        self.forget()
+        self.invalidate()
 
     def _on_change(self) -> None:
-        self.forget()
+        self.invalidate()
         self._changed()
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Discard the encoded pages."""
         # Replaced, not cleared: a page that another thread is building goes to the old dict.
         self.pages = {}
@@ -173,7 +173,7 @@ class Listing(Generic[T]):
         every = entries = self.items.after(0)
         after = 0
         if cursor is not None:
-            after = place_of(cursor, self.field, self.items)
+            after = position_of(cursor, self.field, self.items)
             entries = self.items.after(after)
         # Other starts are rare, and caching them could need one page per item.
         first = len(every) - len(entries)
@@ -187,7 +187,7 @@ class Listing(Generic[T]):
         key = (ctx.revision, first)
         found = pages.get(key)
         if found is None:
-            found = pages[key] = as_encoded(ctx, self._page(ctx, entries, after))
+            found = pages[key] = encode_page(ctx, self._page(ctx, entries, after))
         return found
 
     def _page(self, ctx: Context, entries: Iterable[Entry[T]], after: int) -> Any:
@@ -216,9 +216,9 @@ class Listing(Generic[T]):
         fields: dict[str, Any] = {self.field: [at(ctx.revision, entry) for entry in page[:size]]}
         if size is not None and len(page) > size:
             last = page[size - 1]
-            fields["next_cursor"] = cursor_to(self.field, last.number, last.name)
+            fields["next_cursor"] = cursor_after(self.field, last.number, last.name)
         if ctx.profile.cache_hints:
-            fields |= self.hints.of(self._method).fields()
+            fields |= self.hints.for_method(self._method).fields()
             if private:
                 fields["cache_scope"] = "private"
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)
@@ -255,10 +255,10 @@ class Listing(Generic[T]):
         return made
 
 
-def as_encoded(ctx: Context, page: Any) -> EncodedResult:
+def encode_page(ctx: Context, page: Any) -> EncodedResult:
     """Encode a page for the revision of the request."""
     binding = runtime_of(ctx).kernel.bindings[ctx.revision]
-    return EncodedResult(Raw(encode(binding.whole(page) if binding.identity else page)))
+    return EncodedResult(Raw(encode(binding.with_identity(page) if binding.identity else page)))
 
 
 def listings(registry: object) -> Iterator[tuple[str, Listing[Any]]]:

@@ -20,7 +20,7 @@ from mcp_gen.server.context.context import input_params_of, origin_of
 from mcp_gen.server.input_requests.capabilities import declared, require_capability
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
-from mcp_gen.server.mounting.suspended_calls import over
+from mcp_gen.server.mounting.suspended_calls import call_ended_error
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounting.suspended_calls import SuspendedCall
     from mcp_gen.session.peer.session import Session
 
-__all__ = ["CallerRelay", "can_be_asked"]
+__all__ = ["CallerRelay", "accepts_input_requests"]
 
 _INPUT_CAPABILITIES = ("elicitation", "roots", "sampling")
 """Client capabilities of input requests."""
@@ -41,7 +41,7 @@ _capability_cache: WeakKeyDictionary[Session, dict[str, dict[str, Any]]] = WeakK
 _log = logging.getLogger("mcp_gen.server")
 
 
-def can_be_asked(ctx: Context) -> bool:
+def accepts_input_requests(ctx: Context) -> bool:
     """Return True if the client of a request declared elicitation, roots or sampling."""
     return any(declared(ctx, name) for name in _INPUT_CAPABILITIES)
 
@@ -162,12 +162,12 @@ class CallerRelay:
         if self.held is not None:
             return await self.held.ask(request)
         try:
-            return await current_rounds(ctx).ask(request, None, _unchanged, None)
+            return await current_rounds(ctx).request_input(request, None, _unchanged, None)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise  # cancelled by the remote server
-            raise over() from None
+            raise call_ended_error() from None
         except (McpError, ProtocolError):
             raise
         except McpGenError as error:

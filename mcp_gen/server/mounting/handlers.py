@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import McpError
-from mcp_gen.server.content.results import newest
+from mcp_gen.server.content.results import at_newest
 from mcp_gen.server.dispatch.handlers import Handlers
 from mcp_gen.server.mounting.kinds import PROMPTS, RESOURCES, TEMPLATES, TOOLS, row
-from mcp_gen.server.mounting.lookup import find, reader_of, readers_of
+from mcp_gen.server.mounting.lookup import find, find_reader, unlisted_readers
 from mcp_gen.server.mounting.merged_lists import page_of
-from mcp_gen.server.mounting.mounted_tool import CALLED
+from mcp_gen.server.mounting.mounted_tool import CURRENT_CALL_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.handlers import HandlerParts
-    from mcp_gen.server.mounting.kinds import FeatureKind, What
+    from mcp_gen.server.mounting.kinds import FeatureKind, MethodName
     from mcp_gen.server.mounting.mount import Mount, Mounting
     from mcp_gen.server.tools.registry import CallParams
     from mcp_wire import common
@@ -68,13 +68,13 @@ class MountHandlers(Handlers):
 
     async def _call_remote_tool(self, ctx: Context, params: CallParams) -> Any:
         """Call a transformed tool of a mount."""
-        token = CALLED.set(params)
+        token = CURRENT_CALL_PARAMS.set(params)
         try:
             # No rounds here: the server that owns the tool runs them.
             result: Any = await self.server.tools.call(ctx, params)
         finally:
-            CALLED.reset(token)
-        return newest(result) if self.is_watched("call_tool") else result
+            CURRENT_CALL_PARAMS.reset(token)
+        return at_newest(result) if self.is_watched("call_tool") else result
 
     async def _call_tool(self, ctx: Context, params: CallParams) -> Any:
         found = await find(self.server, ctx, TOOLS, params.name)
@@ -106,14 +106,14 @@ class MountHandlers(Handlers):
         A URI that no mount lists is tried at each remote mount before it is reported as not found.
         """
         result: common.ReadResourceResult
-        mount = await reader_of(self.server, ctx, params.uri)
+        mount = await find_reader(self.server, ctx, params.uri)
         if mount is not None:
             result = await self._forward(mount, ctx, "read_resource", params)
             return result
         if self.server.resources.find(ctx, params.uri) is None:
             # A remote server may have resources that it does not list.
             first_error: McpError | None = None
-            for mount in readers_of(self.server):
+            for mount in unlisted_readers(self.server):
                 try:
                     result = await self._forward(mount, ctx, "read_resource", params)
                 except McpError as error:
@@ -149,7 +149,7 @@ class MountHandlers(Handlers):
         self, ctx: Context, params: common.SubscribeRequestParams
     ) -> common.EmptyResult:
         """Answer `resources/subscribe`."""
-        mount = await reader_of(self.server, ctx, params.uri)
+        mount = await find_reader(self.server, ctx, params.uri)
         if mount is None:
             return await super().subscribe(ctx, params)
         result: common.EmptyResult = await self._forward(mount, ctx, "subscribe", params)
@@ -159,7 +159,7 @@ class MountHandlers(Handlers):
         self, ctx: Context, params: common.UnsubscribeRequestParams
     ) -> common.EmptyResult:
         """Answer `resources/unsubscribe`."""
-        mount = await reader_of(self.server, ctx, params.uri)
+        mount = await find_reader(self.server, ctx, params.uri)
         if mount is None:
             # The session may still have a subscription to a resource that is no longer listed.
             for mount in self.server.mounts:
@@ -195,10 +195,10 @@ class MountHandlers(Handlers):
 
     # --- results ---
 
-    async def _forward(self, mount: Mount, ctx: Context, what: What, params: Any) -> Any:
+    async def _forward(self, mount: Mount, ctx: Context, what: MethodName, params: Any) -> Any:
         result = await mount.call(ctx, what, params)
-        return newest(result, row(what, mcp_wire.LATEST)) if self.is_watched(what) else result
+        return at_newest(result, row(what, mcp_wire.LATEST)) if self.is_watched(what) else result
 
-    def is_watched(self, what: What) -> bool:
+    def is_watched(self, what: MethodName) -> bool:
         """Return True if hooks or middleware see the result, which is then of the newest types."""
         return bool(self.kernel.middleware or getattr(self.kernel.hooks, what))

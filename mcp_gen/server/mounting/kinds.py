@@ -22,13 +22,13 @@ __all__ = [
     "TEMPLATES",
     "TOOLS",
     "FeatureKind",
+    "MethodName",
     "Registries",
-    "What",
     "raw_call",
     "row",
 ]
 
-What: TypeAlias = Literal[
+MethodName: TypeAlias = Literal[
     "call_tool",
     "complete",
     "get_prompt",
@@ -42,7 +42,7 @@ What: TypeAlias = Literal[
 ]
 """Request, as the Python name of its handler."""
 
-_CONSTANTS: dict[What, str] = {
+_CONSTANTS: dict[MethodName, str] = {
     "call_tool": "TOOLS_CALL",
     "complete": "COMPLETION_COMPLETE",
     "get_prompt": "PROMPTS_GET",
@@ -57,7 +57,7 @@ _CONSTANTS: dict[What, str] = {
 
 
 @cache
-def row(what: What, revision: str) -> Method[Any, Any] | None:
+def row(what: MethodName, revision: str) -> Method[Any, Any] | None:
     """Return the method row of a request at a revision; None if the revision has none."""
     methods = import_module(f"{mcp_wire.profile(revision).module}.methods")
     return cast("Method[Any, Any] | None", getattr(methods, _CONSTANTS[what], None))
@@ -86,7 +86,7 @@ class FeatureKind(NamedTuple):
     """Name of the registry attribute with the listing."""
     key: str
     """Field that identifies an item."""
-    lists: What
+    lists: MethodName
     prefixed: bool
     """True if the prefix of a mount is put in front of the key."""
 

@@ -13,13 +13,13 @@ from mcp_gen.server.context.context import origin_of, set_tool_tasks, tool_tasks
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
-from mcp_gen.server.mounting.mount import Mount, Mounted
+from mcp_gen.server.mounting.mount import ListItem, Mount
 from mcp_gen.server.notifications.topics import LISTS
 from mcp_wire import encode
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.kinds import What
+    from mcp_gen.server.mounting.kinds import MethodName
     from mcp_gen.server.mounting.mount import MountableServer, Mounting
     from mcp_gen.server.notifications.topics import ChangeTopic
     from mcp_gen.session.peer.session import Session
@@ -51,7 +51,7 @@ class LocalMount(Mount):
         self._open_calls = 0
         """Number of calls in progress, which need the lifespan."""
         self._is_unmounted = False
-        self._outer_items: dict[FeatureKind, dict[int, Mounted | None]] = {
+        self._outer_items: dict[FeatureKind, dict[int, ListItem | None]] = {
             kind: {} for kind in KINDS
         }
         self._item_numbers = {kind: ItemNumbers() for kind in KINDS}
@@ -86,7 +86,7 @@ class LocalMount(Mount):
 
     # --- notifications of the mounted server ---
 
-    def changed(self, topic: ChangeTopic, session: Session | None) -> None:
+    def on_change(self, topic: ChangeTopic, session: Session | None) -> None:
         """Publish a change of the mounted server, for one session or for all (None)."""
         self.forget(topic)
         self.outer.notify.publish(topic, session)
@@ -98,9 +98,9 @@ class LocalMount(Mount):
         for kind in KINDS:
             if kind.feature == topic.capability:
                 self._outer_items[kind] = {}
-                kind.of(self.outer).forget()
+                kind.of(self.outer).invalidate()
 
-    def declared(self) -> None:
+    def on_declared(self) -> None:
         """Update the capabilities of the outer server after the mounted one declares more."""
         if self.server.runtime.tasks.manager is not None:
             # Clients request the tasks of a mounted server from the outer one.
@@ -118,14 +118,14 @@ class LocalMount(Mount):
         prefix = self.name_prefix if kind.prefixed else ""
         return (prefix + name for name in names_of(self.server, kind))
 
-    async def items(self, ctx: Context, kind: FeatureKind) -> list[Mounted]:
+    async def items(self, ctx: Context, kind: FeatureKind) -> list[ListItem]:
         """Return the items that are visible to the client of this request."""
         inner = self.context(ctx)
         if _is_watched(self.server, kind.lists):
             found = await self._list_through_hooks(inner, kind)
         else:
             found = await items_of(self.server, inner, kind)
-        renamed: list[Mounted] = []
+        renamed: list[ListItem] = []
         cache = self._outer_items[kind]
         for inner_item in found:
             item = cache.get(inner_item.number)
@@ -135,7 +135,7 @@ class LocalMount(Mount):
                 renamed.append(item)
         return renamed
 
-    def _renamed(self, kind: FeatureKind, inner: Mounted) -> Mounted | None:
+    def _renamed(self, kind: FeatureKind, inner: ListItem) -> ListItem | None:
         described: Any = self.rename_outward(kind, inner.described)
         if described is None:
             return None
@@ -145,11 +145,11 @@ class LocalMount(Mount):
         def at(revision: str) -> Any:
             return self.rename_outward(kind, inner.at(revision))
 
-        return Mounted(inner.number, getattr(described, kind.key), described, at)
+        return ListItem(inner.number, getattr(described, kind.key), described, at)
 
-    async def _list_through_hooks(self, inner: Context, kind: FeatureKind) -> list[Mounted]:
+    async def _list_through_hooks(self, inner: Context, kind: FeatureKind) -> list[ListItem]:
         """Return the list as the hooks and middleware of the mounted server change it."""
-        found: list[Mounted] = []
+        found: list[ListItem] = []
         cursor: str | None = None
         listing, item_numbers = kind.of(self.server), self._item_numbers[kind]
         method = row(kind.lists, inner.revision)
@@ -164,7 +164,7 @@ class LocalMount(Mount):
                 name = getattr(item, kind.key)
                 entry = listing.items.entry(name)
                 number = entry.number if entry else item_numbers.of(name)
-                found.append(Mounted(number, name, project(item, mcp_wire.LATEST).value))
+                found.append(ListItem(number, name, project(item, mcp_wire.LATEST).value))
             cursor = page.next_cursor
             if cursor is None:
                 return found
@@ -222,7 +222,7 @@ class LocalMount(Mount):
         for mount in self.server.mounts:
             mount.unsubscribe(uri, holder)
 
-    async def call(self, ctx: Context, what: What, params: Any) -> Any:
+    async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Call the mounted server and return its result; enter its lifespan first if needed.
 
         Raises:
@@ -243,13 +243,13 @@ class LocalMount(Mount):
             if self._is_unmounted:
                 self._leave_when_idle()
 
-    def serves(self, inner: Context, what: What) -> bool:
+    def serves(self, inner: Context, what: MethodName) -> bool:
         """Return True if the mounted server has a handler of this method."""
         method = row(what, inner.revision)
         kernel = self.server.runtime.kernel
         return method is not None and method.name in kernel.bindings[inner.revision].routes
 
-    async def _dispatch(self, inner: Context, what: What, params: Any) -> Any:
+    async def _dispatch(self, inner: Context, what: MethodName, params: Any) -> Any:
         method: Any = row(what, inner.revision)
         route = self.server.runtime.kernel.bindings[inner.revision].routes[method.name]
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
@@ -295,7 +295,7 @@ def is_inside(inner: object, server: Mounting) -> bool:
     return any(one is inner or is_inside(inner, one) for one in servers)
 
 
-def _is_watched(server: MountableServer, what: What) -> bool:
+def _is_watched(server: MountableServer, what: MethodName) -> bool:
     """Return True if hooks or middleware of a server see this method."""
     kernel = server.runtime.kernel
     return bool(kernel.middleware or getattr(kernel.hooks, what))

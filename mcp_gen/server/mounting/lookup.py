@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.mounting.mount import Mount, Mounting
     from mcp_wire import Wire
 
-__all__ = ["find", "peek", "reader_of", "readers_of"]
+__all__ = ["find", "find_reader", "peek", "unlisted_readers"]
 
 
 async def find(
@@ -66,7 +66,7 @@ async def _if_visible(
     return mount, inner_name
 
 
-async def reader_of(server: Mounting, ctx: Context, uri: str) -> Mount | None:
+async def find_reader(server: Mounting, ctx: Context, uri: str) -> Mount | None:
     """Return the mount that reads a URI; None if the server does itself, or no owner is known.
 
     Resources are matched before templates, and the server's own items before those of mounts.
@@ -84,7 +84,7 @@ async def reader_of(server: Mounting, ctx: Context, uri: str) -> Mount | None:
     return None
 
 
-def readers_of(server: Mounting) -> Iterator[Mount]:
+def unlisted_readers(server: Mounting) -> Iterator[Mount]:
     """Yield the mounts that may have unlisted resources, if the server has no resource filters."""
     if server.resources.listing.filters:
         return

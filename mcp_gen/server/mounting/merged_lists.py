@@ -9,11 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from mcp_gen.server.listing.cursors import place_of
-from mcp_gen.server.listing.listing import as_encoded
+from mcp_gen.server.listing.cursors import position_of
+from mcp_gen.server.listing.listing import encode_page
 from mcp_gen.server.listing.registry import next_number
 from mcp_gen.server.mounting.kinds import RESOURCES, FeatureKind
-from mcp_gen.server.mounting.mount import Mounted
+from mcp_gen.server.mounting.mount import ListItem
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -67,16 +67,16 @@ async def page_of(
         return pages[whole_list_key]
     items = await items_of(server, ctx, kind)
     if cursor is not None:
-        last_number = place_of(cursor, listing.field, listing.items, items)
+        last_number = position_of(cursor, listing.field, listing.items, items)
         items = items[bisect_right(items, last_number, key=_number) :]
     page = listing.result(ctx, items, _item_at, private=not is_shared)
     # A change in the meantime has replaced the cache: this page goes to the old one.
     if as_bytes and is_cacheable(server, ctx, kind):
-        page = pages[whole_list_key] = as_encoded(ctx, page)
+        page = pages[whole_list_key] = encode_page(ctx, page)
     return page
 
 
-async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
+async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[ListItem]:
     """Return all items that the client of this request may use, own and mounted, in order.
 
     Of several items with one name, the server's own wins, or else that of the first mount.
@@ -108,12 +108,12 @@ def is_cacheable(server: Mounting, ctx: Context, kind: FeatureKind) -> bool:
     return all(mount.is_static(ctx, kind) for mount in server.mounts)
 
 
-async def _own_items(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Mounted]:
+async def _own_items(server: Mounting, ctx: Context, kind: FeatureKind) -> list[ListItem]:
     listing = kind.of(server)
     if kind is RESOURCES and server.resources.has_sources:
         return await _from_sources(server, ctx)
     return [
-        Mounted(
+        ListItem(
             entry.number,
             entry.name,
             listing.describe(entry.item),
@@ -123,9 +123,9 @@ async def _own_items(server: Mounting, ctx: Context, kind: FeatureKind) -> list[
     ]
 
 
-async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
+async def _from_sources(server: Mounting, ctx: Context) -> list[ListItem]:
     """Return the server's own resources, including those of resource sources."""
-    found: list[Mounted] = []
+    found: list[ListItem] = []
     cursor: str | None = None
     entries = server.resources.listing.items.entries
     numbers = _source_numbers.setdefault(server, ItemNumbers())
@@ -134,13 +134,13 @@ async def _from_sources(server: Mounting, ctx: Context) -> list[Mounted]:
         for one in page.resources:
             entry = entries.get(one.uri)
             number = entry.number if entry else numbers.of(one.uri)
-            found.append(Mounted(number, one.uri, one))
+            found.append(ListItem(number, one.uri, one))
         cursor = page.next_cursor
         if cursor is None:
             return found
 
 
-def _passes_filters(server: Mounting, ctx: Context, kind: FeatureKind, item: Mounted) -> bool:
+def _passes_filters(server: Mounting, ctx: Context, kind: FeatureKind, item: ListItem) -> bool:
     filters = kind.of(server).filters
     return all(one(ctx, item.described) for one in filters)
 
@@ -149,9 +149,9 @@ def _own_item_at(listing: Listing[Any], entry: Entry[Any], revision: str) -> Any
     return listing.at(revision, entry)
 
 
-def _item_at(revision: str, item: Mounted) -> Any:
+def _item_at(revision: str, item: ListItem) -> Any:
     return item.at(revision)
 
 
-def _number(item: Mounted) -> int:
+def _number(item: ListItem) -> int:
     return item.number

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.declarations import Declarations
     from mcp_gen.server.dispatch.on_demand import TasksOnDemand
-    from mcp_gen.server.mounting.kinds import What
+    from mcp_gen.server.mounting.kinds import MethodName
     from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import Wire
     from mcp_wire.hooks import ServerHooks
 
-__all__ = ["Mount", "MountableServer", "Mounted", "Mounting", "template_matches"]
+__all__ = ["ListItem", "Mount", "MountableServer", "Mounting", "template_matches"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -91,7 +91,7 @@ class MountableServer(Mounting, Protocol):
         ...
 
 
-class Mounted(Struct, eq=False):
+class ListItem(Struct, eq=False):
     """Item in a list of the outer server: a mounted one, or one of its own."""
 
     number: int
@@ -213,7 +213,7 @@ class Mount(ABC):
         """Return the outer names or URIs of all known items, regardless of the client."""
 
     @abstractmethod
-    async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[Mounted]:
+    async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[ListItem]:
         """Return the items that are visible to the client of this request, in any order."""
 
     @abstractmethod
@@ -241,14 +241,14 @@ class Mount(ABC):
         """End a subscription of `subscribe`."""
 
     @abstractmethod
-    async def call(self, ctx: Context, what: What, params: Any) -> Any:
+    async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Call the mounted server and return its result; names in `params` are inner names."""
 
-    async def item(self, ctx: Context, kind: FeatureKind, name: str) -> Mounted | None:
+    async def item(self, ctx: Context, kind: FeatureKind, name: str) -> ListItem | None:
         """Return the item with an outer name, if it is visible to the client."""
         return next((one for one in await self.items(ctx, kind) if one.name == name), None)
 
-    async def template_of(self, ctx: Context, uri: str) -> Mounted | None:
+    async def template_of(self, ctx: Context, uri: str) -> ListItem | None:
         """Return the first template that matches a URI and is visible to the client."""
         templates = await self.items(ctx, TEMPLATES)
         return next((one for one in templates if template_matches(one.name, uri)), None)

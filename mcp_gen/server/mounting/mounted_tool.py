@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mcp_gen.server.mounting.kinds import TOOLS
 from mcp_gen.server.mounting.local_mount import LocalMount
 from mcp_gen.server.mounting.remote_mount import RemoteMount
-from mcp_gen.server.tools.output import Encode, Output, output_of_schema
+from mcp_gen.server.tools.output import Encode, Output, output_for_schema
 from mcp_gen.server.tools.tool import ServerTool
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import Wire, latest
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mcp_gen.server.tools.registry import CallParams
     from mcp_gen.server.tools.tool import TaskSupport
 
-__all__ = ["CALLED", "MountedTool", "find_mounted", "known_tool"]
+__all__ = ["CURRENT_CALL_PARAMS", "MountedTool", "find_mounted", "known_tool"]
 
-CALLED: ContextVar[CallParams] = ContextVar("CALLED")
+CURRENT_CALL_PARAMS: ContextVar[CallParams] = ContextVar("CALLED")
 """Params of the current `tools/call`, whose other members are forwarded with the arguments."""
 
 
@@ -60,7 +60,7 @@ class MountedTool(ServerTool):
 
     async def call(self, ctx: Context, arguments: Any) -> Any:
         """Call the mounted server and return its result unchanged."""
-        params: Any = replace(CALLED.get(), name=self._inner_name)
+        params: Any = replace(CURRENT_CALL_PARAMS.get(), name=self._inner_name)
         if arguments is not None:
             params = replace(params, arguments=arguments)
         return await self._mount.call(ctx, "call_tool", params)
@@ -71,7 +71,7 @@ class _RelayedOutput(Output):
 
     def __init__(self, described: latest.Tool) -> None:
         schema = described.output_schema
-        self._output = Output() if schema is None else output_of_schema(described.name, schema)
+        self._output = Output() if schema is None else output_for_schema(described.name, schema)
 
     def schema(self) -> dict[str, Any] | None:
         """Return the output schema as it was listed."""
@@ -104,7 +104,7 @@ async def find_mounted(mounts: Iterable[Mount], name: str) -> MountedTool | None
 
 async def _load_tools(mount: Mount) -> None:
     if isinstance(mount, RemoteMount):
-        await mount.learn(TOOLS)
+        await mount.fetch_list(TOOLS)
     elif isinstance(mount, LocalMount):
         for one in mount.server.mounts:
             await _load_tools(one)

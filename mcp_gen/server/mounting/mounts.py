@@ -168,7 +168,7 @@ class Mounts(Sequence["Mount"]):
             self._parts = None
         self._declarations.capabilities_changed()
         for kind in KINDS:
-            kind.of(outer).forget()
+            kind.of(outer).invalidate()
         for topic in LISTS:
             if topic.capability in features:
                 outer.notify.publish(topic)

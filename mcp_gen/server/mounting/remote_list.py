@@ -11,7 +11,7 @@ from mcp_gen.core.errors import McpGenError, ProtocolError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.listing.registry import next_number
 from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind, row
-from mcp_gen.server.mounting.mount import Mounted
+from mcp_gen.server.mounting.mount import ListItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ class RemoteList:
         rename_outward: Callable[[FeatureKind, Any], Any],
         warn: Callable[[str, str], None],
     ) -> None:
-        self.items: dict[str, Mounted] = {}
+        self.items: dict[str, ListItem] = {}
         """Items by inner name or URI."""
         self.is_known = False
         """True once the list has been fetched."""
@@ -111,14 +111,14 @@ class RemoteList:
         self._fetched_changes = changes
         self._until = loop.time() + ttl_ms / 1000
 
-    async def _pages(self) -> tuple[dict[str, Mounted], int]:
+    async def _pages(self) -> tuple[dict[str, ListItem], int]:
         relay, kind = self._relay, self._kind
         await relay.ready()
         revision = relay.profile.revision
         method = row(kind.lists, revision)
         if method is None or getattr(relay.capabilities, kind.feature, None) is None:
             return {}, 0
-        found: dict[str, Mounted] = {}
+        found: dict[str, ListItem] = {}
         ttl_ms: list[int] = []
         cursors: set[str | None] = set()
         cursor: str | None = None
@@ -140,7 +140,7 @@ class RemoteList:
                 return found, min(ttl_ms)
         raise ProtocolError(f"{method.name}: no end of pages")
 
-    def _add(self, found: dict[str, Mounted], item: Any) -> None:
+    def _add(self, found: dict[str, ListItem], item: Any) -> None:
         key = self._kind.key
         if self._kind is TOOLS and _needs_task(item):
             self._warn(item.name, "can only be called as a task, which does not pass: left out")
@@ -151,7 +151,7 @@ class RemoteList:
             return
         previous = self.items.get(inner_name)
         number = previous.number if previous else next_number()
-        found[inner_name] = Mounted(number, getattr(described, key), described)
+        found[inner_name] = ListItem(number, getattr(described, key), described)
 
 
 def _params(method: Any, cursor: str | None) -> Any:

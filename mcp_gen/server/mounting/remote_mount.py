@@ -26,9 +26,9 @@ from mcp_gen.core.projection.project import project
 from mcp_gen.core.relay import relay_of
 from mcp_gen.server.context.context import input_params_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
-from mcp_gen.server.mounting.caller_relay import CallerRelay, can_be_asked
+from mcp_gen.server.mounting.caller_relay import CallerRelay, accepts_input_requests
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, TEMPLATES, raw_call, row
-from mcp_gen.server.mounting.mount import Mount, Mounted, template_matches
+from mcp_gen.server.mounting.mount import ListItem, Mount, template_matches
 from mcp_gen.server.mounting.remote_list import RemoteList
 from mcp_gen.server.mounting.remote_notifications import RemoteNotifications
 from mcp_gen.server.mounting.suspended_calls import SuspendedCall, SuspendedCalls
@@ -38,7 +38,7 @@ from mcp_wire import latest
 if TYPE_CHECKING:
     from mcp_gen.core.relay import RemoteSession
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.kinds import FeatureKind, What
+    from mcp_gen.server.mounting.kinds import FeatureKind, MethodName
     from mcp_gen.server.mounting.mount import Mounting
     from mcp_wire import Wire
     from mcp_wire.profile import Profile
@@ -108,19 +108,19 @@ class RemoteMount(Mount):
         """Return the outer names or URIs of the items listed so far."""
         return [item.name for item in self.lists[kind].items.values()]
 
-    async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[Mounted]:
+    async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[ListItem]:
         """Return the items of a list; the cached ones if the remote server is unreachable."""
-        await self.learn(kind)
+        await self.fetch_list(kind)
         return list(self.lists[kind].items.values())
 
-    async def learn(self, kind: FeatureKind) -> None:
+    async def fetch_list(self, kind: FeatureKind) -> None:
         """Fetch a list, unless the cached one is fresh."""
         remote_list = self.lists[kind]
         previous = remote_list.items
         self._notifications.open()
         await remote_list.refresh(self._notifications.covers(kind))
         if remote_list.items is not previous:
-            kind.of(self.outer).forget()
+            kind.of(self.outer).invalidate()
 
     def is_static(self, ctx: Context, kind: FeatureKind) -> bool:
         """Return True if the cached list is valid for all clients until list_changed."""
@@ -143,7 +143,7 @@ class RemoteMount(Mount):
         """Return True if a listed resource or template covers a URI; fetches the lists if not."""
         if not self._lists_reader(uri):
             # A positive match in an outdated list is trusted; a negative one is not.
-            await asyncio.gather(self.learn(RESOURCES), self.learn(TEMPLATES))
+            await asyncio.gather(self.fetch_list(RESOURCES), self.fetch_list(TEMPLATES))
         return self._lists_reader(uri)
 
     def _lists_reader(self, uri: str) -> bool:
@@ -170,7 +170,7 @@ class RemoteMount(Mount):
 
     # --- requests ---
 
-    async def call(self, ctx: Context, what: What, params: Any) -> Any:
+    async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Forward a request to the remote server and return its result.
 
         Raises:
@@ -194,12 +194,12 @@ class RemoteMount(Mount):
         self._notifications.open()
         return await self._forwarder(ctx, what)(ctx, what, params)
 
-    def _forwarder(self, ctx: Context, what: What) -> Any:
+    def _forwarder(self, ctx: Context, what: MethodName) -> Any:
         """Return the method that forwards a request, by how both revisions send input requests."""
         if (
             what not in _MAY_SEND_INPUT_REQUESTS
-            or not self.relay.passes_on
-            or not can_be_asked(ctx)
+            or not self.relay.relays_input_requests
+            or not accepts_input_requests(ctx)
         ):
             return self._forward
         is_live = ctx.profile.asks_client == "server_request"
@@ -207,11 +207,13 @@ class RemoteMount(Mount):
             return self._forward_with_server_requests if is_live else self._forward_suspended
         return self._forward_round_trips if is_live else self._forward
 
-    async def _forward(self, ctx: Context, what: What, params: Any) -> Any:
+    async def _forward(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Forward the request; an InputRequiredResult is a result like any other."""
         return self._result(ctx, what, await self._request(CallerRelay(ctx), what, params))
 
-    async def _forward_with_server_requests(self, ctx: Context, what: What, params: Any) -> Any:
+    async def _forward_with_server_requests(
+        self, ctx: Context, what: MethodName, params: Any
+    ) -> Any:
         """Forward the request; send its input requests to the client as server requests."""
 
         async def run(ctx: Context, params: Any) -> Any:
@@ -219,7 +221,7 @@ class RemoteMount(Mount):
 
         return await run_with_rounds(ctx, params, run)
 
-    async def _forward_round_trips(self, ctx: Context, what: What, params: Any) -> Any:
+    async def _forward_round_trips(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Forward each round: send the returned input requests to the client, then call again."""
 
         async def run(ctx: Context, params: Any) -> Any:
@@ -234,7 +236,7 @@ class RemoteMount(Mount):
 
         return await run_with_rounds(ctx, params, run)
 
-    async def _forward_suspended(self, ctx: Context, what: What, params: Any) -> Any:
+    async def _forward_suspended(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Forward the request and keep it open while its input requests are in results."""
 
         async def run(ctx: Context, params: Any) -> Any:
@@ -247,7 +249,7 @@ class RemoteMount(Mount):
             try:
                 raw = await call.outcome()
             except asyncio.CancelledError:
-                call.give_up()
+                call.cancel()
                 raise
             if raw is not None:
                 return self._result(ctx, what, raw)
@@ -258,7 +260,9 @@ class RemoteMount(Mount):
 
         return await run_with_rounds(ctx, params, run)
 
-    async def _request(self, caller: CallerRelay, what: What, params: Any, **fields: Any) -> Raw:
+    async def _request(
+        self, caller: CallerRelay, what: MethodName, params: Any, **fields: Any
+    ) -> Raw:
         """Send a request, with params of the caller's revision, and return the undecoded result."""
         ctx, remote_profile = caller.ctx, self.relay.profile
         method = row(what, remote_profile.revision)
@@ -298,12 +302,12 @@ class RemoteMount(Mount):
             raise self._invalid_result(what, "expected an object")
         return raw
 
-    def _result(self, ctx: Context, what: What, raw: Raw) -> Any:
+    def _result(self, ctx: Context, what: MethodName, raw: Raw) -> Any:
         if self.relay.profile is ctx.profile:
             return RelayedResult(raw)
         return self._decoded(what, raw)
 
-    def _decoded(self, what: What, raw: Raw) -> Any:
+    def _decoded(self, what: MethodName, raw: Raw) -> Any:
         """Decode a result as the newest type, without the remote server info in `_meta`."""
         method: Any = row(what, mcp_wire.LATEST)
         try:
@@ -318,7 +322,7 @@ class RemoteMount(Mount):
 
     # --- errors ---
 
-    def _invalid_result(self, what: What, reason: str) -> McpError:
+    def _invalid_result(self, what: MethodName, reason: str) -> McpError:
         return McpError(
             ProtocolError.code, f"mount {self.title}: a wrong result of {what}: {reason}"
         )
@@ -330,7 +334,7 @@ class RemoteMount(Mount):
             ProtocolError.code, f"mount {self.title}: its server cannot be reached: {error}"
         )
 
-    def _translate_error(self, ctx: Context, what: What, error: McpError) -> McpError:
+    def _translate_error(self, ctx: Context, what: MethodName, error: McpError) -> McpError:
         """Return the remote error, with the code that the caller's revision has for it."""
         remote_profile = self.relay.profile
         url_code = remote_profile.errors.url_elicitation_required

@@ -118,7 +118,7 @@ class RemoteNotifications:
         for kind in KINDS:
             if kind.feature == feature:
                 self._mount.lists[kind].outdate()
-                kind.of(self._mount.outer).forget()
+                kind.of(self._mount.outer).invalidate()
 
     # --- lists ---
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.input_requests.rounds import InputRequest
 
-__all__ = ["SuspendedCall", "SuspendedCaller", "SuspendedCalls", "over"]
+__all__ = ["SuspendedCall", "SuspendedCaller", "SuspendedCalls", "call_ended_error"]
 
 MAX_HELD = 1000
 """Limit of suspended calls; beyond it the oldest is cancelled."""
@@ -42,7 +42,7 @@ class _OpenRequest(NamedTuple):
     answer: asyncio.Future[Any]
 
 
-def over() -> McpError:
+def call_ended_error() -> McpError:
     """Return the error for an input request whose call has ended without a response."""
     return McpError(InvalidRequest.code, "the call that this was asked for is over")
 
@@ -69,7 +69,7 @@ class SuspendedCall:
         self._changed.set()
         for entry in self._open.values():
             if not entry.answer.done():
-                entry.answer.set_exception(over())
+                entry.answer.set_exception(call_ended_error())
         if not call.cancelled():
             call.exception()  # mark as retrieved: the caller may never come back
 
@@ -125,7 +125,7 @@ class SuspendedCall:
             for key, request in unanswered.items()
         }
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Cancel the call at the remote server."""
         self._call.cancel()
 
@@ -167,7 +167,7 @@ class SuspendedCalls:
     def _cancel(self, name: str) -> None:
         call, timer = self._calls.pop(name)
         timer.cancel()
-        call.give_up()
+        call.cancel()
 
     def clear(self) -> None:
         """Cancel all suspended calls."""

@@ -38,10 +38,10 @@ __all__ = ["GrantedFilter", "Listeners"]
 
 
 Loop: TypeAlias = asyncio.AbstractEventLoop
-Said: TypeAlias = "tuple[Method[Any, None], bytes]"
+EncodedNotification: TypeAlias = "tuple[Method[Any, None], bytes]"
 
 
-async def _nothing(topic: Any) -> Sequence[Said]:
+async def _nothing(topic: Any) -> Sequence[EncodedNotification]:
     return ()
 
 
@@ -51,7 +51,7 @@ class GrantedFilter(NamedTuple):
     fields: dict[str, Any]
     """Fields for the filter of the acknowledgement."""
     topics: tuple[ChangeTopic | ExtensionTopic, ...] = ()
-    partial: Callable[[Any], Awaitable[Sequence[Said]]] = _nothing
+    partial: Callable[[Any], Awaitable[Sequence[EncodedNotification]]] = _nothing
     """Returns notifications to send at once for a topic: method and JSON params."""
 
 

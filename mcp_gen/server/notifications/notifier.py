@@ -52,11 +52,11 @@ _Changes: TypeAlias = "dict[tuple[ChangeTopic, Session | None], None]"
 class OuterServer(Protocol):
     """Server in which another server is mounted."""
 
-    def changed(self, topic: ChangeTopic, session: Session | None) -> None:
+    def on_change(self, topic: ChangeTopic, session: Session | None) -> None:
         """Handle a change of the mounted server, for one session or for all."""
         ...
 
-    def declared(self) -> None:
+    def on_declared(self) -> None:
         """Handle that the mounted server declares more capabilities."""
         ...
 
@@ -157,7 +157,7 @@ class Notifier:
     def publish(self, topic: ChangeTopic, session: Session | None = None) -> None:
         """Publish a change, for one session or for all; from any thread."""
         for mount in list(self.outer_servers):
-            mount.changed(topic, session)
+            mount.on_change(topic, session)
         loops = self._kernel.loops
         if not loops:
             return

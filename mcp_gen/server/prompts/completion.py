@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.functions.signature import Signature
-from mcp_gen.server.functions.text_types import Choices, made_of_text
+from mcp_gen.server.functions.text_types import Choices, is_text_convertible
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class _Completer:
         self._signature = Signature(function)
         parameters = self._signature.parameters
         self._names = [one.name for one in parameters]
-        if len(parameters) not in (1, 2) or not made_of_text(parameters[0].hint):
+        if len(parameters) not in (1, 2) or not is_text_convertible(parameters[0].hint):
             raise UsageError(
                 f"{what}: {self._signature.name} takes `value: str`, then if it likes "
                 "`arguments: Mapping[str, str]`, and the context anywhere"
@@ -61,7 +61,7 @@ class Completions:
         self._changed = changed
         self._completers: dict[tuple[str, str], _Completer] = {}
 
-    def offer(self, choices: Choices) -> None:
+    def add_choices(self, choices: Choices) -> None:
         """Report possible values of the arguments of a new prompt or template."""
         if any(choices.values()):
             self._changed()

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from mcp_wire import common
 
-__all__ = ["Said", "assistant", "prompt_result", "user"]
+__all__ = ["MessageContent", "assistant", "prompt_result", "user"]
 
-Said: TypeAlias = "str | common.ContentBlock"
+MessageContent: TypeAlias = "str | common.ContentBlock"
 """Text, or a content block of any revision."""
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
 
 
-def user(content: Said) -> latest.PromptMessage:
+def user(content: MessageContent) -> latest.PromptMessage:
     """Return a message with the role `user`.
 
     Args:
@@ -36,7 +36,7 @@ def user(content: Said) -> latest.PromptMessage:
     return _message("user", content)
 
 
-def assistant(content: Said) -> latest.PromptMessage:
+def assistant(content: MessageContent) -> latest.PromptMessage:
     """Return a message with the role `assistant`: an answer of the model.
 
     Args:
@@ -82,7 +82,7 @@ def _as_message(value: Any) -> latest.PromptMessage:
     return _message("user", value)
 
 
-def _message(role: Literal["user", "assistant"], content: Said) -> latest.PromptMessage:
+def _message(role: Literal["user", "assistant"], content: MessageContent) -> latest.PromptMessage:
     if isinstance(content, str):
         return latest.PromptMessage(role=role, content=latest.TextContent(text=content))
     if not isinstance(content, UnknownContent) and _kind(content) not in _BLOCKS:

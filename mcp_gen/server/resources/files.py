@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 from mcp_gen.core.errors import McpError, ProtocolError, ResourceNotFound, UsageError
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.resources.contents import BINARY, TEXT, Contents
-from mcp_gen.server.resources.paths import fits, is_inside, is_name, opened
+from mcp_gen.server.resources.paths import (
+    is_inside,
+    is_safe_name,
+    matches_pattern,
+    open_without_links,
+)
 from mcp_gen.server.resources.resource import DescriptionOptions, ListedResource
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_uri
@@ -251,7 +256,7 @@ class FileResources:
         return Contents(data, mime_type or BINARY)
 
     def _load(self, real: Path) -> bytes:
-        with open(opened(self.root, real.relative_to(self.root).parts), "rb") as file:
+        with open(open_without_links(self.root, real.relative_to(self.root).parts), "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise ResourceNotFound
@@ -265,9 +270,9 @@ class FileResources:
 
     def _is_served(self, parts: Sequence[str]) -> bool:
         """Return True if a path may be served, whether a file exists or not."""
-        if not all(is_name(part) for part in parts):
+        if not all(is_safe_name(part) for part in parts):
             return False
-        return self._is_visible(parts) and fits(parts, self._pattern)
+        return self._is_visible(parts) and matches_pattern(parts, self._pattern)
 
     def _is_visible(self, parts: Sequence[str]) -> bool:
         return self._hidden or not any(part.startswith(".") for part in parts)

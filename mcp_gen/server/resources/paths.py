@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["fits", "is_inside", "is_name", "opened"]
+__all__ = ["is_inside", "is_safe_name", "matches_pattern", "open_without_links"]
 
 
-def is_name(part: str) -> bool:
+def is_safe_name(part: str) -> bool:
     """Return True if a path segment names an entry of its folder, on any operating system."""
     if part in ("", ".", "..") or "\\" in part or "\0" in part:
         return False
     return not (os.name == "nt" and ":" in part)
 
 
-def fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+def matches_pattern(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Return True if a path matches a pattern, in time bounded by the product of their lengths."""
     reached = {0}
     for part in parts:
@@ -40,7 +40,7 @@ def _skip_double_stars(reached: set[int], pattern: Sequence[str]) -> set[int]:
     return found
 
 
-def opened(root: Path, parts: Sequence[str]) -> int:
+def open_without_links(root: Path, parts: Sequence[str]) -> int:
     """Open a file without following links, so that swapping a folder for a link gains nothing.
 
     Platforms without `dir_fd` or `O_NOFOLLOW` open it in one step.

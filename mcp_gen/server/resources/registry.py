@@ -154,7 +154,7 @@ class ResourceRegistry:
 
     def _hints_of_reads(self) -> dict[str, Any]:
         """Return the default cache hints of `resources/read`."""
-        fields = self._hints.of("read_resource").fields()
+        fields = self._hints.for_method("read_resource").fields()
         if self.listing.filters or self.templates.filters:
             fields["cache_scope"] = "private"  # other clients may not be allowed to read it
         return fields

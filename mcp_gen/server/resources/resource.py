@@ -22,11 +22,11 @@ from mcp_gen.server.context.options import (
     SourceOf,
 )
 from mcp_gen.server.functions.signature import Signature
-from mcp_gen.server.functions.text_types import Choices, choices, made_of_text, takes_several
+from mcp_gen.server.functions.text_types import Choices, choices, is_collection, is_text_convertible
 from mcp_gen.server.listing.cache_hints import CacheHints
 from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
 from mcp_gen.server.resources.uri_templates import UriTemplate
-from mcp_gen.server.resources.uris import check_beginning, check_uri
+from mcp_gen.server.resources.uris import check_prefix, check_uri
 from mcp_wire import latest
 
 __all__ = [
@@ -126,11 +126,11 @@ class TemplatedResource:
         self.signature = Signature(function)
         self.hints = _pop_hints(given)
         self.parameters = {one.name: one for one in self.signature.parameters}
-        lists = {one.name for one in self.signature.parameters if takes_several(one.hint)}
+        lists = {one.name for one in self.signature.parameters if is_collection(one.hint)}
         self.template = UriTemplate(uri_template, frozenset(lists))
         self.prefix = self.template.prefix
         """Literal beginning of all URIs of the template."""
-        check_beginning(self.prefix, f"URI template {uri_template!r}")
+        check_prefix(self.prefix, f"URI template {uri_template!r}")
         self._check()
         fields = {**_description_from(self.signature), **_without_none(given)}
         self.described = latest.ResourceTemplate(uri_template=uri_template, **fields)
@@ -150,7 +150,7 @@ class TemplatedResource:
             if name in self.template.lists and name not in self.template.exploded:
                 raise UsageError(f"{what}: `{name}` of {function} is a list: write {{{name}*}}")
             several = name in self.template.lists
-            if not (parameter.by_pydantic or made_of_text(parameter.hint, several=several)):
+            if not (parameter.by_pydantic or is_text_convertible(parameter.hint, several=several)):
                 raise UsageError(
                     f"{what}: the values of `{name}` are text, which {parameter.hint!r} in "
                     f"{function} is not made of: use str, int, float, bool, an Enum, a Literal, "

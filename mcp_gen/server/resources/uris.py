@@ -6,7 +6,7 @@ import re
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["check_beginning", "check_literal", "check_uri", "decoded", "is_uri"]
+__all__ = ["check_literal", "check_prefix", "check_uri", "decoded", "is_uri"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _SCHEME_BEGUN = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)?")
@@ -40,7 +40,7 @@ def check_uri(text: str, what: str) -> None:
         raise _without_scheme(text, what)
 
 
-def check_beginning(text: str, what: str) -> None:
+def check_prefix(text: str, what: str) -> None:
     """Check the literal text before a template's first variable. `what` begins the error message.
 
     Raises:

@@ -112,7 +112,7 @@ def asgi_app(
         keep_alive_s=options.keep_alive_s,
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
-        beside=legacy_sse,
+        extra_app=legacy_sse,
         start=server.hold,
         stop=_shutdown_of(server),
     )

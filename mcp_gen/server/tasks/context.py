@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.server.tools.registry import ToolRegistry
 
-__all__ = ["context_in", "work_in"]
+__all__ = ["task_context", "task_coroutine"]
 
 
-def context_in(ctx: Context, task: RunningTask, channel: Any) -> Context:
+def task_context(ctx: Context, task: RunningTask, channel: Any) -> Context:
     """Return a context for the handler of a task, with a channel of its own."""
     origin = origin_of(ctx).for_another_request()
     origin.channel = channel
@@ -24,7 +24,7 @@ def context_in(ctx: Context, task: RunningTask, channel: Any) -> Context:
     return Context(ctx.server, ctx.request_id, origin, ctx.meta, task=task)
 
 
-def work_in(task_ctx: Context, params: Any, tools: ToolRegistry) -> Coroutine[Any, Any, Any]:
+def task_coroutine(task_ctx: Context, params: Any, tools: ToolRegistry) -> Coroutine[Any, Any, Any]:
     """Return the coroutine that runs a tool call as the handler of a task."""
 
     async def call(ctx: Context, params: Any) -> Any:

@@ -18,7 +18,7 @@ from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.notifications.topics import is_watched, send
-from mcp_gen.server.tasks.context import context_in, work_in
+from mcp_gen.server.tasks.context import task_context, task_coroutine
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
 from mcp_gen.server.tasks.related_channel import TaskChannel
 from mcp_gen.session.peer.session import sender_for
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.tools.tool import ServerTool
     from mcp_wire.profile import Profile
 
-__all__ = ["CAPABILITIES", "PAGE_SIZE", "CoreTaskHandler", "with_capability", "with_support"]
+__all__ = ["CAPABILITIES", "PAGE_SIZE", "CoreTaskHandler", "add_task_support", "with_capability"]
 
 CAPABILITIES = frozenset({"tasks", "tasks.list", "tasks.cancel"})
 """Capabilities that a server with tasks declares, as method rows name them."""
@@ -83,8 +83,8 @@ class CoreTaskHandler:
             notify_listeners()
 
         task.on_change = on_change
-        await self._manager.make(task)
-        self._manager.start(task, work_in(context_in(ctx, task, channel), params, tools))
+        await self._manager.store_task(task)
+        self._manager.start(task, task_coroutine(task_context(ctx, task, channel), params, tools))
         created = self._types.Task(**self._fields(task.record))
         key = self._profile.model_immediate_response_key
         meta = {key: tool.immediate_message} if key and tool.immediate_message else None
@@ -223,7 +223,7 @@ def with_capability(capabilities: Any, profile: Profile, *, lists: bool) -> Any:
     return replace(capabilities, tasks=tasks)
 
 
-def with_support(tool: ServerTool, described: Any, revision: str) -> Any:
+def add_task_support(tool: ServerTool, described: Any, revision: str) -> Any:
     """Add `execution.taskSupport` to a tool description, at revisions that have it."""
     if tool.task is None or mcp_wire.profile(revision).tasks != "core":
         return described

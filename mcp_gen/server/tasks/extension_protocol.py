@@ -14,7 +14,7 @@ import mcp_wire
 from mcp_gen.core.errors import McpError, ProtocolError
 from mcp_gen.server.context.context import Context, origin_of, set_rounds
 from mcp_gen.server.input_requests.run import run_with_rounds
-from mcp_gen.server.tasks.context import context_in, work_in
+from mcp_gen.server.tasks.context import task_context, task_coroutine
 from mcp_gen.server.tasks.core_protocol import result_at
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
 from mcp_gen.server.tasks.input_requests import TaskInputRequests
@@ -84,16 +84,16 @@ class ExtensionTaskHandler:
             return await run_with_rounds(ctx, params, tools.call)
         task = self._manager.new(ctx, tool)
         task.tells_progress = True
-        task_ctx = context_in(ctx, task, PreTaskChannel(task, origin_of(ctx).channel))
+        task_ctx = task_context(ctx, task, PreTaskChannel(task, origin_of(ctx).channel))
         task.input = TaskInputRequests(task_ctx, params, task)
         set_rounds(task_ctx, task.input)
-        self._manager.start(task, work_in(task_ctx, params, tools))
+        self._manager.start(task, task_coroutine(task_ctx, params, tools))
         try:
-            await task.decided(self._manager.options.grace_s)
+            await task.wait_grace(self._manager.options.grace_s)
             if task.done and _answers_request(task, required=tool.task == "required"):
                 return _outcome(task)
             task.is_answer = True
-            await self._manager.make(task)
+            await self._manager.store_task(task)
         except BaseException:
             # The client never gets the id of this task.
             task.stop()
@@ -168,9 +168,9 @@ class ExtensionHandlers(Handlers[Context]):
         if running is not None:
             if running.input is not None:
                 await self._manager.run_on_task_loop(
-                    running, running.input.answered(params.input_responses)
+                    running, running.input.accept_responses(params.input_responses)
                 )
-        elif not task.over:
+        elif not task.is_final:
             raise McpError(
                 ProtocolError.code, "the task runs in another process; route by its id to reach it"
             )
@@ -219,7 +219,7 @@ class PreTaskChannel:
     def answers(self, id: RequestId | None) -> bool:
         """Return True while the request, or after it the task, is in progress."""
         return (
-            not self._task.record.over
+            not self._task.record.is_final
             if self._task.is_answer
             else self._request_channel.answers(id)
         )

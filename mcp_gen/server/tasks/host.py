@@ -32,7 +32,7 @@ class TaskHost(Protocol):
         """Forget a task whose handler has ended."""
         ...
 
-    def written(self, result: Any, revision: str) -> tuple[Raw, bool]:
+    def encode_result(self, result: Any, revision: str) -> tuple[Raw, bool]:
         """Encode a result at a revision; the flag is the `isError` of the result."""
         ...
 
@@ -56,7 +56,7 @@ class ReattachableChannel(Protocol):
 class TaskInput(Protocol):
     """Input requests of a task, answered by `tasks/update`."""
 
-    async def answered(self, responses: Mapping[str, Any]) -> None:
+    async def accept_responses(self, responses: Mapping[str, Any]) -> None:
         """Accept responses of the client, by key; keys that are not open are ignored.
 
         Raises:

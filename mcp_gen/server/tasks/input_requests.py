@@ -68,7 +68,7 @@ class TaskInputRequests(Rounds):
 
     # --- while the handler runs ---
 
-    async def ask(
+    async def request_input(
         self,
         request: InputRequest,
         key: str | None,
@@ -100,7 +100,7 @@ class TaskInputRequests(Rounds):
         limit = asyncio.timeout(None if math.isinf(timeout_s) else timeout_s)
         entry = self._open[key] = _OpenInputRequest(request.kind, task.loop.create_future())
         task.questions[key] = Raw(encode(projected.value))
-        task.decide()
+        task.end_grace()
         try:
             async with limit:
                 await task.change()
@@ -123,7 +123,7 @@ class TaskInputRequests(Rounds):
         self._used_keys.add(found)
         return found
 
-    async def answered(self, responses: Mapping[str, Any]) -> None:
+    async def accept_responses(self, responses: Mapping[str, Any]) -> None:
         """Accept responses of the client, by key; keys that are not open are ignored.
 
         Raises:

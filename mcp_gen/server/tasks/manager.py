@@ -164,7 +164,7 @@ class TaskManager:
         task.on_change = lambda: self.changed(task)
         return task
 
-    async def make(self, task: RunningTask) -> None:
+    async def store_task(self, task: RunningTask) -> None:
         """Add a task to the store, which makes it visible to clients.
 
         Raises:
@@ -185,7 +185,7 @@ class TaskManager:
                 self._count_running(record, -1)
         if not saved:
             raise McpError(ProtocolError.code, "this server keeps no more tasks; try again later")
-        task.made = True
+        task.is_stored = True
         if record.expires_at is not None:
             self.expiry.add(record.expires_at, task.id)
             self._forget_replaced()
@@ -239,7 +239,7 @@ class TaskManager:
         if running is not None:
             if ctx.session is not None:
                 running.session = ctx.session
-            if found.over and not running.record.over:
+            if found.is_final and not running.record.is_final:
                 # Another process has ended it.
                 await self.run_on_task_loop(running, running.change())
         return found
@@ -251,7 +251,7 @@ class TaskManager:
             InvalidParams: See `find`.
         """
         task = await self.find(ctx, id)
-        while not task.over:
+        while not task.is_final:
             running = self.running.get(id)
             if running is not None:
                 await self.run_on_task_loop(running, running.wait())
@@ -316,7 +316,7 @@ class TaskManager:
 
     # --- results ---
 
-    def written(self, result: Any, revision: str) -> tuple[Raw, bool]:
+    def encode_result(self, result: Any, revision: str) -> tuple[Raw, bool]:
         """Encode a result at a revision; the flag is its `isError`."""
         profile, raw = mcp_wire.profile(revision), getattr(result, "json", result)
         if isinstance(raw, Raw) and profile.call_tool is not None:

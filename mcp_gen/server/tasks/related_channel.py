@@ -152,7 +152,7 @@ class TaskChannel:
 
     def answers(self, id: RequestId | None) -> bool:
         """Return True until the task has ended."""
-        return not self._task.record.over
+        return not self._task.record.is_final
 
     def task(self, id: RequestId | None) -> asyncio.Task[Any] | None:
         """Return the asyncio task of the handler."""

@@ -49,7 +49,7 @@ class RunningTask:
         """The session that requested the task last; it gets the status notifications."""
         self.loop = asyncio.get_running_loop()
         self.handler: asyncio.Task[None] | None = None
-        self.made = False
+        self.is_stored = False
         """True once the task is in the store, where clients can see it."""
         self.done = False
         """True once the handler has ended."""
@@ -115,7 +115,7 @@ class RunningTask:
             False if the task has ended already.
         """
         async with self._saving:
-            if self.record.over:
+            if self.record.is_final:
                 return False
             changed = replace(
                 self.record,
@@ -126,13 +126,13 @@ class RunningTask:
                     **fields,
                 },
             )
-            if not self.made:
+            if not self.is_stored:
                 self.record = changed
                 return True
             saved = await self._host.store.save(changed)
             # Not saved: another process ended the task, or the store removed it.
             self.record = changed if saved else await self._load_ended()
-        if self.record.over:
+        if self.record.is_final:
             self._ended.set()
         if not quietly:
             self.on_change()
@@ -167,16 +167,16 @@ class RunningTask:
 
     # --- result or task ---
 
-    def decide(self) -> None:
+    def end_grace(self) -> None:
         """End the wait of `decided`."""
         if self._decided is not None and not self._decided.done():
             self._decided.set_result(None)
 
-    async def decided(self, grace_s: float) -> None:
+    async def wait_grace(self, grace_s: float) -> None:
         """Wait until the handler ends or sends an input request, at most `grace_s` seconds."""
         self._decided = self.loop.create_future()
         if not self.done and not self.questions:
-            timer = self.loop.call_later(grace_s, self.decide)
+            timer = self.loop.call_later(grace_s, self.end_grace)
             try:
                 await self._decided
             finally:
@@ -200,9 +200,9 @@ class RunningTask:
         finally:
             work.close()
         self.done = True
-        self.decide()
+        self.end_grace()
         try:
-            if self.made:
+            if self.is_stored:
                 await self._finish_with_retry()
         finally:
             self._ended.set()
@@ -225,7 +225,7 @@ class RunningTask:
         """Store the result or the error of the handler."""
         if self.failure is None:
             try:
-                result, is_error = self._host.written(self.result, self.record.revision)
+                result, is_error = self._host.encode_result(self.result, self.record.revision)
             except Exception as error:
                 self.failure = error
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_gen.server.tasks.core_protocol import CoreTaskHandler, with_support
+from mcp_gen.server.tasks.core_protocol import CoreTaskHandler, add_task_support
 from mcp_gen.server.tasks.extension_protocol import ExtensionTaskHandler
 from mcp_gen.server.tasks.manager import TaskManager
 from mcp_gen.server.tasks.plain_protocol import PlainCalls
@@ -51,5 +51,5 @@ def create_task_manager(
     status_listeners = TaskStatusListeners(manager, listeners)
     listeners.extension_topics[EXTENSION] = status_listeners.granted
     manager.changed = status_listeners.publish
-    tools.listing.finish = with_support
+    tools.listing.finish = add_task_support
     return manager

@@ -16,7 +16,7 @@ from mcp_wire.extensions.tasks import EXTENSION, methods
 if TYPE_CHECKING:
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.notifications.listeners import Listeners, Said
+    from mcp_gen.server.notifications.listeners import EncodedNotification, Listeners
     from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.running import RunningTask
 
@@ -46,10 +46,10 @@ class TaskStatusListeners:
         known = [id for id in ids if await self._is_known(ctx, id)]
         topics = tuple(map(_topic, known))
 
-        async def initial_notifications(topic: ChangeTopic) -> Sequence[Said]:
+        async def initial_notifications(topic: ChangeTopic) -> Sequence[EncodedNotification]:
             # The last change may precede the subscription, so send the current status first.
             task = await self._manager.store.load(topic.uri)
-            if task is None or not (task.over or task.questions):
+            if task is None or not (task.is_final or task.questions):
                 return ()
             return ((_METHOD, b"," + self._params(task)[1:]),)
 

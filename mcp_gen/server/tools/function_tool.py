@@ -11,7 +11,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
-from mcp_gen.server.tools.output import output_of_hint, output_of_schema
+from mcp_gen.server.tools.output import output_for_schema, output_for_type
 from mcp_gen.server.tools.return_annotations import is_structured
 from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
 from mcp_wire import latest
@@ -86,11 +86,11 @@ class FunctionTool(ServerTool):
         }
         self._compiled_schema = None if input_schema is None else _input_schema(name, input_schema)
         if output_schema is not None:
-            self.output = output_of_schema(name, output_schema)
+            self.output = output_for_schema(name, output_schema)
         else:
             hint = is_structured(self.signature.returns)
             reader = self.signature.reader_of("its result", hint) if hint else JsonTypeReader.ANY
-            self.output = output_of_hint(name, hint, reader)
+            self.output = output_for_type(name, hint, reader)
         self._calls_directly = (
             self.signature.is_async and self.signature.plan is None and timeout_s is None
         )

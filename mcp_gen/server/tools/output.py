@@ -23,9 +23,9 @@ from mcp_gen.server.content.results import (
     with_data_text,
 )
 from mcp_gen.server.functions import pydantic_types
-from mcp_gen.server.functions.json_schema import json_schema, of_pydantic
+from mcp_gen.server.functions.json_schema import json_schema, schema_of_adapter
 from mcp_gen.server.functions.json_types import JsonTypeReader, bare
-from mcp_gen.server.tools.return_annotations import classes_of
+from mcp_gen.server.tools.return_annotations import accepted_classes
 from mcp_wire import UNSET, latest
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.server.functions.schema_validation import CompiledSchema
 
-__all__ = ["Encode", "Output", "output_of_hint", "output_of_schema"]
+__all__ = ["Encode", "Output", "output_for_schema", "output_for_type"]
 
 Encode: TypeAlias = Callable[[Any], Any]
 """Makes the `CallToolResult` of a call from the return value of the tool."""
@@ -180,7 +180,7 @@ class _HintOutput(_DataOutput):
     """Output of a type that msgspec encodes."""
 
     def __init__(self, what: str, hint: Any) -> None:
-        classes = classes_of(hint)
+        classes = accepted_classes(hint)
         super().__init__(what, classes or frozenset())
         self._hint = hint
         self._accepts_all = classes is None
@@ -220,7 +220,7 @@ class _PydanticOutput(_DataOutput):
 
     @cached_property
     def _schema(self) -> dict[str, Any]:
-        return of_pydantic(self._adapter)
+        return schema_of_adapter(self._adapter)
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the pydantic type, in serialization mode."""
@@ -260,7 +260,7 @@ class _SchemaOutput(_DataOutput):
                 raise self._schema_mismatch() from error
 
 
-def output_of_hint(what: str, hint: Any, reader: JsonTypeReader) -> Output:
+def output_for_type(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     """Return the output for a return type.
 
     Args:
@@ -277,7 +277,7 @@ def output_of_hint(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     )
 
 
-def output_of_schema(what: str, schema: Any) -> Output:
+def output_for_schema(what: str, schema: Any) -> Output:
     """Return the output for a user-written JSON Schema.
 
     Args:

@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw
 import mcp_wire
 from mcp_gen.core.error_groups import describe, primary_error
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
-from mcp_gen.server.content.results import failed
+from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
@@ -166,11 +166,11 @@ class ToolRegistry:
         except InvalidArguments as error:
             return _invalid_arguments(ctx, tool, given, error)
         except ToolError as error:
-            return failed(str(error))
+            return error_result(str(error))
         except SystemExit as error:
             # Raised by libraries made for the command line; the server keeps running.
             _log.exception("tool %s failed", tool.name)
-            return failed(f"SystemExit: {error}")
+            return error_result(f"SystemExit: {error}")
         except Exception as error:
             if isinstance(primary := primary_error(error), McpError):
                 raise primary from None  # unwrapped from a group
@@ -178,7 +178,7 @@ class ToolRegistry:
                 _log.debug("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)
-            return failed(describe(error))
+            return error_result(describe(error))
 
 
 def build_tool(
@@ -226,4 +226,4 @@ def _invalid_arguments(
     is_protocol_error = is_not_object or not isinstance(error, msgspec.ValidationError)
     if is_protocol_error or ctx.profile.bad_arguments == "protocol_error":
         raise InvalidParams(message)
-    return failed(message)
+    return error_result(message)

@@ -23,7 +23,7 @@ from mcp_gen.server.functions.function import NO_DEFAULT
 from mcp_gen.server.functions.json_types import bare
 from mcp_wire import UnknownContent, Wire
 
-__all__ = ["classes_of", "is_structured"]
+__all__ = ["accepted_classes", "is_structured"]
 
 _UNSTRUCTURED = (str, NoneType, Any, object, Never, NoReturn, NO_DEFAULT)
 _ABSTRACT: dict[Any, frozenset[type]] = {
@@ -78,7 +78,7 @@ def _is_alternative(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Wire) and is_alternative_result(hint)
 
 
-def classes_of(hint: Any) -> frozenset[type] | None:
+def accepted_classes(hint: Any) -> frozenset[type] | None:
     """Return the value classes accepted for the type without decoding; None: all classes."""
     hint = bare(hint)
     origin = get_origin(hint) or hint
@@ -89,7 +89,7 @@ def classes_of(hint: Any) -> frozenset[type] | None:
     if origin in (Union, UnionType):
         found: frozenset[type] = frozenset()
         for arm in get_args(hint):
-            classes = classes_of(arm)
+            classes = accepted_classes(arm)
             if classes is None:
                 return None
             found |= classes

@@ -14,16 +14,16 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import project
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.schema_validation import CompiledSchema
-from mcp_gen.server.tools.output import Output, output_of_schema
+from mcp_gen.server.tools.output import Output, output_for_schema
 from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
 from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
 
-__all__ = ["RawHandler", "SchemaTool", "input_schema_of"]
+__all__ = ["SchemaTool", "SchemaToolHandler", "input_schema_of"]
 
-RawHandler: TypeAlias = "Callable[[Context, dict[str, Any]], Any]"
+SchemaToolHandler: TypeAlias = "Callable[[Context, dict[str, Any]], Any]"
 """`handler(ctx, arguments)`, async or not; it returns what a tool function may return."""
 
 
@@ -46,7 +46,7 @@ class SchemaTool(ServerTool):
     def __init__(
         self,
         tool: latest.Tool,
-        handler: RawHandler,
+        handler: SchemaToolHandler,
         *,
         timeout_s: float | None = None,
         run_in_thread: bool | None = None,
@@ -73,7 +73,7 @@ class SchemaTool(ServerTool):
         self._input_schema = input_schema_of(tool.name, tool.input_schema)
         self.output = Output()
         if tool.output_schema is not None:
-            self.output = output_of_schema(tool.name, tool.output_schema)
+            self.output = output_for_schema(tool.name, tool.output_schema)
 
     def _describe(self) -> latest.Tool:
         return self._tool

@@ -16,7 +16,7 @@ from mcp_gen.server.functions.schema_validation import CompiledSchema
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool
 from mcp_gen.server.transforms.argument import Argument
-from mcp_gen.server.transforms.schema import asks_more, rewrite_schema
+from mcp_gen.server.transforms.schema import restricts_values, rewrite_schema
 
 __all__ = ["ArgumentMapping"]
 
@@ -112,7 +112,7 @@ class ArgumentMapping:
                 f"tool {self._name}: {self._client_name(name)}",
             )
             for name, one in self._arguments.items()
-            if one.schema and asks_more(one)
+            if one.schema and restricts_values(one)
         }
 
     @cached_property

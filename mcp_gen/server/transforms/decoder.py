@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct
 
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.transforms.argument import Argument
-from mcp_gen.server.transforms.schema import asks_more
+from mcp_gen.server.transforms.schema import restricts_values
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Parameter, Signature
@@ -38,7 +38,7 @@ def direct_decoder(tool: ServerTool, arguments: Mapping[str, Argument]) -> Argum
     """
     if not isinstance(tool, FunctionTool) or not tool.by_annotations:
         return None
-    if any(asks_more(one) or one.make for one in arguments.values()):
+    if any(restricts_values(one) or one.make for one in arguments.values()):
         return None
     return _DirectDecoder(tool.signature, arguments).read
 

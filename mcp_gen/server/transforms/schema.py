@@ -14,7 +14,7 @@ from msgspec import UNSET
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.transforms.argument import Argument
 
-__all__ = ["asks_more", "rewrite_schema"]
+__all__ = ["restricts_values", "rewrite_schema"]
 
 _ANNOTATIONS = frozenset({"$comment", "deprecated", "description", "examples", "title"})
 """Keywords that do not restrict values."""
@@ -40,7 +40,7 @@ _REF_ONLY_DIALECTS = ("draft-04", "draft-06", "draft-07")
 """Dialects that ignore all keywords beside a `$ref`."""
 
 
-def asks_more(argument: Argument) -> bool:
+def restricts_values(argument: Argument) -> bool:
     """Return True if the schema keywords of an argument restrict values, not just describe them."""
     keywords = argument.schema or ()
     return any(one not in _ANNOTATIONS and not one.startswith("x-") for one in keywords)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_gen.server.content.results import is_alternative_result, is_result, newest
+from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, check_icons, validate_ui
 from mcp_gen.server.transforms.argument import Argument
@@ -181,7 +181,7 @@ class TransformedTool(ServerTool):
         if self.is_remote and isinstance(made, EncodedResult | RelayedResult | Wire):
             if isinstance(made, Wire) and not is_result(made):
                 return made  # a task, at a revision whose clients request tasks
-            made = newest(made)
+            made = at_newest(made)
         if is_alternative_result(made.__class__):
             return made
         changed = self._result(made)

@@ -81,7 +81,7 @@ class ClientConnection(DuplexConnection):
         self._closed_hooks: asyncio.Task[None] | None = None
         self._held: list[bytes] | None = None
         """Messages right after the handshake response, which decides how they are decoded."""
-        self.begin_again: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
+        self.reopen_session: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
         """Opens a new session after the server ended one; returns what to run first in it."""
         self.session: Any = None
         """Public session once it is open; it is the context of hooks."""

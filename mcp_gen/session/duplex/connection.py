@@ -192,7 +192,7 @@ class DuplexConnection(ABC):
         """Watch for the response to a cancelled request; it may have arrived already."""
         if waiter.done() and waiter.exception() is not None:
             waiter = self.loop.create_future()
-            self._connection.wait_on(id, waiter)
+            self._connection.replace_waiter(id, waiter)
         self._deadlines.add(LATE_S, waiter, method.name)
         waiter.add_done_callback(partial(self._on_late_response, method, id))
 

@@ -273,7 +273,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if len(self._connection.in_flight) >= self._max_concurrent:
             self._make_room(event, binding.profile)
         # The origin from the handshake is only valid at the revision that it agreed on.
-        known = self.caller if binding.profile is agreed else None
+        known = self.origin if binding.profile is agreed else None
         origin = known or self._new_origin(binding.profile)
         if self._posted:
             origin = self._with_headers(origin, self._posted)
@@ -312,7 +312,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         )
 
     def _hook_context(self, profile: Profile) -> Any:
-        known = self.caller if profile is self.profile else None
+        known = self.origin if profile is self.profile else None
         origin = known or self._new_origin(profile)
         if self._posted:
             origin = self._with_headers(origin, self._posted)

@@ -151,13 +151,13 @@ class HttpClientConnection(ClientConnection):
         await super()._send_cancelled(method, id, self._http, request_params)
 
     async def _reopen_session(self, generation: int, lost: SessionExpired) -> None:
-        if self.begin_again is None or _reopening.get():
+        if self.reopen_session is None or _reopening.get():
             raise lost
         async with self._reopen_lock:
             # Several requests may get the error at the same time.
             if generation != self._generation:
                 return
-            restore = await self.begin_again()
+            restore = await self.reopen_session()
             self._generation += 1
             # The stream belongs to no request, so it must not run in this one's context.
             await self.loop.create_task(self._http.listen(), context=Context())

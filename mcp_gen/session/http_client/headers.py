@@ -14,14 +14,19 @@ from msgspec import DecodeError, Raw, ValidationError, json
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import MARK, marked_params
-from mcp_gen.core.transport.header_values import about_what, encoded_value, named_by, value_at
+from mcp_gen.core.transport.header_values import (
+    encoded_value,
+    mirrored_name,
+    mirrored_param,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["MirroredHeaders", "understood_tools"]
+__all__ = ["MirroredHeaders", "valid_tools"]
 
 Marks: TypeAlias = Mapping[bytes, tuple[str, ...]]
 """JSON path of each tool argument that a header mirrors, by the header's name."""
@@ -65,7 +70,9 @@ class MirroredHeaders:
             return ()
         lines = [(self._method, method.encode())]
         of_extension = self._name_params.get(method)
-        about = about_what(params) if of_extension is None else named_by(params, of_extension)
+        about = (
+            mirrored_name(params) if of_extension is None else mirrored_param(params, of_extension)
+        )
         if about is not None:
             lines.append((self._name, encoded_value(about)))
             marks = self._marks.get(about)
@@ -87,7 +94,7 @@ class MirroredHeaders:
         Returns:
             The page without the tools whose header parameters are invalid.
         """
-        return understood_tools(page, self._learn)
+        return valid_tools(page, self._learn)
 
     def _learn(self, name: str, paths: Mapping[str, tuple[str, ...]]) -> None:
         if paths:
@@ -98,7 +105,7 @@ class MirroredHeaders:
             self._marks.pop(name, None)
 
 
-def understood_tools(result: Raw, learn: Any) -> Raw:
+def valid_tools(result: Raw, learn: Any) -> Raw:
     """Return a `tools/list` result without the tools whose header parameters are invalid.
 
     The tools that stay are not re-encoded.

@@ -271,7 +271,7 @@ class HttpExchange(Generic[C]):
             try:
                 return await session.answer(frame, headers, reply)
             finally:
-                if session.caller is None:
+                if session.origin is None:
                     await self._dispose(session)
         return await session.answer(frame, headers, reply)
 

@@ -12,10 +12,10 @@ from msgspec import Raw
 
 from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.transport.header_values import (
-    about_what,
     decoded_value,
     matches_value,
-    named_by,
+    mirrored_name,
+    mirrored_param,
     value_at,
 )
 from mcp_gen.session.kernel.lifecycle import header_mismatch
@@ -91,7 +91,7 @@ class HeaderCheck:
                 raise self._expected(self._profile.method_header, method)
         about: str | None = None
         if self._name:
-            about = about_what(params) if field is None else named_by(params, field)
+            about = mirrored_name(params) if field is None else mirrored_param(params, field)
         if about is not None:
             given = raw.get(self._name)
             # Fast path: most values are not encoded.

@@ -88,7 +88,7 @@ class PerRequestExchange(Generic[C]):
         self._notifications = notices
         self._header_params = header_params
         self._checks: dict[str, HeaderCheck] = {}
-        self._open = OpenRequests.counted_by(kernel.limits)
+        self._open = OpenRequests.for_limits(kernel.limits)
         self._open_streams: set[NullChannel | ResponseChannel] = set()
         """Channels of `subscriptions/listen` requests: open until the client disconnects."""
 

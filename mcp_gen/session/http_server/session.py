@@ -191,9 +191,9 @@ class HttpSession(DuplexConnection, Session):
 
     def release(self) -> None:
         """Break reference cycles, so that the session is freed without garbage collection."""
-        if self.caller is not None:
-            self.caller.session = None
-            self.caller.channel = NULL_CHANNEL
+        if self.origin is not None:
+            self.origin.session = None
+            self.origin.channel = NULL_CHANNEL
         vars(self).pop("client", None)
 
     # --- one POST ---
@@ -275,12 +275,12 @@ class HttpSession(DuplexConnection, Session):
         self._connection.in_flight[event.id] = self.loop.create_task(run)
 
     def _prepare(self, event: RequestReceived, post: PostResponse) -> Call[Any]:
-        if self.caller is None:
+        if self.origin is None:
             binding = self.kernel.binding_for_request(None, event.params)
             origin = RequestOrigin(binding.profile, post, self)
         else:
-            binding = self.kernel.bindings[self.caller.profile.revision]
-            origin = self.caller.for_another_request()
+            binding = self.kernel.bindings[self.origin.profile.revision]
+            origin = self.origin.for_another_request()
             origin.channel = post
         origin.headers = post.headers
         origin.principal = self.principal
@@ -320,7 +320,7 @@ class HttpSession(DuplexConnection, Session):
 
     def snapshot(self) -> StoredSession | None:
         """Return the state for another process; None before the handshake and after the end."""
-        origin = self.caller
+        origin = self.origin
         if origin is None or self.over:
             return None
         profile = origin.profile
@@ -386,7 +386,7 @@ class HttpSession(DuplexConnection, Session):
 
     def _hook_context_in(self, post: PostResponse, profile: Profile) -> Any:
         origin = (
-            self.caller.for_another_request() if self.caller else RequestOrigin(profile, self, self)
+            self.origin.for_another_request() if self.origin else RequestOrigin(profile, self, self)
         )
         origin.headers = post.headers
         return self.kernel.context(None, origin, None)
@@ -398,7 +398,7 @@ class HttpSession(DuplexConnection, Session):
         return self.profile
 
     def _hook_context(self, profile: Profile) -> Any:
-        return self.kernel.context(None, self.caller or RequestOrigin(profile, self, self), None)
+        return self.kernel.context(None, self.origin or RequestOrigin(profile, self, self), None)
 
     def oversized(self, limit_bytes: int) -> None:
         """Do nothing: the HTTP server limits the size of bodies."""

@@ -44,7 +44,7 @@ class StatelessExchange(Generic[C]):
     def __init__(self, kernel: Kernel[C], notices: NotificationReceiver) -> None:
         self._kernel = kernel
         self._notifications = notices
-        self._open = OpenRequests.counted_by(kernel.limits)
+        self._open = OpenRequests.for_limits(kernel.limits)
         profiles = [mcp_wire.profile(revision) for revision in kernel.handshakes]
         self._headers = tuple(
             {p.version_header.lower().encode(): None for p in profiles if p.version_header}

@@ -90,7 +90,7 @@ class Stream(Struct, eq=False):
         if not self.name:
             self.name = self.streams.next_name("r")
         self.streams.open[self.name] = self
-        return sse.primer(self.event_id(0)) if self.streams.primes else b""
+        return sse.resume_point(self.event_id(0)) if self.streams.primes else b""
 
 
 class Streams:

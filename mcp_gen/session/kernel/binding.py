@@ -54,7 +54,7 @@ class RevisionBinding(Generic[C]):
         self.identity: dict[str, Any] = {key: Raw(encode(info)) for key, info in identity.items()}
         """Encoded members of `_meta` in each result that name the server; may be empty."""
 
-    def whole(self, result: Any) -> Any:
+    def with_identity(self, result: Any) -> Any:
         """Return a result of the revision with the server's identity in `_meta`."""
         identity = self.identity
         meta: dict[str, Any] | None = result.meta

@@ -43,7 +43,7 @@ class Call(Struct, Generic[C], eq=False):
     route: Route[C]
     params: Any
     ctx: C
-    caller: RequestOrigin
+    origin: RequestOrigin
     binding: RevisionBinding[C]
     error_code: int | None = None
     batch: Batch | None = None

@@ -290,7 +290,7 @@ class Kernel(Generic[C]):
         """
         try:
             call.result = await call.route.call(call.ctx, call.params)
-            if call.caller.agreed is not None:
+            if call.origin.agreed is not None:
                 call.written = self.answer(call, call.result)
         except BaseException as error:
             call.written = self.failure(call, error, cancelled=is_cancelled())
@@ -339,7 +339,7 @@ class Kernel(Generic[C]):
             MissingCapability: the result is one of an extension that the client has not declared.
             UsageError: the request must not be answered with a result of this type.
         """
-        caller = call.caller
+        caller = call.origin
         if caller.agreed is not None:
             # Not earlier: a hook after the handler may have refused the handshake.
             agreed, caller.agreed = caller.agreed, None
@@ -361,7 +361,7 @@ class Kernel(Generic[C]):
             else:
                 result = project(result, caller.profile.revision).value
         if binding.identity:
-            result = binding.whole(result)
+            result = binding.with_identity(result)
         field = long_text_field(result.__class__)
         if field:
             result = pre_encode_texts(result, field)
@@ -375,7 +375,7 @@ class Kernel(Generic[C]):
             UsageError: the extension does not add this result type to the method.
         """
         extension, profile = self.extensions.arms[kind], call.binding.profile
-        if declared(extension, call.caller.capabilities, profile, CLIENT) is None:
+        if declared(extension, call.origin.capabilities, profile, CLIENT) is None:
             raise missing(extension, profile)
         name = call.route.method.name
         row = self.extensions.rows(profile).get(name)

@@ -76,7 +76,7 @@ class OpenRequests:
         self._open: dict[str | None, int] = {}
 
     @classmethod
-    def counted_by(cls, limits: Limits) -> OpenRequests | None:
+    def for_limits(cls, limits: Limits) -> OpenRequests | None:
         """Return a counter; None if the limits do not limit concurrency."""
         return None if limits.max_concurrent_requests is None else cls(limits)
 

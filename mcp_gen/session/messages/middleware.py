@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["CallNext", "Inner", "Middleware", "checked", "wrap"]
+__all__ = ["CallNext", "Inner", "Middleware", "validate_middleware", "wrap"]
 
 CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
 """Inner handler that a middleware awaits: takes params, returns the result."""
@@ -20,7 +20,7 @@ Inner: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
 M = TypeVar("M", bound=Middleware)
 
 
-def checked(middleware: M) -> M:
+def validate_middleware(middleware: M) -> M:
     """Return the middleware itself after checking that it can be called.
 
     Args:

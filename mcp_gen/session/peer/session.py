@@ -65,7 +65,7 @@ class Session(ABC):
     """Event loop that the session runs in."""
 
     def __init__(self) -> None:
-        self.caller: RequestOrigin | None = None
+        self.origin: RequestOrigin | None = None
         """Origin of the session's requests; None before the handshake."""
         self.log_level: str | None = None
         """Least severe log level that the client wants; None until it sets one."""
@@ -128,22 +128,22 @@ class Session(ABC):
     @property
     def profile(self) -> Profile | None:
         """Profile of the negotiated revision; None before the handshake or without one."""
-        return self.caller.profile if self.caller else None
+        return self.origin.profile if self.origin else None
 
     @property
     def revision(self) -> str | None:
         """The negotiated revision; None before the handshake or without one."""
-        return self.caller.profile.revision if self.caller else None
+        return self.origin.profile.revision if self.origin else None
 
     @property
     def client_info(self) -> Any:
         """Unverified name and version that the client sent in the handshake; None before."""
-        return self.caller.client_info if self.caller else None
+        return self.origin.client_info if self.origin else None
 
     @property
     def client_capabilities(self) -> Any:
         """Capabilities that the client declared in the handshake; None before."""
-        return self.caller.capabilities if self.caller else None
+        return self.origin.capabilities if self.origin else None
 
     @property
     @abstractmethod
@@ -169,14 +169,14 @@ class Session(ABC):
         """
         caller.profile = profile
         caller.ready = True
-        self.caller = caller
+        self.origin = caller
         self.unsaved = True
         self.declared = self.host.declared_capabilities()
         self.host.loops.add(self.loop)
 
     def begin(self) -> None:
         """Mark the session as initialized and run what waited for that."""
-        if self.caller is None:
+        if self.origin is None:
             return
         self.initialized = self.unsaved = True
         waiting = list(self._when_initialized.values())
@@ -219,10 +219,10 @@ class Session(ABC):
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging
         """
-        if self.caller is None:
+        if self.origin is None:
             raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
-        profile = self.caller.profile
-        enabled = is_enabled(profile, self.caller.log_level(None), level)
+        profile = self.origin.profile
+        enabled = is_enabled(profile, self.origin.log_level(None), level)
         if not enabled or not self.host.offers("logging"):
             return
         if profile.log is not None:

@@ -19,7 +19,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.transports.http_client.pool import GivenClient, Pool, Requests, Response, origin_of
+from mcp_gen.transports.http_client.pool import HttpxClient, Pool, Requests, Response, origin_of
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
@@ -81,7 +81,7 @@ class HttpEndpoint:
         elif headers:
             self._constant += _header_lines(headers)
         self._requests: Requests = (
-            Pool(connect_timeout_s) if client is None else GivenClient(client)
+            Pool(connect_timeout_s) if client is None else HttpxClient(client)
         )
 
     async def send(

@@ -14,7 +14,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.core.transport.sse import Place
+from mcp_gen.core.transport.sse import StreamPosition
 from mcp_gen.transports.http_client.endpoint import HeadersFrom, media_type, refusal
 from mcp_gen.transports.http_client.listening import EVENTS, events_of
 from mcp_gen.transports.http_client.posting import PostingTransport
@@ -130,7 +130,7 @@ class LegacySseTransport(PostingTransport):
             raise (await refusal(response, "the stream was refused"))[0]
         if media_type(response) != EVENTS:
             raise ProtocolError(f"expected {EVENTS}, got {media_type(response) or 'nothing'}")
-        async with aclosing(events_of(response, Place(), self._max)) as events:
+        async with aclosing(events_of(response, StreamPosition(), self._max)) as events:
             async for event in events:
                 self._on_event(event, found)
 

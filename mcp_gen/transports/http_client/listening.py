@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import SessionLost, TransportError
-from mcp_gen.core.transport.sse import Event, EventReader, Place
+from mcp_gen.core.transport.sse import Event, EventReader, StreamPosition
 from mcp_gen.transports.http_client.endpoint import media_type
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class EventListener:
             SessionLost: The stream ended before the response, and could not be resumed.
             TransportError: An event is too large.
         """
-        place = Place()
+        place = StreamPosition()
         failures = 0
         while True:
             seen = place.events
@@ -93,11 +93,11 @@ class EventListener:
             opened: Set once the stream is open, or the first attempt has failed.
         """
         try:
-            await self._keep_listening(Place(), opened)
+            await self._keep_listening(StreamPosition(), opened)
         finally:
             opened.set()
 
-    async def _read(self, response: Response, place: Place, asked: PostedRequest) -> None:
+    async def _read(self, response: Response, place: StreamPosition, asked: PostedRequest) -> None:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as rest_timeout:
@@ -113,7 +113,7 @@ class EventListener:
         finally:
             await response.aclose()
 
-    async def _resume(self, place: Place, lost: SessionLost, failures: int) -> Response:
+    async def _resume(self, place: StreamPosition, lost: SessionLost, failures: int) -> Response:
         """Reconnect and return the response that continues a stream.
 
         Raises:
@@ -134,7 +134,7 @@ class EventListener:
             failures += 1
         raise lost
 
-    async def _keep_listening(self, place: Place, opened: asyncio.Event) -> None:
+    async def _keep_listening(self, place: StreamPosition, opened: asyncio.Event) -> None:
         failures = 0
         while True:
             seen = place.events
@@ -150,7 +150,7 @@ class EventListener:
             failures = 0 if place.events > seen else failures + 1
             await asyncio.sleep(_wait_s(place, failures))
 
-    async def _listen_once(self, place: Place, opened: asyncio.Event) -> bool:
+    async def _listen_once(self, place: StreamPosition, opened: asyncio.Event) -> bool:
         """Read one notification stream to its end; return False if the server offers none."""
         response = await self._get(place)
         opened.set()
@@ -168,7 +168,7 @@ class EventListener:
             await response.aclose()
         return True
 
-    async def _get(self, place: Place) -> Response:
+    async def _get(self, place: StreamPosition) -> Response:
         headers = [(b"accept", EVENTS.encode()), *self._headers()]
         if place.id:
             headers.append((b"last-event-id", place.id))
@@ -180,7 +180,7 @@ class EventListener:
             self._deliver(event.data)
 
 
-def _wait_s(place: Place, failures: int) -> float:
+def _wait_s(place: StreamPosition, failures: int) -> float:
     """Return the seconds to wait before a stream is reopened; longer after `failures` failures."""
     delay_ms = RETRY_MS if place.retry_ms is None else place.retry_ms
     if not failures:
@@ -189,7 +189,7 @@ def _wait_s(place: Place, failures: int) -> float:
 
 
 async def events_of(
-    response: Response, place: Place, limit_bytes: int
+    response: Response, place: StreamPosition, limit_bytes: int
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of a response that have data.
 

@@ -12,7 +12,7 @@ from mcp_gen.core.errors import SessionLost, TransportError, UsageError
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
 
-__all__ = ["GivenClient", "Pool", "Requests", "Response", "origin_of"]
+__all__ = ["HttpxClient", "Pool", "Requests", "Response", "origin_of"]
 
 IDLE_S = 4.0
 """Seconds that an unused connection is kept open.
@@ -201,7 +201,7 @@ class _PooledResponse:
         await self._response.stream.aclose()
 
 
-class GivenClient:
+class HttpxClient:
     """Sends requests with the user's AsyncClient of httpx2 or httpx.
 
     The client's own headers, auth, proxies and limits apply.

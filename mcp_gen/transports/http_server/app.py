@@ -123,7 +123,7 @@ class AsgiApp:
         keep_alive_s: float = 15.0,
         body_timeout_s: float = BODY_TIMEOUT_S,
         principal: Callable[[Scope], str | None] | None = None,
-        beside: ExtraApp | None = None,
+        extra_app: ExtraApp | None = None,
         start: Callable[[], Awaitable[None]] | None = None,
         stop: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -137,7 +137,7 @@ class AsgiApp:
         self._keep_alive_s = keep_alive_s
         self._body_timeout_s = body_timeout_s
         self._principal = principal
-        self._extra_apps = beside
+        self._extra_apps = extra_app
         self._start = start
         self._stop = stop
         self._watch: SlowRequestWatcher | None = None
@@ -150,7 +150,7 @@ class AsgiApp:
         headers = Headers(scope["headers"])
         origin = headers.raw.get(b"origin")
         host = headers.raw.get(b"host")
-        objection = self._guard.objection(scope.get("server"), host, origin)
+        objection = self._guard.check(scope.get("server"), host, origin)
         if objection:
             await send_answer(send, error_answer(*objection))
             return
@@ -191,7 +191,7 @@ class AsgiApp:
         if self._extra_apps is not None and self._extra_apps.serves(call.path):
             await self._extra_apps.answer(call)
         else:
-            await send_answer(call.send, Answer(404), call.more)
+            await send_answer(call.send, Answer(404), call.extra_headers)
 
     async def start(self) -> None:
         """Run the `start` callable; without an ASGI lifespan the first request does it.
@@ -212,7 +212,7 @@ class AsgiApp:
             await self._extra_apps.drain()
         if self._watch is not None:
             # They were asked to end gracefully above: interrupt those that have not.
-            for reply in list(self._watch.lasting):
+            for reply in list(self._watch.long_lived):
                 self._watch.loop.call_later(LAST_WORDS_S, reply.interrupt)
 
     async def aclose(self) -> None:
@@ -244,9 +244,9 @@ class AsgiApp:
 
     async def _answer(self, call: HttpRequest) -> None:
         method, exchange = call.scope["method"], self._exchange
-        if method == "OPTIONS" and call.more:
+        if method == "OPTIONS" and call.extra_headers:
             more = preflight_headers(call.headers, exchange.http_methods)
-            await send_answer(call.send, Answer(204), [*call.more, *more])
+            await send_answer(call.send, Answer(204), [*call.extra_headers, *more])
         elif method not in exchange.http_methods:
             allowed = ", ".join(exchange.http_methods).encode()
             await call.refuse(405, f"{method} has no answer here", (b"allow", allowed))
@@ -254,7 +254,7 @@ class AsgiApp:
             await self._listen(call)
         else:
             answer = await exchange.end_session(call.headers, call.reply(can_stream=False))
-            await send_answer(call.send, answer, call.more)
+            await send_answer(call.send, answer, call.extra_headers)
 
     async def _post(
         self,
@@ -291,7 +291,7 @@ class AsgiApp:
         task = asyncio.current_task(watch.loop)
         watch.reading.add(task)
         if watch.ticking is None:
-            watch.tick()
+            watch.start_body_timer()
         try:
             message = await receive()
             body: bytes | None = message.get("body", b"")
@@ -300,7 +300,7 @@ class AsgiApp:
                 call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
                 body = await read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
-            if not watch.was_late(task):
+            if not watch.timed_out(task):
                 raise
             call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
             await refuse_late(call)
@@ -308,7 +308,7 @@ class AsgiApp:
         finally:
             watch.reading.discard(task)
             if watch.reading_long:
-                watch.has_read(task)
+                watch.body_read(task)
         if body is None:
             return
         streams = not self._json_only

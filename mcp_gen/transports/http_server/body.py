@@ -50,18 +50,18 @@ async def read_message(call: HttpRequest, limit_bytes: int) -> bytes | None:
     task = asyncio.current_task(watch.loop)
     watch.reading.add(task)
     if watch.ticking is None:
-        watch.tick()
+        watch.start_body_timer()
     try:
         return await read_on(call, limit_bytes, await call.receive())
     except asyncio.CancelledError:
-        if not watch.was_late(task):
+        if not watch.timed_out(task):
             raise
         await refuse_late(call)
         return None
     finally:
         watch.reading.discard(task)
         if watch.reading_long:
-            watch.has_read(task)
+            watch.body_read(task)
 
 
 async def read_on(call: HttpRequest, limit_bytes: int, message: Message) -> bytes | None:

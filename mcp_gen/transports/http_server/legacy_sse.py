@@ -80,7 +80,7 @@ class _SseStream:
             self._reply.close_stream()
         else:
             # `message` is the default event name, but older clients expect it to be spelled out.
-            self._reply.send(sse.named("message", message))
+            self._reply.send(sse.typed_event("message", message))
 
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be sent (back-pressure)."""
@@ -152,7 +152,9 @@ class LegacySseEndpoint:
         id, reply = secrets.token_urlsafe(16), call.reply()
         stream = self._open[id] = _SseStream(reply, call.principal)
         root = call.scope.get("root_path", "").rstrip("/")
-        reply.send(sse.named("endpoint", f"{quote(root + self._post_to)}?{NAME}={id}".encode()))
+        reply.send(
+            sse.typed_event("endpoint", f"{quote(root + self._post_to)}?{NAME}={id}".encode())
+        )
         serving = call.watch.loop.create_task(self._serve(stream))
         self._serving.add(serving)
         serving.add_done_callback(self._served)
@@ -179,4 +181,4 @@ class LegacySseEndpoint:
         message = await read_message(call, self._max_body_bytes)
         if message is not None:
             stream.deliver(message, call.headers)
-            await send_answer(call.send, Answer(202), call.more)
+            await send_answer(call.send, Answer(202), call.extra_headers)

@@ -165,7 +165,7 @@ class HttpReply(Struct, eq=False):
 
     def keep_open(self) -> None:
         """Mark the request as long-lived: a shutdown of the server interrupts it."""
-        self._watch.lasting.add(self)
+        self._watch.long_lived.add(self)
 
     # --- called by the app ---
 
@@ -192,7 +192,7 @@ class HttpReply(Struct, eq=False):
         task, self._task = self._task, None
         if task is None:
             return False
-        watch.lasting.discard(self)
+        watch.long_lived.discard(self)
         # The task may have been cancelled by someone else as well.
         return self.cancelled and task.uncancel() > 0
 

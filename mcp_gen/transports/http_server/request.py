@@ -38,7 +38,7 @@ class HttpRequest(NamedTuple):
     send: Send
     headers: Headers
     path: str
-    more: Sequence[Line]
+    extra_headers: Sequence[Line]
     principal: str | None
     watch: SlowRequestWatcher
 
@@ -50,7 +50,7 @@ class HttpRequest(NamedTuple):
             why: The message of the error.
             more: Further header lines.
         """
-        await send_answer(self.send, error_answer(status, why), [*self.more, *more])
+        await send_answer(self.send, error_answer(status, why), [*self.extra_headers, *more])
 
     def reply(self, *, can_stream: bool = True, only_stream: bool = False) -> HttpReply:
         """Return the reply of this request.
@@ -66,7 +66,7 @@ class HttpRequest(NamedTuple):
             can_stream,
             only_stream,
             self.principal,
-            self.more,
+            self.extra_headers,
         )
 
 

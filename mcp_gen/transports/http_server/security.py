@@ -66,7 +66,7 @@ class OriginGuard:
         )
         self._known: dict[tuple[Any, bytes | None, bytes | None], Rejection | None] = {}
 
-    def objection(self, server: Any, host: bytes | None, origin: bytes | None) -> Rejection | None:
+    def check(self, server: Any, host: bytes | None, origin: bytes | None) -> Rejection | None:
         """Return why a request is rejected; None if it is accepted.
 
         Args:

@@ -15,7 +15,7 @@ __all__ = ["SlowRequestWatcher", "Watched"]
 
 SWEEP_S = 0.05
 """Seconds between two sweeps; a request that two sweeps find is slow."""
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 """Longest interval, in seconds, between two checks of slow requests."""
 
 
@@ -56,8 +56,8 @@ class SlowRequestWatcher:
         "_late",
         "_old",
         "keep_alive_s",
-        "lasting",
         "long",
+        "long_lived",
         "loop",
         "reading",
         "reading_long",
@@ -81,7 +81,7 @@ class SlowRequestWatcher:
         """Thread in which the loop ran when it was last entered."""
         self.sse_after_s = sse_after_s
         self.keep_alive_s = keep_alive_s
-        self.lasting: set[Watched] = set()
+        self.long_lived: set[Watched] = set()
         """Long-lived replies: they stay open until the client disconnects."""
         self.long: set[Watched] = set()
         """Replies of slow requests."""
@@ -90,7 +90,7 @@ class SlowRequestWatcher:
         self._old: set[Watched] = set()
         self.sweeper: asyncio.TimerHandle | None = None
         self._checker: asyncio.TimerHandle | None = None
-        self._every_s = min(LOOK_S, sse_after_s / 4, keep_alive_s / 4)
+        self._every_s = min(CHECK_INTERVAL_S, sse_after_s / 4, keep_alive_s / 4)
         self._body_timeout_s = body_timeout_s
         self.reading: set[Any] = set()
         """Tasks that read a body; they are cancelled if that takes too long."""
@@ -101,15 +101,15 @@ class SlowRequestWatcher:
 
     # --- body timeouts ---
 
-    def tick(self) -> None:
+    def start_body_timer(self) -> None:
         """Start the timer that enforces the body timeout on the tasks in `reading`."""
         self.ticking = self.loop.call_later(self._body_timeout_s, self._check_readers)
 
-    def has_read(self, task: Any) -> None:
+    def body_read(self, task: Any) -> None:
         """Mark a body as read or lost; only needed while `reading_long` has tasks."""
         self.reading_long.discard(task)
 
-    def was_late(self, task: Any) -> bool:
+    def timed_out(self, task: Any) -> bool:
         """Return True if a task was cancelled by the body timeout.
 
         The cancellation is then taken back (`Task.uncancel`).
@@ -124,7 +124,7 @@ class SlowRequestWatcher:
         self._late, self.reading_long, self.reading = self.reading_long, self.reading, set()
         self.ticking = None
         if self.reading_long:
-            self.tick()
+            self.start_body_timer()
         for task in self._late:
             task.cancel()
 

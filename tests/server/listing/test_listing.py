@@ -399,7 +399,7 @@ async def test_cursors_that_begin_anywhere_do_not_fill_the_memory(revision: str)
     server = offering("tools", *(f"t{i}" for i in range(40)), page_size=10)
     async with reading(server, revision) as reader:
         for entry in server.tools.listing.items.after(0):
-            await reader.ask("tools", cursors.cursor_to("tools", entry.number, entry.name))
+            await reader.ask("tools", cursors.cursor_after("tools", entry.number, entry.name))
     assert len(server.tools.listing.pages) <= 5
 
 

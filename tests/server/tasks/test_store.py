@@ -110,5 +110,7 @@ async def test_without_principals_pages_hold_the_tasks_of_a_session() -> None:
 
 
 def test_a_task_is_over_where_nothing_follows() -> None:
-    over = {status: replace(a_task("1"), status=status).over for status in ("working", "failed")}
+    over = {
+        status: replace(a_task("1"), status=status).is_final for status in ("working", "failed")
+    }
     assert over == {"working": False, "failed": True}

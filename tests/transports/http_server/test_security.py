@@ -219,8 +219,8 @@ def test_origins_are_listed_as_browsers_send_them(origins: Any) -> None:
 def test_what_was_asked_before_is_remembered_within_limits() -> None:
     guard = OriginGuard(None, None)
     for number in range(3000):
-        assert guard.objection(LOCAL, b"host%d" % number, None)
-    assert guard.objection(LOCAL, b"h" * 300, None)
+        assert guard.check(LOCAL, b"host%d" % number, None)
+    assert guard.check(LOCAL, b"h" * 300, None)
     assert 0 < len(guard._known) <= 1024
     assert max(len(host or b"") for _, host, _ in guard._known) < 300
 
