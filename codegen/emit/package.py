@@ -59,11 +59,11 @@ class _AnyDate:
 
 
 _CALL_ERRORS = (
-    ("UsageError", "The revision lacks the request or one of the arguments."),
+    ("UsageError", "The negotiated revision has no such request, or lacks an argument given."),
     ("McpError", "The {peer} answered with an error."),
     ("InvalidResult", "The {peer}'s result does not fit the request."),
     ("RequestTimeout", "No result came in time."),
-    ("SessionLost", "The {peer} went away before it answered."),
+    ("SessionLost", "The {peer} disconnected before it answered."),
 )
 
 
@@ -382,7 +382,7 @@ def _call_doc(message: _AnyDate, peer: str) -> str:
     ]
     parts = [
         ("Args", [*message.args, *own]),
-        ("Returns", [("", message.returns)] if message.returns else []),
+        ("Returns", [(message.newest_result.rpartition(".")[2], message.returns)]),
         ("Raises", [(name, why.format(peer=peer)) for name, why in _CALL_ERRORS]),
     ]
     return sections(summary, parts, message.page, 8)

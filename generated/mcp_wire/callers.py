@@ -86,22 +86,22 @@ class ServerCaller:
             arguments: Values by parameter, as the tool's input schema wants them; absent means
                 none.
             task: Asks for a task in place of the result; only where the peer offers that.
-            input_responses: In a retry: the answers, by the keys of the questions.
-            request_state: In a retry: the state from the last answer, unchanged; absent if there
-                was none.
+            input_responses: Responses to the `inputRequests` of an `input_required` result, by
+                their keys.
+            request_state: The `requestState` of that result, unchanged; absent if it had none.
             meta: More keys for the `_meta` of the message.
             timeout_s: Seconds until the request is cancelled; None: the limit of the session.
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The output of a tool, or its error.
+            CallToolResult: The output of a tool, or its error.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
@@ -135,14 +135,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The task after cancellation.
+            CancelTaskResult: The task after cancellation.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
         """
@@ -168,21 +168,21 @@ class ServerCaller:
 
         Args:
             ref: The prompt or resource template that has the argument.
-            argument: The one that is being typed, with what there is of it.
-            context: Values chosen for other arguments.
+            argument: Name of the argument, and the text typed so far.
+            context: Values already entered for the other arguments, by name.
             meta: More keys for the `_meta` of the message.
             timeout_s: Seconds until the request is cancelled; None: the limit of the session.
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The server's suggestions for an argument.
+            CompleteResult: The server's suggestions for an argument.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
@@ -212,14 +212,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The server's revisions, capabilities and instructions.
+            DiscoverResult: The server's revisions, capabilities and instructions.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
         """
@@ -245,22 +245,22 @@ class ServerCaller:
         Args:
             name: The prompt's name, as in `prompts/list`.
             arguments: The text for each blank, by name; absent means none.
-            input_responses: In a retry: the answers, by the keys of the questions.
-            request_state: In a retry: the state from the last answer, unchanged; absent if there
-                was none.
+            input_responses: Responses to the `inputRequests` of an `input_required` result, by
+                their keys.
+            request_state: The `requestState` of that result, unchanged; absent if it had none.
             meta: More keys for the `_meta` of the message.
             timeout_s: Seconds until the request is cancelled; None: the limit of the session.
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            A rendered prompt: messages for a model.
+            GetPromptResult: A rendered prompt: messages for a model.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequestparams
@@ -293,14 +293,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The current state of the task.
+            GetTaskResult: The current state of the task.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
         """
@@ -329,14 +329,15 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The outcome of the request that created the task, such as a CallToolResult.
+            GetTaskPayloadResult: The outcome of the request that created the task, such as a
+                CallToolResult.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
@@ -366,14 +367,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            One page of the prompts that the server offers.
+            ListPromptsResult: One page of the prompts that the server offers.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
@@ -403,14 +404,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            One page of the URI patterns that the server offers.
+            ListResourceTemplatesResult: One page of the URI patterns that the server offers.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
@@ -440,14 +441,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            One page of the resources that the server offers.
+            ListResourcesResult: One page of the resources that the server offers.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
@@ -477,14 +478,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            One page of the tasks that the peer keeps.
+            ListTasksResult: One page of the tasks that the peer keeps.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
@@ -514,14 +515,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            One page of the tools that the server offers.
+            ListToolsResult: One page of the tools that the server offers.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
@@ -549,14 +550,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            A result without data: the request succeeded.
+            EmptyResult: A result without data: the request succeeded.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
         """
@@ -579,23 +580,23 @@ class ServerCaller:
         """Send resources/read.
 
         Args:
-            uri: Its address, with any scheme; the server decides what that means.
-            input_responses: In a retry: the answers, by the keys of the questions.
-            request_state: In a retry: the state from the last answer, unchanged; absent if there
-                was none.
+            uri: URI of the resource, with any scheme; the server interprets it.
+            input_responses: Responses to the `inputRequests` of an `input_required` result, by
+                their keys.
+            request_state: The `requestState` of that result, unchanged; absent if it had none.
             meta: More keys for the `_meta` of the message.
             timeout_s: Seconds until the request is cancelled; None: the limit of the session.
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The contents of a resource.
+            ReadResourceResult: The contents of a resource.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
@@ -627,14 +628,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            A result without data: the request succeeded.
+            EmptyResult: A result without data: the request succeeded.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
@@ -664,14 +665,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            A result without data: the request succeeded.
+            EmptyResult: A result without data: the request succeeded.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequestparams
@@ -701,14 +702,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The server has closed the stream in good order.
+            SubscriptionsListenResult: The server has closed the stream in good order.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
@@ -738,14 +739,14 @@ class ServerCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            A result without data: the request succeeded.
+            EmptyResult: A result without data: the request succeeded.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The server answered with an error.
             InvalidResult: The server's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The server went away before it answered.
+            SessionLost: The server disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequestparams
@@ -918,14 +919,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The task after cancellation.
+            CancelTaskResult: The task after cancellation.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
         """
@@ -974,14 +975,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The reply of the client's model.
+            CreateMessageResult: The reply of the client's model.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
@@ -1021,14 +1022,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The user's answer, or that they declined or dismissed the request.
+            ElicitResult: The user's answer, or that they declined or dismissed the request.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestparams
         """
@@ -1057,14 +1058,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The current state of the task.
+            GetTaskResult: The current state of the task.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
         """
@@ -1093,14 +1094,15 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The outcome of the request that created the task, such as a CallToolResult.
+            GetTaskPayloadResult: The outcome of the request that created the task, such as a
+                CallToolResult.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
@@ -1128,14 +1130,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            The directories and files that the client points the server to.
+            ListRootsResult: The directories and files that the client points the server to.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
         """
@@ -1162,14 +1164,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            One page of the tasks that the peer keeps.
+            ListTasksResult: One page of the tasks that the peer keeps.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
@@ -1197,14 +1199,14 @@ class ClientCaller:
             progress: Called with the progress, the total and a message of each notification.
 
         Returns:
-            A result without data: the request succeeded.
+            EmptyResult: A result without data: the request succeeded.
 
         Raises:
-            UsageError: The revision lacks the request or one of the arguments.
+            UsageError: The negotiated revision has no such request, or lacks an argument given.
             McpError: The client answered with an error.
             InvalidResult: The client's result does not fit the request.
             RequestTimeout: No result came in time.
-            SessionLost: The client went away before it answered.
+            SessionLost: The client disconnected before it answered.
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
         """

@@ -490,20 +490,21 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             server.mount("remote", await client.connect(URL))
 
         Names of tools and prompts get the prefix and the separator in front. URIs of resources and
-        templates stay as they are. Of two items with one name or URI, the server's own is used,
-        or else the one that was mounted first.
+        templates stay as they are. A name that is taken is refused here; of two items that get the
+        same name or URI later, the server's own is used, else the one that was mounted first.
 
         A server of this process stays live: changes to its features are visible here at once. It
-        keeps its own hooks, middleware, filters and lifespan, and it is `ctx.server` for its
-        handlers. Session hooks and `revisions` are those of the outer server.
+        keeps its own hooks, middleware, filters and lifespan, and in its handlers `ctx.server` is
+        the mounted server. Its own session hooks and `revisions` are not used: those of the outer
+        server are.
 
-        A remote server can send its requests on to the client that made the call, if the mounted
-        session belongs to `Client(..., forward_requests=True)`. Its lists are requested when a
-        client first requests a list here.
+        Elicitation, sampling and roots requests of a remote server go to the client that made the
+        call, if the mounted session belongs to `Client(..., forward_requests=True)`. The lists of a
+        remote server are requested when a client first requests a list here.
 
         Args:
             prefix: Prefix of names; None for no prefix.
-            other: The server to mount, or the session of a client that is connected to it.
+            other: The server to mount, or a session from `Client.connect` with a remote one.
             separator: Text between the prefix and each name.
 
         Raises:

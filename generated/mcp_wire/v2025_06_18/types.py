@@ -601,7 +601,7 @@ class ReadResourceRequestParams(Wire, kw_only=True):
     """
 
     uri: str
-    """Its address, with any scheme; the server decides what that means."""
+    """URI of the resource, with any scheme; the server interprets it."""
     meta: dict[str, Any] | None = None
 
 
@@ -964,9 +964,9 @@ class CompleteRequestParams(Wire, kw_only=True):
     ref: CompletionReference
     """The prompt or resource template that has the argument."""
     argument: CompletionArgument
-    """The one that is being typed, with what there is of it."""
+    """Name of the argument, and the text typed so far."""
     context: CompletionContext | None = None
-    """Values chosen for other arguments."""
+    """Values already entered for the other arguments, by name."""
     meta: dict[str, Any] | None = None
 
 

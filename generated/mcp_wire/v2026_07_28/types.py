@@ -1016,11 +1016,11 @@ class ReadResourceRequestParams(Wire, kw_only=True):
 
     meta: dict[str, Any]
     uri: str
-    """Its address, with any scheme; the server decides what that means."""
+    """URI of the resource, with any scheme; the server interprets it."""
     input_responses: InputResponses | None = None
-    """In a retry: the answers, by the keys of the questions."""
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
-    """In a retry: the state from the last answer, unchanged; absent if there was none."""
+    """The `requestState` of that result, unchanged; absent if it had none."""
 
 
 class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
@@ -1175,9 +1175,9 @@ class GetPromptRequestParams(Wire, kw_only=True):
     name: str
     """The prompt's name, as in `prompts/list`."""
     input_responses: InputResponses | None = None
-    """In a retry: the answers, by the keys of the questions."""
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
-    """In a retry: the state from the last answer, unchanged; absent if there was none."""
+    """The `requestState` of that result, unchanged; absent if it had none."""
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
 
@@ -1332,9 +1332,9 @@ class CallToolRequestParams(Wire, kw_only=True):
     name: str
     """The tool's name, as in `tools/list`."""
     input_responses: InputResponses | None = None
-    """In a retry: the answers, by the keys of the questions."""
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
-    """In a retry: the state from the last answer, unchanged; absent if there was none."""
+    """The `requestState` of that result, unchanged; absent if it had none."""
     arguments: dict[str, Any] | None = None
     """Values by parameter, as the tool's input schema wants them; absent means none."""
 
@@ -1420,9 +1420,9 @@ class CompleteRequestParams(Wire, kw_only=True):
     ref: CompletionReference
     """The prompt or resource template that has the argument."""
     argument: CompletionArgument
-    """The one that is being typed, with what there is of it."""
+    """Name of the argument, and the text typed so far."""
     context: CompletionContext | None = None
-    """Values chosen for other arguments."""
+    """Values already entered for the other arguments, by name."""
 
 
 class CompletionArgument(Wire, kw_only=True):
@@ -1571,9 +1571,9 @@ class InputResponseRequestParams(Wire, kw_only=True):
 
     meta: dict[str, Any]
     input_responses: InputResponses | None = None
-    """In a retry: the answers, by the keys of the questions."""
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
-    """In a retry: the state from the last answer, unchanged; absent if there was none."""
+    """The `requestState` of that result, unchanged; absent if it had none."""
 
 
 # --- Sampling ---

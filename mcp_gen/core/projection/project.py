@@ -38,19 +38,20 @@ class Projected(NamedTuple):
 
 
 def project(value: Any, to: str) -> Projected:
-    """Restate a wire value, and all values in it, with the types of revision `to`.
+    """Convert a message object, and all objects in it, to the types of another protocol revision.
 
     Args:
-        value: A value of generated wire types of any revision.
+        value: An instance of a generated type (`mcp_wire.v2025_11_25.Tool`) of any revision.
         to: Name of the target revision, such as `2025-06-18`.
 
     Returns:
-        The restated value and its losses. A value of the target revision is returned as the same
-        object.
+        `value`, the converted object, and `losses`, the path and reason of each field that the
+        target revision lacks and that was dropped or rewritten. If the object has the target
+        revision already, `value` is the same object.
 
     Raises:
-        ProjectionError: The target revision has no such type, or cannot represent the value; the
-            message ends with the path.
+        ProjectionError: The target revision has no such type, or no counterpart of a required part;
+            the message ends with the path.
     """
     projection = _Projection(to)
     return Projected(projection.restate(value, None, "$"), projection.losses)
@@ -67,13 +68,13 @@ def project_error(error: McpError, *, of: str, to: str) -> McpError:
     Returns:
         The same object if the code is the same, or if the target has no such code.
     """
-    theirs, source_shape = mcp_wire.profile(of).errors, mcp_wire.profile(to).errors
-    names = [name for name in theirs.__struct_fields__ if getattr(theirs, name) == error.code]
+    source, target = mcp_wire.profile(of).errors, mcp_wire.profile(to).errors
+    names = [name for name in source.__struct_fields__ if getattr(source, name) == error.code]
     # Where one code has two meanings, the data tells them apart: a missing resource has `uri`.
     data: Any = error.data
     named = data.__class__ is dict and "uri" in data
     names.sort(key=lambda name: (name == "resource_not_found") != named)
-    codes = (getattr(source_shape, name) for name in names)
+    codes = (getattr(target, name) for name in names)
     code = next((code for code in codes if code is not None), error.code)
     return error if code == error.code else McpError(code, error.message, error.data)
 

@@ -257,23 +257,25 @@ class Context(Struct, eq=False):
     ) -> Answer[T]:
         """Ask the user to fill in a form (`elicitation/create`).
 
-        Until 2025-11-25 the client receives a request and the handler waits for its response. From
-        2026-07-28 on this is a multi round-trip request: the request ends with `input_required`,
-        and the handler runs again from its beginning when the client sends the answer.
+        Up to revision 2025-11-25 the client receives a request and the handler waits for its
+        response. From 2026-07-28 on this is a multi round-trip request: the request ends with
+        `input_required`, and the handler runs again from its beginning when the client sends the
+        answer. Code before `elicit` then runs more than once; see `once`.
 
-        A form is a dataclass, a Struct or a TypedDict of plain fields. A field is a str, int,
-        float, bool, datetime or date, a Literal or an Enum of texts, or a list of one of these two.
+        A form is a dataclass, a msgspec.Struct or a TypedDict of plain fields. A field is a str,
+        int, float, bool, datetime or date, a Literal or an Enum of texts, or a list of such a
+        Literal or Enum.
         `Annotated[..., msgspec.Meta(...)]` adds titles, descriptions, bounds and, in
         `extra_json_schema`, the formats `email` and `uri`.
 
         Args:
             message: Text that the user sees.
             form: Type of the form.
-            key: Key of the answer over all rounds. Every input request with this key has the same
-                answer. Without a key, the content of the request and how often it was made before
-                identify it.
-            timeout_s: Seconds to wait for the response to a request; the default is 600, and
-                `math.inf` waits without a limit. Not used in multi round-trip requests.
+            key: Name of this question when the handler runs again; questions with one key have one
+                answer. Without a key a question is identified by its content, and equal questions
+                by their order: pass a key if the message can change between two runs.
+            timeout_s: Seconds to wait for the user's response; None: 600, `math.inf`: no limit. Not
+                used in multi round-trip requests.
             task: True if a client that declared it may answer with a task. The task is polled until
                 it is done, and cancelled if the handler no longer waits.
 
@@ -283,10 +285,10 @@ class Context(Struct, eq=False):
 
         Raises:
             MissingCapability: the client has not declared elicitation.
-            UsageError: the handler is not that of a tool, prompt or resource; or the form has a
-                field that is not serializable as a flat JSON object.
-            ProjectionError: forms of the revision have no such field; the message ends with its
-                path.
+            UsageError: called outside the handler of a tool, prompt or resource; or a field has a
+                type that no revision allows in a form.
+            ProjectionError: a field has a type that this client's revision does not allow; the
+                message ends with its path.
             RequestTimeout: no response in time.
             SessionLost: the client disconnected.
             McpError: the client answered with an error.
@@ -355,14 +357,15 @@ class Context(Struct, eq=False):
         timeout_s: float | None = None,
         task: bool = False,
     ) -> latest.CreateMessageResult:
-        """Request a completion from the model of the client (`sampling/createMessage`).
+        """Ask the language model of the client for a message (`sampling/createMessage`).
 
-        See `elicit` for multi round-trip requests and for errors.
+        If the message uses tools, the handler runs them and asks again with their results. See
+        `elicit` for multi round-trip requests.
 
         Args:
-            messages: A text, or a list of texts and SamplingMessages; a text is a message of the
-                user.
-            max_tokens: Most tokens to generate.
+            messages: A string, or a list of strings and SamplingMessages; a string becomes a
+                message with the role `user`.
+            max_tokens: Maximum number of tokens to generate.
             system_prompt: System prompt.
             model_preferences: Hints for the choice of the model.
             temperature: Sampling temperature.
@@ -370,14 +373,22 @@ class Context(Struct, eq=False):
             metadata: Metadata for the model provider.
             tools: Tools that the model may use; needs the client capability `sampling.tools`.
             tool_choice: Rules for the use of tools; needs the client capability `sampling.tools`.
-            include_context: Context to include. From 2025-11-25 on, a value other than `"none"`
-                needs the client capability `sampling.context`.
+            include_context: MCP servers whose context the client adds to the prompt: this one, all
+                or none. From 2025-11-25 on, a value other than `"none"` needs the client capability
+                `sampling.context`.
             key: See `elicit`.
             timeout_s: See `elicit`.
             task: See `elicit`.
 
         Returns:
             The message of the model.
+
+        Raises:
+            MissingCapability: the client has not declared sampling, or what the arguments need.
+            UsageError: called outside the handler of a tool, prompt or resource.
+            RequestTimeout, SessionLost: no response in time, or the client disconnected.
+            McpError: the client answered with an error; so it does if its user refuses.
+            InvalidResult: the response is not a message.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/client/sampling
         """
