@@ -9,11 +9,11 @@ from mcp_gen.server.api.transforms import ToolTransformsApi
 from mcp_gen.server.tools.registry import build_tool
 
 if TYPE_CHECKING:
-    from mcp_gen.server.context.options import AnyTool
+    from typing import Unpack
+
+    from mcp_gen.server.context.options import AnyTool, ToolCallOptions, ToolOptions
     from mcp_gen.server.tools.schema_tool import SchemaToolHandler
-    from mcp_gen.server.tools.tool import TaskSupport
     from mcp_wire import latest
-    from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = ["ToolsApi"]
 
@@ -30,23 +30,10 @@ class ToolsApi(ToolTransformsApi):
     def tool(
         self,
         /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: latest.ToolAnnotations | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        run_in_thread: bool | None = None,
-        immediate_message: str | None = None,
-        task: TaskSupport | None = None,
-        ui: McpUiToolMeta | str | None = None,
+        **options: Unpack[ToolOptions],
     ) -> Callable[[F], F]: ...
 
-    def tool(self, function: Any = None, /, **described: Any) -> Any:
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Register a function as a tool; returns the function unchanged.
 
             @server.tool
@@ -100,7 +87,7 @@ class ToolsApi(ToolTransformsApi):
         """
 
         def add(function: F) -> F:
-            self.add_tool(function, **described)
+            self.add_tool(function, **options)
             return function
 
         return add if function is None else add(function)
@@ -111,12 +98,7 @@ class ToolsApi(ToolTransformsApi):
         tool: latest.Tool,
         handler: SchemaToolHandler,
         /,
-        *,
-        timeout_s: float | None = None,
-        run_in_thread: bool | None = None,
-        immediate_message: str | None = None,
-        task: TaskSupport | None = None,
-        ui: McpUiToolMeta | str | None = None,
+        **options: Unpack[ToolCallOptions],
     ) -> None: ...
 
     @overload
@@ -124,26 +106,13 @@ class ToolsApi(ToolTransformsApi):
         self,
         function: Callable[..., Any],
         /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: latest.ToolAnnotations | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        run_in_thread: bool | None = None,
-        immediate_message: str | None = None,
-        task: TaskSupport | None = None,
-        ui: McpUiToolMeta | str | None = None,
+        **options: Unpack[ToolOptions],
     ) -> None: ...
 
     @overload
     def add_tool(self, tool: AnyTool, /) -> None: ...
 
-    def add_tool(self, tool: Any, handler: Any = None, /, **described: Any) -> None:
+    def add_tool(self, tool: Any, handler: Any = None, /, **options: Any) -> None:
         """Register a function as a tool, a `Tool` with its handler, or a tool of another server.
 
             server.add_tool(add, title="Add")
@@ -159,15 +128,13 @@ class ToolsApi(ToolTransformsApi):
             handler: Function `handler(ctx, arguments)`, async or sync. It receives the arguments as
                 plain JSON that is valid by the input schema. It returns what a tool function may
                 return; with an output schema, data that is valid by it, or a whole result.
-            name: As in `tool`, for a function; so are `title`, `description`, `annotations`,
-                `icons`, `meta`, `input_schema` and `output_schema`.
-            timeout_s: As in `tool`, for a function and for a `Tool`; so are `run_in_thread`,
-                `immediate_message`, `task` and `ui`.
+            options: Keywords of `tool`. A function takes them all; a `Tool` takes `timeout_s`,
+                `run_in_thread`, `immediate_message`, `task` and `ui`.
 
         Raises:
             UsageError: see `tool`.
         """
-        self.tools.add(build_tool(tool, handler, **described))
+        self.tools.add(build_tool(tool, handler, **options))
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool. Calls in progress go on.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial, update_wrapper
+from operator import attrgetter
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import (
+    Context,
     rounds_of,
     runtime_of,
     set_thread_bridge,
@@ -17,13 +19,9 @@ from mcp_gen.server.context.context import (
 )
 from mcp_gen.server.context.threads import ThreadBridge
 
-if TYPE_CHECKING:
-    from mcp_gen.server.context.answers import Answer, Messages
-    from mcp_gen.server.context.context import Context
-    from mcp_wire import latest
-
 __all__ = ["BlockingContext", "call_in_thread"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -52,6 +50,27 @@ async def call_in_thread(ctx: Context, function: Callable[..., T], arguments: di
         raise
 
 
+def _wait(ctx: Context, call: Coroutine[Any, Any, T]) -> T:
+    bridge = thread_bridge_of(ctx)
+    if bridge is None:
+        call.close()
+        raise UsageError("ctx.blocking is for handlers that are not async; await ctx instead")
+    return bridge.wait(call)
+
+
+def _blocking(
+    call: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[BlockingContext, P], T]:
+    """Return the method that makes a call of `Context` and blocks until it is done."""
+
+    def method(self: BlockingContext, /, *args: P.args, **options: P.kwargs) -> T:
+        ctx = _context_of(self)
+        return _wait(ctx, call(ctx, *args, **options))
+
+    update_wrapper(method, call)
+    return method
+
+
 class BlockingContext:
     """`Context` for sync handlers: the same calls, each of which blocks the thread.
 
@@ -65,62 +84,13 @@ class BlockingContext:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
-    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
-        bridge = thread_bridge_of(self._ctx)
-        if bridge is None:
-            call.close()
-            raise UsageError("ctx.blocking is for handlers that are not async; await ctx instead")
-        return bridge.wait(call)
-
-    def elicit(
-        self,
-        message: str,
-        form: type[T],
-        *,
-        key: str | None = None,
-        timeout_s: float | None = None,
-        task: bool = False,
-    ) -> Answer[T]:
-        """See `Context.elicit`."""
-        return self._wait(self._ctx.elicit(message, form, key=key, timeout_s=timeout_s, task=task))
-
-    def elicit_url(
-        self,
-        message: str,
-        url: str,
-        *,
-        elicitation_id: str | None = None,
-        key: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Answer[None]:
-        """See `Context.elicit_url`."""
-        return self._wait(
-            self._ctx.elicit_url(
-                message, url, elicitation_id=elicitation_id, key=key, timeout_s=timeout_s
-            )
-        )
-
-    def sample(
-        self,
-        messages: Messages,
-        *,
-        max_tokens: int,
-        key: str | None = None,
-        timeout_s: float | None = None,
-        **params: Any,
-    ) -> latest.CreateMessageResult:
-        """See `Context.sample`."""
-        return self._wait(
-            self._ctx.sample(
-                messages, max_tokens=max_tokens, key=key, timeout_s=timeout_s, **params
-            )
-        )
-
-    def list_roots(
-        self, *, key: str | None = None, timeout_s: float | None = None
-    ) -> Sequence[latest.Root]:
-        """See `Context.list_roots`."""
-        return self._wait(self._ctx.list_roots(key=key, timeout_s=timeout_s))
+    elicit = _blocking(Context.elicit)
+    elicit_url = _blocking(Context.elicit_url)
+    elicitation_complete = _blocking(Context.elicitation_complete)
+    sample = _blocking(Context.sample)
+    list_roots = _blocking(Context.list_roots)
+    report_progress = _blocking(Context.report_progress)
+    log = _blocking(Context.log)
 
     @overload
     def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
@@ -158,11 +128,11 @@ class BlockingContext:
         Pass calls of the async context, not awaited:
         `ctx.blocking.ask_all(ctx.elicit("Name?", Name), ctx.list_roots())`.
         """
-        return self._wait(self._ctx.ask_all(*requests))
+        return _wait(self._ctx, self._ctx.ask_all(*requests))
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """See `Context.once`; `make` runs in this thread."""
-        values = self._wait(self._values())
+        values = _wait(self._ctx, self._values())
         if key not in values:
             values[key] = make()
         made: T = values[key]
@@ -171,24 +141,13 @@ class BlockingContext:
     async def _values(self) -> dict[str, Any]:
         return runtime_of(self._ctx).services(self._ctx).rounds().values
 
-    def report_progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
-        """See `Context.report_progress`."""
-        self._wait(self._ctx.report_progress(progress, total, message))
-
     def report(self, message: str) -> None:
         """Report the status of the task; see `TaskHandle.report`.
 
         Does nothing in a handler that does not run as a task.
         """
         if self._ctx.task is not None:
-            self._wait(self._ctx.task.report(message))
+            _wait(self._ctx, self._ctx.task.report(message))
 
-    def log(self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None) -> None:
-        """See `Context.log`."""
-        self._wait(self._ctx.log(level, data, logger=logger))
 
-    def elicitation_complete(self, elicitation_id: str) -> None:
-        """See `Context.elicitation_complete`."""
-        self._wait(self._ctx.elicitation_complete(elicitation_id))
+_context_of: Callable[[BlockingContext], Context] = attrgetter("_ctx")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 import msgspec
 
 from mcp_wire import latest
+
+if TYPE_CHECKING:
+    from mcp_wire.extensions.ui import McpUiToolMeta
 
 __all__ = [
     "AnyArgument",
@@ -18,6 +21,8 @@ __all__ = [
     "ListedResource",
     "Source",
     "SourceOf",
+    "ToolCallOptions",
+    "ToolOptions",
 ]
 
 C_contra = TypeVar("C_contra", contravariant=True)
@@ -31,6 +36,42 @@ class AnyTool(ABC):
 
 class AnyArgument(msgspec.Struct, frozen=True, kw_only=True):
     """Base class of `Argument`, for signatures of rooms below the transforms."""
+
+
+class ToolCallOptions(TypedDict, total=False):
+    """Options of how a tool is called: the ones of a tool that is described by a `Tool`."""
+
+    timeout_s: float | None
+    """Seconds after which a call fails; None: no limit."""
+    run_in_thread: bool | None
+    """True runs code that is not async in a thread; None: the server's default."""
+    immediate_message: str | None
+    """First status message of a task, and `model-immediate-response`; only with `task`."""
+    task: Literal["optional", "required"] | None
+    """Task support; None: the tool never runs as a task."""
+    ui: McpUiToolMeta | str | None
+    """URI of the app that shows the results, or UI metadata."""
+
+
+class ToolOptions(ToolCallOptions, total=False):
+    """Options of a tool that is made of a function."""
+
+    name: str | None
+    """1 to 128 letters, digits, `_`, `-` and `.`; the default is the function's name."""
+    title: str | None
+    """Display name."""
+    description: str | None
+    """Description; the default is the docstring without its parameter section."""
+    annotations: latest.ToolAnnotations | None
+    """Behaviour hints for clients."""
+    icons: list[latest.Icon] | None
+    """Icons with `https:` or `data:` URIs."""
+    meta: dict[str, Any] | None
+    """The `_meta` of the tool."""
+    input_schema: dict[str, Any] | None
+    """JSON Schema that replaces the one from the annotations."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema that replaces the one from the return annotation."""
 
 
 Source: TypeAlias = "Callable[..., Any] | str | bytes"

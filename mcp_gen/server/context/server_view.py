@@ -6,7 +6,7 @@ Generic in the context type, so that `Context` can name them without a circle.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         DescriptionOptions,
         Source,
         SourceOf,
+        ToolCallOptions,
+        ToolOptions,
     )
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common, latest
@@ -143,20 +145,7 @@ class SessionView(Protocol[C_co]):
     def tool(
         self,
         /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: latest.ToolAnnotations | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        run_in_thread: bool | None = None,
-        immediate_message: str | None = None,
-        task: Literal["optional", "required"] | None = None,
-        ui: McpUiToolMeta | str | None = None,
+        **options: Unpack[ToolOptions],
     ) -> Callable[[F], F]: ...
 
     @overload
@@ -165,12 +154,7 @@ class SessionView(Protocol[C_co]):
         tool: latest.Tool,
         handler: Callable[[C_co, dict[str, Any]], Any],
         /,
-        *,
-        timeout_s: float | None = None,
-        run_in_thread: bool | None = None,
-        immediate_message: str | None = None,
-        task: Literal["optional", "required"] | None = None,
-        ui: McpUiToolMeta | str | None = None,
+        **options: Unpack[ToolCallOptions],
     ) -> None:
         """Register a tool: a function, a Tool with its handler, or a tool of another server."""
         ...
@@ -180,20 +164,7 @@ class SessionView(Protocol[C_co]):
         self,
         function: Callable[..., Any],
         /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: latest.ToolAnnotations | None = None,
-        icons: list[latest.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        input_schema: dict[str, Any] | None = None,
-        output_schema: dict[str, Any] | None = None,
-        timeout_s: float | None = None,
-        run_in_thread: bool | None = None,
-        immediate_message: str | None = None,
-        task: Literal["optional", "required"] | None = None,
-        ui: McpUiToolMeta | str | None = None,
+        **options: Unpack[ToolOptions],
     ) -> None: ...
 
     @overload

@@ -41,7 +41,7 @@ class FunctionTool(ServerTool):
         timeout_s: Seconds after which a call fails; None: no limit.
         run_in_thread: Run a function that is not async in a thread. None: the server's default.
         task: Task support; None: the tool never runs as a task.
-        meanwhile: First status message of a task.
+        immediate_message: First status message of a task.
 
     Raises:
         UsageError: The name, a schema, an icon, the signature or a combination of options is not

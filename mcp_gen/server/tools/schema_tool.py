@@ -36,7 +36,7 @@ class SchemaTool(ServerTool):
         timeout_s: Seconds after which a call fails; None: no limit.
         run_in_thread: Run a handler that is not async in a thread. None: the server's default.
         task: Task support; None: what the description declares.
-        meanwhile: First status message of a task.
+        immediate_message: First status message of a task.
 
     Raises:
         UsageError: The name, a schema, an icon, the handler or a combination of options is not

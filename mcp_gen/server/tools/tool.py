@@ -68,7 +68,7 @@ class ServerTool(AnyTool):
         timeout_s: Seconds after which a call fails; None: no limit.
         run_in_thread: Run code that is not async in a thread. None: the server's default.
         task: Task support; None: the tool never runs as a task.
-        meanwhile: First status message of a task; only with `task`.
+        immediate_message: First status message of a task; only with `task`.
 
     Raises:
         UsageError: An argument is not valid.

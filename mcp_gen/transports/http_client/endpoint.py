@@ -47,7 +47,7 @@ class HttpEndpoint:
     Args:
         url: The URL, http or https. User and password in it are sent as Basic auth.
         headers: Headers of every request, or a function that returns them.
-        bearer: A constant bearer token; None for none.
+        bearer_token: A constant bearer token; None for none.
         client: An AsyncClient of httpx2 or httpx; None for a connection pool of its own.
         connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
 

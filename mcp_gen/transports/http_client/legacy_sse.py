@@ -42,7 +42,7 @@ class LegacySseTransport(PostingTransport):
         url: The URL of the SSE stream. User and password in it are sent as Basic auth.
         headers: Headers of every request: a mapping, or a function, sync or async, that is called
             before each request and returns one.
-        bearer: A constant bearer token; None for none.
+        bearer_token: A constant bearer token; None for none.
         client: An AsyncClient of httpx2 or httpx that sends all requests; None for a connection
             pool of the transport's own.
         max_message_bytes: Maximum size of a received message, in bytes.

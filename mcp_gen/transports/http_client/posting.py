@@ -33,7 +33,7 @@ class PostingTransport(ABC):
     Args:
         url: See `HttpTransport`, as for all arguments.
         headers: Headers of every request, or a function that returns them.
-        bearer: A constant bearer token.
+        bearer_token: A constant bearer token.
         client: An AsyncClient of httpx2 or httpx.
         max_message_bytes: Maximum size of a received message, in bytes.
         connect_timeout_s: Seconds to wait for a connection.
