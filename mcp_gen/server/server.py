@@ -144,7 +144,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         revisions: Sequence[str] = mcp_wire.REVISIONS,
         declare: Collection[Feature] = _LOGGING,
         page_size: int | None = None,
-        cache_hints: CacheHints = CacheHints(),  # noqa: B008
+        cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),
         lifespan: MakeLifespan[Server] | None = None,

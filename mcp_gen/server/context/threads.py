@@ -68,6 +68,7 @@ class ThreadBridge:
         if self._is_released():
             call.close()
             self._late_calls += 1
+            # A handler that catches everything and calls again must not spin: it runs in a thread.
             time.sleep(min(self._late_calls * _LATE_S, 1.0))
             raise asyncio.CancelledError
         future = asyncio.run_coroutine_threadsafe(call, self.loop)

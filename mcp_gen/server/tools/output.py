@@ -162,7 +162,7 @@ class _DataOutput(Output):
         Raises:
             ValueError: The value does not match the output schema.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of data output has its own
 
     def _check_result(self, result: Any) -> None:
         """Check that a result built by the tool has structured content, or is an error."""

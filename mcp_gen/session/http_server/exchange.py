@@ -100,7 +100,7 @@ class HttpExchange(Generic[C]):
         stateless: bool = False,
         event_store: EventStore | None = None,
         session_store: SessionStore | None = None,
-        limits: SessionLimits = SessionLimits(),  # noqa: B008
+        limits: SessionLimits = SessionLimits(),  # noqa: B008  # it is frozen
         header_params: HeaderParams | None = None,
         servers: SessionServers | None = None,
     ) -> None:
