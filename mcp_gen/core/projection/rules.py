@@ -5,7 +5,6 @@ The mechanical part, fields of the same name, is in `project.py`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -188,6 +187,9 @@ def substitute(projection: Projection, value: Wire, path: str) -> Any:
 
 
 def _audio(projection: Projection, value: Any, path: str) -> Any:
+    # Loaded with the first audio: OpenSSL's bindings take a while to import.
+    import hashlib
+
     digest = hashlib.sha256(value.data.encode()).hexdigest()[:32]
     home = projection.home
     blob = home.BlobResourceContents(

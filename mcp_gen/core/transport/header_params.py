@@ -21,7 +21,7 @@ _SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", 
 """Keywords of JSON Schema whose value maps names to schemas."""
 _DATA_KEYWORDS = ("default", "const", "enum", "examples", MARK)
 """Keywords of JSON Schema whose value contains no schemas."""
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 
 
 def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -37,7 +37,7 @@ def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for name, path, described in _marked_properties(schema, ()):
         where = f"property `{'.'.join(path)}`: {MARK}={name!r}"
-        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+        if not isinstance(name, str) or not re.fullmatch(_TOKEN, name):
             raise UsageError(f"{where}: expected the end of a header's name")
         if name.lower() in (other.lower() for other in found):
             raise UsageError(f"{where}: another property is marked with this name")

@@ -10,12 +10,12 @@ from typing import NamedTuple
 __all__ = ["DocstringInfo", "parse_docstring"]
 
 _HEADINGS = r"(?:Args|Arguments|Params|Parameters|Keyword Args|Keyword Arguments|Other Parameters)"
-_GOOGLE = re.compile(rf"{_HEADINGS}:\s*")
-_NUMPY = re.compile(rf"{_HEADINGS}\s*")
-_UNDERLINE = re.compile(r"-{3,}\s*")
-_GOOGLE_ITEM = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\(.*?\))?\s*:(?!\S)\s*(?P<text>.*)")
-_NUMPY_ITEM = re.compile(r"(?P<name>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
-_FIELD = re.compile(
+_GOOGLE = rf"{_HEADINGS}:\s*"
+_NUMPY = rf"{_HEADINGS}\s*"
+_UNDERLINE = r"-{3,}\s*"
+_GOOGLE_ITEM = r"\*{0,2}(?P<name>\w+)\s*(?:\(.*?\))?\s*:(?!\S)\s*(?P<text>.*)"
+_NUMPY_ITEM = r"(?P<name>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?"
+_FIELD = (
     r"[:@](?:(?P<type>type)|param|parameter|arg|argument|key|keyword)\s+"
     r"(?:[^:]*?\s)?(?P<name>[\w*]+)\s*:\s*(?P<text>.*)"
 )
@@ -54,12 +54,12 @@ def parse_docstring(docstring: str | None) -> DocstringInfo:
 def _section(lines: list[str], start: int, parameters: dict[str, str]) -> int:
     """Parse a parameter section and return its end; return `start` if none begins there."""
     line = lines[start]
-    if _GOOGLE.fullmatch(line):
+    if re.fullmatch(_GOOGLE, line):
         return _google(lines, start + 1, parameters)
     underline = lines[start + 1] if start + 1 < len(lines) else ""
-    if _NUMPY.fullmatch(line) and _UNDERLINE.fullmatch(underline):
+    if re.fullmatch(_NUMPY, line) and re.fullmatch(_UNDERLINE, underline):
         return _numpy(lines, start + 2, parameters)
-    field = _FIELD.fullmatch(line)
+    field = re.fullmatch(_FIELD, line)
     if field:
         end, text = _indented_block(lines, start + 1, 0)
         if not field["type"]:
@@ -72,7 +72,7 @@ def _google(lines: list[str], start: int, parameters: dict[str, str]) -> int:
     end, block = _indented_block(lines, start, 0)
     indent = min((_indent(line) for line in block if line.strip()), default=0)
     for head, rest in _items(block, indent):
-        item = _GOOGLE_ITEM.fullmatch(head.strip())
+        item = re.fullmatch(_GOOGLE_ITEM, head.strip())
         if item:
             parameters[item["name"]] = _join_lines(item["text"], *rest)
     return end
@@ -83,7 +83,7 @@ def _numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int:
     while end < len(lines) and not _begins_section(lines, end):
         end += 1
     for head, rest in _items(lines[start:end], 0):
-        item = _NUMPY_ITEM.fullmatch(head.strip())
+        item = re.fullmatch(_NUMPY_ITEM, head.strip())
         if item and rest:
             for name in item["name"].split(","):
                 parameters[name.strip().lstrip("*")] = _join_lines(*rest)
@@ -92,7 +92,7 @@ def _numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int:
 
 def _begins_section(lines: list[str], number: int) -> bool:
     underline = lines[number + 1] if number + 1 < len(lines) else ""
-    return bool(lines[number].strip()) and bool(_UNDERLINE.fullmatch(underline))
+    return bool(lines[number].strip()) and bool(re.fullmatch(_UNDERLINE, underline))
 
 
 def _indented_block(lines: list[str], start: int, indent: int) -> tuple[int, list[str]]:

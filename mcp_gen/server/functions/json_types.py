@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import enum
 from collections import abc
@@ -174,10 +173,11 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
         return JsonTypeReader.MSGSPEC | _reader_of_fields(kind, kind.__struct_fields__, enclosing)
     if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
         return JsonTypeReader.PYDANTIC
-    if dataclasses.is_dataclass(kind):
-        return _reader_of_fields(
-            kind, [field.name for field in dataclasses.fields(kind)], enclosing
-        )
+    if hasattr(kind, "__dataclass_fields__"):
+        # Loaded with the first dataclass.
+        from dataclasses import fields
+
+        return _reader_of_fields(kind, [field.name for field in fields(kind)], enclosing)
     if is_typeddict(kind) or is_named_tuple(kind):
         return _reader_of_fields(kind, list(kind.__annotations__), enclosing)
     attributes: Any = getattr(kind, "__attrs_attrs__", None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
-import secrets
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -81,7 +79,7 @@ class RequestStateSealer:
 
     @cached_property
     def _keys(self) -> list[bytes]:
-        return self._configured_keys or [secrets.token_bytes(32)]
+        return self._configured_keys or [os.urandom(32)]
 
     @cached_property
     def _ciphers(self) -> list[Any]:
@@ -103,7 +101,7 @@ class RequestStateSealer:
         """Return a state as text that only opens with the same `bound_to`."""
         plain = msgspec.json.encode(state)
         if self._ciphers:
-            nonce = secrets.token_bytes(_NONCE_BYTES)
+            nonce = os.urandom(_NONCE_BYTES)
             return _ENCRYPTED + _encode_base64(
                 nonce + self._ciphers[0].encrypt(nonce, plain, bound_to)
             )
@@ -134,9 +132,12 @@ class RequestStateSealer:
         return self._decrypted(text, bound_to) if kind == _ENCRYPTED else None
 
     def _verified(self, text: str, bound_to: bytes) -> bytes | None:
+        # Loaded with the first state, as in `_digest`.
+        from hmac import compare_digest
+
         body, _, signature = text.partition(".")
         plain, received = _decode_base64(body), _decode_base64(signature)
-        matches = [hmac.compare_digest(_sign(key, plain, bound_to), received) for key in self._keys]
+        matches = [compare_digest(_sign(key, plain, bound_to), received) for key in self._keys]
         return plain if any(matches) else None
 
     def _decrypted(self, text: str, bound_to: bytes) -> bytes | None:
@@ -176,7 +177,7 @@ class OnceStore:
 
     def put(self, name: str | None, values: dict[str, Any]) -> str:
         """Store values under their name, or under a new random one, and return the name."""
-        name = name or secrets.token_urlsafe(16)
+        name = name or _encode_base64(os.urandom(16))
         now = time.monotonic()
         self._values[name] = (now + self._ttl_s, values)
         self._values.move_to_end(name)
@@ -195,12 +196,19 @@ class OnceStore:
 
 def _derive_key(key: bytes, purpose: bytes) -> bytes:
     """Derive a key per purpose, so that no key serves two."""
-    return hmac.digest(key, b"mcp_gen state: " + purpose, hashlib.sha256)
+    return _digest(key, b"mcp_gen state: " + purpose)
 
 
 def _sign(key: bytes, plain: bytes, bound_to: bytes) -> bytes:
     # `bound_to` comes first: its length is fixed, so the boundary cannot be shifted.
-    return hmac.digest(_derive_key(key, b"sign"), bound_to + plain, hashlib.sha256)
+    return _digest(_derive_key(key, b"sign"), bound_to + plain)
+
+
+def _digest(key: bytes, data: bytes) -> bytes:
+    # Loaded with the first state: OpenSSL's bindings take a while to import.
+    import hmac
+
+    return hmac.digest(key, data, "sha256")
 
 
 def _encode_base64(data: bytes) -> str:

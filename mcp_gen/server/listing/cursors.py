@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import secrets
+import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -19,7 +19,7 @@ __all__ = ["cursor_after", "decode", "encode", "position_of"]
 
 T = TypeVar("T")
 
-_PROCESS = secrets.token_urlsafe(6)
+_PROCESS = base64.urlsafe_b64encode(os.urandom(6)).decode()
 """Identifier of this process: item numbers are valid only in the process that assigned them."""
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.server.context.context import origin_of, runtime_of
-from mcp_gen.server.notifications.log_handler import ClientLogHandler, watched
 from mcp_gen.server.notifications.send import is_wrapped, send_notification
 from mcp_gen.session.peer.log_levels import as_json, is_enabled
 from mcp_wire import latest
@@ -16,6 +15,7 @@ from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.notifications.log_handler import ClientLogHandler
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
@@ -49,6 +49,9 @@ class ClientLogs:
         Raises:
             UsageError: `max_per_s` is not above zero.
         """
+        # Loaded with the first handler, as in `_changed`.
+        from mcp_gen.server.notifications.log_handler import ClientLogHandler
+
         made = ClientLogHandler(level, max_per_s, self._is_enabled, self.closed)
         self.handlers.append(made)
         self._changed()
@@ -65,6 +68,9 @@ class ClientLogs:
             self._changed()
 
     def _changed(self) -> None:
+        # Loaded with the first handler.
+        from mcp_gen.server.notifications.log_handler import watched
+
         # Wrap requests only while there is a handler: the wrapper costs time.
         self._kernel.outer_wrapper = partial(watched, self.handlers) if self.handlers else None
         self._kernel.changed()

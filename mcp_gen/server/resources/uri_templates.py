@@ -26,14 +26,14 @@ from mcp_gen.server.resources.uris import check_literal, decoded
 
 __all__ = ["UriTemplate"]
 
-_EXPRESSION = re.compile(r"\{([^{}]*)\}")
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\*?)")
-_FRAGMENT = re.compile(r"\{#([^{}]*)\}\Z")
-_QUERY = re.compile(r"(?:\{[?&][^{}]*\})+\Z")
-_QUESTION = re.compile(r"(?<!\{)\?")
-_PAIR = re.compile(r"([^={}]+)=\{(\w+)\}")
-_ENDS_SEGMENT = re.compile(r"[/?#]")
-_ENDS_PATH = re.compile(r"[?#]")
+_EXPRESSION = r"\{([^{}]*)\}"
+_VARIABLE = r"([A-Za-z_][A-Za-z0-9_]*)(\*?)"
+_FRAGMENT = r"\{#([^{}]*)\}\Z"
+_QUERY = r"(?:\{[?&][^{}]*\})+\Z"
+_QUESTION = r"(?<!\{)\?"
+_PAIR = r"([^={}]+)=\{(\w+)\}"
+_ENDS_SEGMENT = r"[/?#]"
+_ENDS_PATH = r"[?#]"
 
 _SEPARATORS = {"": ("", ","), "+": ("", ","), ".": (".", "."), "/": ("/", "/")}
 """Characters before the first variable of a path expression, and before the others."""
@@ -55,7 +55,7 @@ class _Variable(NamedTuple):
         if self.reserved:
             return bool(raw)
         ends = _ENDS_PATH if self.exploded else _ENDS_SEGMENT
-        return bool(raw) and not ends.search(raw)
+        return bool(raw) and not re.search(ends, raw)
 
 
 class UriTemplate:
@@ -114,7 +114,7 @@ class UriTemplate:
 
     def _parse(self) -> tuple[list[str], list[_Variable]]:
         rest = self.text
-        if found := _FRAGMENT.search(rest):
+        if found := re.search(_FRAGMENT, rest):
             (fragment, _), *more = self._variables(found[1], "#")
             if more:
                 raise self._error("a fragment has one variable: {#name}")
@@ -122,12 +122,12 @@ class UriTemplate:
             self._optional.add(fragment)
             rest = rest[: found.start()]
         has_literal_query = False
-        query = _QUERY.search(rest)
+        query = re.search(_QUERY, rest)
         path = rest[: query.start()] if query else rest
-        if question := _QUESTION.search(path):
+        if question := re.search(_QUESTION, path):
             self._parse_pairs(path[question.end() :])
             path, has_literal_query = path[: question.start()], True
-        for number, expression in enumerate(_EXPRESSION.findall(query[0] if query else "")):
+        for number, expression in enumerate(re.findall(_EXPRESSION, query[0] if query else "")):
             operator = "&" if has_literal_query or number else "?"
             if expression[0] != operator:
                 raise self._error(f"write {{{operator}{expression[1:]}}} there")
@@ -138,7 +138,7 @@ class UriTemplate:
 
     def _parse_path(self, text: str) -> tuple[list[str], list[_Variable]]:
         literals, variables, at = [""], list[_Variable](), 0
-        for found in _EXPRESSION.finditer(text):
+        for found in re.finditer(_EXPRESSION, text):
             literals[-1] += self._literal(text[at : found.start()])
             at = found.end()
             operator = found[1][:1] if found[1][:1] in "+#./;?&=,!@|" else ""
@@ -163,7 +163,7 @@ class UriTemplate:
 
     def _parse_pairs(self, text: str) -> None:
         for pair in text.split("&"):
-            if found := _PAIR.fullmatch(pair):
+            if found := re.fullmatch(_PAIR, pair):
                 self._query[self._literal(found[1])] = found[2]
             elif "{" in pair or not pair:
                 raise self._error(
@@ -182,7 +182,7 @@ class UriTemplate:
 
     def _variables(self, text: str, operator: str) -> Iterator[tuple[str, str]]:
         for spec in text.split(","):
-            found = _VARIABLE.fullmatch(spec)
+            found = re.fullmatch(_VARIABLE, spec)
             if found is None:
                 raise self._error(
                     f"`{{{operator}{text}}}`: expected names of letters, digits and `_`, "

@@ -8,11 +8,11 @@ from mcp_gen.core.errors import UsageError
 
 __all__ = ["check_literal", "check_prefix", "check_uri", "decoded", "is_uri"]
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_SCHEME_BEGUN = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)?")
-_NO_LITERAL = re.compile(r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})")
-_NO_URI = re.compile(r"[\x00-\x20\x7f<>\"\\^`{|}]")
-_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
+_SCHEME_BEGUN = r"([A-Za-z][A-Za-z0-9+.\-]*)?"
+_NO_LITERAL = r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})"
+_NO_URI = r"[\x00-\x20\x7f<>\"\\^`{|}]"
+_BAD_PERCENT = r"%(?![0-9A-Fa-f]{2})"
 
 
 def check_literal(text: str, what: str) -> None:
@@ -21,7 +21,7 @@ def check_literal(text: str, what: str) -> None:
     Raises:
         UsageError: Names the character, and its percent-encoding.
     """
-    found = _NO_LITERAL.search(text)
+    found = re.search(_NO_LITERAL, text)
     if found:
         # Loaded when used: few URIs need it.
         from urllib.parse import quote
@@ -36,7 +36,7 @@ def check_uri(text: str, what: str) -> None:
         UsageError: The scheme is missing, or a character is not allowed.
     """
     check_literal(text, what)
-    if not _SCHEME.match(text):
+    if not re.match(_SCHEME, text):
         raise _without_scheme(text, what)
 
 
@@ -46,7 +46,7 @@ def check_prefix(text: str, what: str) -> None:
     Raises:
         UsageError: The text is neither a scheme nor the beginning of one.
     """
-    if not (_SCHEME.match(text) or _SCHEME_BEGUN.fullmatch(text)):
+    if not (re.match(_SCHEME, text) or re.fullmatch(_SCHEME_BEGUN, text)):
         raise _without_scheme(text, what)
 
 
@@ -56,7 +56,7 @@ def _without_scheme(text: str, what: str) -> UsageError:
 
 def is_uri(text: str) -> bool:
     """Return True if a client's text is a URI; characters beyond ASCII are allowed."""
-    return bool(_SCHEME.match(text)) and not _NO_URI.search(text)
+    return bool(re.match(_SCHEME, text)) and not re.search(_NO_URI, text)
 
 
 def decoded(raw: str) -> str:
@@ -70,6 +70,6 @@ def decoded(raw: str) -> str:
     # Loaded when used: few URIs need it.
     from urllib.parse import unquote_to_bytes
 
-    if _BAD_PERCENT.search(raw):
+    if re.search(_BAD_PERCENT, raw):
         raise ValueError("a `%` without two hexadecimal digits")
     return unquote_to_bytes(raw).decode()

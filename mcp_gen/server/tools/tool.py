@@ -44,7 +44,7 @@ TaskSupport: TypeAlias = Literal["optional", "required"]
 """Task support of a tool: a call may run as a task, or always does."""
 
 _log = logging.getLogger("mcp_gen.server")
-_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+_NAME = r"[A-Za-z0-9_.\-]{1,128}"
 _SOURCES = ("https:", "data:")
 
 
@@ -57,7 +57,7 @@ def is_tool_name(name: str) -> bool:
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names
     """
-    return _NAME.fullmatch(name) is not None
+    return re.fullmatch(_NAME, name) is not None
 
 
 class ServerTool(AnyTool):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib import import_module
@@ -103,6 +102,9 @@ class Session(ABC):
     @cached_property
     def id(self) -> str:
         """Random identifier of the session: 128 bits, URL-safe."""
+        # Loaded with the first id: `secrets` takes a while to import.
+        import secrets
+
         return secrets.token_urlsafe(16)
 
     @cached_property
