@@ -15,7 +15,7 @@ import mcp_wire
 from mcp_gen import Client, RequestTimeout, Server, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.command import CommandTransport
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.support.frames import HANDSHAKE, every_revision
 
 QUICKSTART = Path(__file__).parents[3] / "examples/quickstart_server.py"
@@ -105,7 +105,7 @@ async def test_a_failed_connection_leaves_the_clients_other_sessions_alone() -> 
 
 
 async def test_closing_one_session_leaves_the_others_open() -> None:
-    servers = [ScriptedServer(HANDSHAKE), ScriptedServer(HANDSHAKE)]
+    servers = [CannedServer(HANDSHAKE), CannedServer(HANDSHAKE)]
     for server in servers:
         server.on("tools/list", server.complete({"tools": []}))
     async with Client("test") as client:

@@ -18,7 +18,7 @@ from mcp_gen import (
 from mcp_gen.types import CreateMessageResult, TextContent
 from tests.client.using import in_results, using
 from tests.support.frames import PER_REQUEST
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 if TYPE_CHECKING:
     from mcp_wire.hooks import CallToolParams, CallToolResults
@@ -59,7 +59,7 @@ class Rounds:
 
     def __init__(self, *results: Any) -> None:
         left = list(results)
-        self.server = ScriptedPeer(
+        self.server = MemoryPeer(
             {
                 **opening(PER_REQUEST),
                 "tools/call": lambda params: left.pop(0) if len(left) > 1 else left[0],

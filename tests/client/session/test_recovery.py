@@ -11,7 +11,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Change, Client, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
 from tests.support.requirement import requirement
@@ -42,12 +42,12 @@ class Lives:
     async def serve(self, transport: Duplex) -> None:
         life = self._lives[min(self.begun, len(self._lives) - 1)]
         self.asked.append("born")
-        server = ScriptedServer(self._revision)
+        server = CannedServer(self._revision)
         for method, answer in life.items():
             server.on(method, self._reply(server, method, answer))
         await server.serve(transport)
 
-    def _reply(self, server: ScriptedServer, method: str, answer: Any) -> Any:
+    def _reply(self, server: CannedServer, method: str, answer: Any) -> Any:
         def reply(params: Any) -> Any:
             self.asked.append(method)
             if answer == DIES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 
 __all__ = ["DONE", "REVISION", "CoreServer", "text"]
 
@@ -21,7 +21,7 @@ def text(said: str, **more: Any) -> dict[str, Any]:
 DONE = text("done", _meta={RELATED: {"taskId": "t1"}})
 
 
-class CoreServer(ScriptedServer):
+class CoreServer(CannedServer):
     """Server with one task, `t1`, whose status at each poll is the next of `states`.
 
     The task ends with `outcome`, a result or `{"error": …}`. A call that asks for no task is

@@ -12,7 +12,7 @@ from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import Frame
 from mcp_gen.core.extensions.extensions import Extensions
 from mcp_wire.extensions.tasks import EXTENSION
-from tests.client.scripted import Recorded, ScriptedServer
+from tests.client.scripted import CannedServer, Recorded
 from tests.client.tasks.core_server import text
 
 __all__ = ["ASKS", "REVISION", "ExtensionServer", "session_with", "violations"]
@@ -30,7 +30,7 @@ ASKS: dict[str, Any] = {
 }
 
 
-class ExtensionServer(ScriptedServer):
+class ExtensionServer(CannedServer):
     """Server with one task, `t1`, whose status at each poll is the next of `states`.
 
     A state is a status, or a status with its other members.
@@ -92,7 +92,7 @@ def violations(frames: list[Frame]) -> list[str]:
 
 @asynccontextmanager
 async def session_with(
-    server: ScriptedServer, make: Callable[..., Client] = Client, **options: Any
+    server: CannedServer, make: Callable[..., Client] = Client, **options: Any
 ) -> AsyncGenerator[ClientSession]:
     """Connect a client that supports tasks; its frames are checked."""
     recorded = Recorded(server)

@@ -14,7 +14,7 @@ from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 
 def counted(server: Server) -> list[str]:
@@ -194,7 +194,7 @@ async def test_a_server_that_comes_back_is_used_again_with_what_it_has_then(
 
 
 async def test_a_server_that_has_no_subscriptions_says_so() -> None:
-    far = ScriptedPeer(
+    far = MemoryPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]},
@@ -237,7 +237,7 @@ async def test_a_resource_is_watched_again_when_the_server_comes_back(
 
 @each_lifecycle
 async def test_what_a_remote_server_reads_without_listing_it_can_be_read(revision: str) -> None:
-    far = ScriptedPeer(
+    far = MemoryPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": []},
@@ -271,9 +271,9 @@ async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
             assert mount._notifications._watches == {}
 
 
-def hidden() -> ScriptedPeer:
+def hidden() -> MemoryPeer:
     """Return a server with a readable resource that it does not list."""
-    far = ScriptedPeer(
+    far = MemoryPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": []},

@@ -48,6 +48,7 @@ class Reached:
 
     @property
     def session(self) -> ClientSession:
+        """First session of the client."""
         return self.sessions[0]
 
     @property
@@ -94,6 +95,7 @@ class Reach:
 
     @property
     def profile(self) -> Profile:
+        """Facts of the cell's revision."""
         return mcp_wire.profile(self.revision)
 
     @asynccontextmanager

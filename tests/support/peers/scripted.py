@@ -15,12 +15,12 @@ from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 
-__all__ = ["ScriptedPeer", "connected", "opening", "served", "violations"]
+__all__ = ["MemoryPeer", "connected", "opening", "served", "violations"]
 
 Answers: TypeAlias = "dict[str, Callable[[Any], Any]]"
 
 
-class ScriptedPeer:
+class MemoryPeer:
     """The far end of a memory pair. `answers` return a result, or a whole frame, from the params.
 
     A method that is missing there is never answered, nor is one whose answer is None.
@@ -33,21 +33,26 @@ class ScriptedPeer:
         self._news = asyncio.Event()
 
     async def start(self) -> MemoryTransport:
+        """Start this end, and return the client's end."""
         await self._theirs.start(self)
         return self.ours
 
     def say(self, message: bytes) -> None:
+        """Send bytes as a message."""
         self._theirs.send(message)
 
     def answer(self, id: Any, result: Any) -> None:
+        """Send the result of a request."""
         self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}))
 
     def send_progress(self, token: Any, progress: float) -> None:
+        """Send a progress notification."""
         params = {"progressToken": token, "progress": progress}
         told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
         self.say(msgspec.json.encode(told))
 
     async def hang_up(self) -> None:
+        """Disconnect from the client."""
         await self._theirs.aclose()
 
     async def heard(self, method: str) -> Any:
@@ -117,7 +122,7 @@ def violations(revision: str, frames: list[Frame]) -> list[ClosedViolation]:
 
 @asynccontextmanager
 async def connected(
-    server: ScriptedPeer, revision: str, *, pinned: bool = True, right: bool = True
+    server: MemoryPeer, revision: str, *, pinned: bool = True, right: bool = True
 ) -> AsyncIterator[ClientSession]:
     """Connect a session to a scripted server; its own frames are checked, too, if `right`."""
     transport = RecordingTransport(await server.start())

@@ -26,6 +26,7 @@ WAIT_S = 30.0
 
 
 def command(options: dict[str, Any]) -> list[str]:
+    """Return the command that starts the server with these options."""
     return [sys.executable, str(SCRIPT), json.dumps(options)]
 
 
@@ -39,6 +40,7 @@ class Ran:
 
     @property
     def frames(self) -> list[Any]:
+        """Frames on stdout, in order."""
         return [msgspec.json.decode(line) for line in self.stdout.splitlines()]
 
     def answer(self, id: Any) -> Any:
@@ -79,9 +81,11 @@ class Child:
         self.stderr = ""
 
     def send(self, *lines: bytes) -> None:
+        """Send messages, one per line."""
         self.write(b"".join(line + b"\n" for line in lines))
 
     def write(self, data: bytes) -> None:
+        """Write bytes to stdin; a message may be cut anywhere."""
         *lines, self._written = (self._written + data).split(b"\n")
         for line in lines:
             self._seen.saw("client", line)
@@ -112,9 +116,11 @@ class Child:
         return self.stderr
 
     def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
         self.process.send_signal(number)
 
     def close_stdin(self) -> None:
+        """Close stdin, as a client that disconnects."""
         _pipe(self.process.stdin).close()
 
     def ended(self) -> int:
