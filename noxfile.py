@@ -10,6 +10,11 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
+"""Newest Python that the classifiers name."""
+
+NIGHTLY = ("tests_newest", "tests_full", "soak", "bench", "mutants")
+"""Sessions that take too long for each change."""
 
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
@@ -67,6 +72,13 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
+    install(session, "codegen", "test", project=True)
+    session.run("python", "-m", "pytest", *at_once(session), *session.posargs)
+
+
+@nox.session(python=NEWEST_PYTHON)
+def tests_newest(session: nox.Session) -> None:
+    """Run the tests on the newest supported Python; arguments as for `tests`."""
     install(session, "codegen", "test", project=True)
     session.run("python", "-m", "pytest", *at_once(session), *session.posargs)
 
@@ -141,6 +153,7 @@ def wheel(session: nox.Session) -> None:
         "--ignore=tests/codegen",
         "--ignore=tests/test_architecture.py",
         "--ignore=tests/test_dependencies.py",
+        "--ignore=tests/test_contributing.py",
         "--ignore=tests/test_docstrings.py",
         "--ignore=tests/test_readme.py",
         "--ignore=tests/test_rooms.py",
@@ -153,3 +166,57 @@ def bench(session: nox.Session) -> None:
     """Run the benchmarks against bare programs; `-- --quick` for a short run."""
     install(session, "bench", project=True)
     session.run("python", "-m", "bench", *session.posargs)
+
+
+@nox.session(reuse_venv=False)
+def release(session: nox.Session) -> None:
+    """Build and check the release of pyproject.toml's version; `-- 0.1.0` insists on it.
+
+    Builds sdist and wheel, checks both, installs the wheel alone and runs the demo with it. Prints
+    the changelog section. Uploads nothing.
+    """
+    changes = ("python", "-m", "tests.release", *session.posargs)
+    # First: a release that is not described is not built.
+    session.run(*changes, silent=True)
+    install(session, "release")
+    scratch = Path(session.create_tmp()).resolve()
+    dist = scratch / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
+    version = PYPROJECT["project"]["version"]
+    wheel, sdist = dist / f"mcp_gen-{version}-py3-none-any.whl", dist / f"mcp_gen-{version}.tar.gz"
+    session.run("twine", "check", "--strict", str(wheel), str(sdist))
+    # Two packages at the top: W010 and W009 are about strays, and there are none but these.
+    session.run("check-wheel-contents", "--toplevel", "mcp_gen,mcp_wire", str(wheel))
+    _lint_unpacked(session, sdist, scratch / "unpacked")
+    _demo_alone(session, wheel, scratch / "bare")
+    session.run(*changes)
+    session.log(f"{wheel.name} and {sdist.name} are in {dist}; nothing was uploaded")
+
+
+def _lint_unpacked(session: nox.Session, sdist: Path, folder: Path) -> None:
+    """Run `nox -s lint` in the unpacked sdist, which must have all that the noxfile names."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.unpack_archive(sdist, folder, filter="data")
+    (source,) = folder.iterdir()
+    with session.chdir(source):
+        session.run("python", "-m", "nox", "--error-on-missing-interpreters", "-s", "lint")
+        session.run("python", "-m", "nox", "--list", silent=True)
+
+
+def _demo_alone(session: nox.Session, wheel: Path, folder: Path) -> None:
+    """Run the demo where nothing but the wheel and its dependencies is installed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "venv", str(folder / "venv"))
+    python = folder / "venv/bin/python"
+    session.run(str(python), "-m", "pip", "install", "--quiet", str(wheel), external=True)
+    # Away from the checkout, whose packages would be imported instead.
+    with session.chdir(folder):
+        session.run(str(python.with_name("mcp-gen")), "demo", external=True)
+
+
+@nox.session(venv_backend="none")
+def nightly(session: nox.Session) -> None:
+    """Run what takes long: tests on the newest Python, all tests, soak, benchmarks, mutants."""
+    for name in NIGHTLY:
+        session.notify(name, posargs=())
