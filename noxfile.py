@@ -1,7 +1,9 @@
 """Development tasks. `nox -l` lists the sessions; arguments go after `--`."""
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -10,12 +12,25 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+COMPILED = str(Path(".nox/compiled").resolve())
+"""Folder of compiled modules, so that sessions write none beside the sources."""
 
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
-    """Install dependency groups of pyproject.toml, and optionally the project itself."""
+    """Install dependency groups of pyproject.toml, and optionally the project itself.
+
+    What is installed already is not looked at again until pyproject.toml changes; a session with
+    `--reuse-venv=never` begins anew.
+    """
     packages = nox.project.dependency_groups(PYPROJECT, *groups)
+    metadata = [PYPROJECT["build-system"], PYPROJECT["project"]] if project else []
+    wanted = json.dumps([sorted(packages), metadata, str(Path.cwd())])
+    installed = Path(session.virtualenv.location) / "installed.json"
+    if installed.exists() and installed.read_text("utf-8") == wanted:
+        return
+    installed.unlink(missing_ok=True)
     session.install(*packages, *(["-e", "."] if project else []))
+    installed.write_text(wanted, "utf-8")
 
 
 def npm_install(session: nox.Session, source: str, *options: str) -> Path:
@@ -29,8 +44,20 @@ def npm_install(session: nox.Session, source: str, *options: str) -> Path:
 
 
 def at_once(session: nox.Session) -> tuple[str, ...]:
-    """Return the options that run tests on all processors, unless the arguments select tests."""
-    return () if session.posargs else ("-n", "auto")
+    """Return the options that run tests on all processors, unless the arguments name a few tests.
+
+    Folders are many tests; a file, a test or `-k` are few, which have ended before a second process
+    has begun.
+    """
+    few = any(".py" in word or word.startswith(("-k", "-n")) for word in session.posargs)
+    return () if few else ("-n", "auto")
+
+
+def run_tests(session: nox.Session, *words: str, **options: Any) -> None:
+    """Run pytest, which keeps its compiled test modules: half of a start is compiling them."""
+    environment = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": COMPILED}
+    environment |= options.pop("env", {})
+    session.run("python", "-m", "pytest", *words, env=environment, **options)
 
 
 @nox.session
@@ -61,14 +88,21 @@ def types(session: nox.Session) -> None:
     install(session, "codegen", "types", "test", "bench", project=True)
     session.run("mypy")
     session.run("pyright")
-    session.run("python", "-m", "pytest", "tests/typing", *session.posargs)
+    run_tests(session, "tests/typing", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
     install(session, "codegen", "test", project=True)
-    session.run("python", "-m", "pytest", *at_once(session), *session.posargs)
+    run_tests(session, *at_once(session), *session.posargs)
+
+
+@nox.session
+def tests_full(session: nox.Session) -> None:
+    """Run the tests of requirements over every transport at every revision, and all others."""
+    install(session, "codegen", "test", project=True)
+    run_tests(session, "--full", *at_once(session), *session.posargs)
 
 
 @nox.session
@@ -95,7 +129,7 @@ def peers(session: nox.Session) -> None:
     # What a client saw in its one run, many tests look at: they stay in one process.
     groups = () if session.posargs else ("--dist", "loadgroup")
     words = ("tests/peers", *at_once(session), *groups, *session.posargs)
-    session.run("python", "-m", "pytest", *words, env=environment)
+    run_tests(session, *words, env=environment)
 
 
 @nox.session
