@@ -6,6 +6,7 @@ the negotiated revision: see tests/support/checks/watch.py.
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Generator
 
@@ -13,7 +14,7 @@ import pytest
 
 from tests.support.checks import watch
 from tests.support.loop import run_clean
-from tests.support.requirement import cells, reaches, revisions_of
+from tests.support.requirement import cells, covering, reaches, revisions_of
 
 watch.install()
 
@@ -21,6 +22,26 @@ watch.install()
 # them by name, and what is asked for by name is collected all the same. So does `nox -s types` for
 # what the type checkers are to find.
 collect_ignore = ["peers", "typing"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--full`."""
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="run each test of a requirement over every transport at every revision",
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the garbage collector what was collected: it all stays until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,16 +64,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test of requirements on every transport, at every revision that has them all.
+    """Run a test of requirements on its transports, at the revisions that have all of them.
 
-    A test with a `revision` parameter instead chooses its transport, and runs at every revision
-    that has one of them.
+    Without `--full` only on cells that cover them: see `covering`. A test with a `revision`
+    parameter instead chooses its transport, and runs at every revision that has one of them.
     """
-    ids = _marked(metafunc, "requirement")
+    ids, without = _marked(metafunc, "requirement"), _marked(metafunc, "not_over")
+    name = metafunc.function.__qualname__
+    full = metafunc.config.getoption("full")
     if "connect" in metafunc.fixturenames:
-        metafunc.parametrize("connect", cells(ids, _marked(metafunc, "not_over")), ids=str)
+        connects = cells(ids, without)
+        metafunc.parametrize("connect", connects if full else covering(connects, name), ids=str)
     elif "reach" in metafunc.fixturenames:
-        metafunc.parametrize("reach", reaches(ids, _marked(metafunc, "not_over")), ids=str)
+        ways = reaches(ids, without)
+        metafunc.parametrize("reach", ways if full else covering(ways, name), ids=str)
     elif ids and "revision" in metafunc.fixturenames:
         revisions, given = revisions_of(ids), _given(metafunc, "revision")
         if given is None:

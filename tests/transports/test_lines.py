@@ -199,6 +199,8 @@ async def test_what_is_sent_before_there_is_a_pipe_is_written_when_there_is_one(
     writer.send(b"1")
     await asyncio.sleep(0)
     writer.attach(pipe)
+    # A wait for an event that is set already lets no other callback run, since Python 3.12.
+    pipe.wrote.clear()
     writer.send(b"2")
     await soon(pipe.wrote)
     assert b"".join(pipe.writes) == b"1\n2\n"
