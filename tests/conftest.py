@@ -14,6 +14,7 @@ import pytest
 from tests.support.checks import watch
 from tests.support.loop import run_clean
 from tests.support.requirement import cells, reaches, revisions_of
+from tests.support.skips import UnlistedSkips, in_ci
 
 watch.install()
 
@@ -21,6 +22,12 @@ watch.install()
 # them by name, and what is asked for by name is collected all the same. So does `nox -s types` for
 # what the type checkers are to find.
 collect_ignore = ["peers", "typing"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let nothing be skipped in CI that is not listed."""
+    if in_ci():
+        config.pluginmanager.register(UnlistedSkips())
 
 
 @pytest.hookimpl(tryfirst=True)
