@@ -102,7 +102,7 @@ async def test_several_may_wait_for_one_task_and_the_server_is_asked_once() -> N
 
 
 async def test_nobody_asks_once_nobody_waits() -> None:
-    server = CoreServer(*["working"] * 100)
+    server = CoreServer(then="working")
     async with connected(server, revision=REVISION) as (session, _):
         task = await session.start_tool("work", {})
         async for state in task:
