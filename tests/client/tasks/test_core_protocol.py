@@ -24,7 +24,7 @@ from mcp_wire import v2025_06_18, v2025_11_25
 from tests.client.scripted import Recorded, client_violations, connected
 from tests.client.tasks.core_server import DONE, REVISION, CoreServer, text
 
-WAIT_S = 10
+WAIT_S = 30.0
 
 
 class Counted(msgspec.Struct):

@@ -28,7 +28,7 @@ from mcp_wire.extensions.tasks import EXTENSION
 from tests.client.tasks.core_server import text
 from tests.client.tasks.extension_server import ASKS, REVISION, ExtensionServer, Until, session_with
 
-WAIT_S = 10
+WAIT_S = 30.0
 IDENTIFIER = EXTENSION.identifier
 
 

@@ -20,7 +20,7 @@ from mcp_gen import (
 from tests.client.scripted import connected
 from tests.client.tasks.core_server import NOW, REVISION, CoreServer, text
 
-WAIT_S = 10
+WAIT_S = 30.0
 
 
 class Counted(msgspec.Struct):
