@@ -15,6 +15,7 @@ import pytest
 from tests.support.checks import watch
 from tests.support.loop import run_clean
 from tests.support.requirement import cells, covering, reaches, revisions_of
+from tests.support.skips import UnlistedSkips, in_ci
 
 watch.install()
 
@@ -42,6 +43,12 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let nothing be skipped in CI that is not listed."""
+    if in_ci():
+        config.pluginmanager.register(UnlistedSkips())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,10 +6,9 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_gen.transports.lines import LineReader, LineWriter
+from tests.support.property_tests import given, st
 
 WAIT_S = 30.0
 NEVER = 10_000

@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import mcp_wire
 from mcp_wire import decode, encode
 from tests.instances import mutations
+from tests.support.property_tests import HealthCheck, given, settings, st
 from tests.wire.as_read import as_read, meant, published
 from tests.wire.revisions import every_revision, kept, smallest, text
 

@@ -18,6 +18,7 @@ from mcp_gen import (
 from mcp_gen.types import CreateMessageResult, TextContent
 from tests.client.using import in_results, using
 from tests.support.frames import PER_REQUEST
+from tests.support.peers.asked import WAIT_S
 from tests.support.peers.scripted import MemoryPeer, opening
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ async def test_a_call_is_cancelled_while_its_questions_are_answered() -> None:
         Client("c", elicitation=slow), await rounds.server.start(), PER_REQUEST
     ) as session:
         call = asyncio.create_task(session.call_tool("t"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             await began.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -14,7 +14,7 @@ from tests.client.using import declaring, using
 from tests.support.frames import ALL, every_revision, with_handshake
 from tests.support.peers.scripted import MemoryPeer, opening
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 def logging_server() -> Server:

@@ -14,6 +14,7 @@ from mcp_gen.core.transport.protocols import Duplex
 from tests.client.scripted import CannedServer
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
+from tests.support.peers.asked import WAIT_S
 from tests.support.requirement import requirement
 
 HINTING = [one for one in ALL if "annotations" in mcp_wire.types(one).Tool.__struct_fields__]
@@ -178,7 +179,7 @@ async def test_a_watch_can_be_had_of_the_new_server(revision: str) -> None:
         await session.list_tools()
         async with session.watch(tools=True) as changes:
             real.notify.tool_list_changed()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(WAIT_S):
                 assert await anext(changes) == Change("tools")
 
 

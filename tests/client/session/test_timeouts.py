@@ -14,7 +14,7 @@ from tests.client.using import using
 from tests.support.frames import every_revision
 from tests.support.peers.scripted import MemoryPeer, opening
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 class Clock:

@@ -23,7 +23,7 @@ from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
 from tests.support.peers.scripted import MemoryPeer, opening
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 LISTENING = [one for one in ALL if mcp_wire.profile(one).listen]
 SUBSCRIBING = [one for one in ALL if not mcp_wire.profile(one).listen]
 listening = pytest.mark.parametrize("revision", LISTENING)

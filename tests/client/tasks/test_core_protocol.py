@@ -24,7 +24,7 @@ from mcp_wire import v2025_06_18, v2025_11_25
 from tests.client.scripted import Recorded, client_violations, connected
 from tests.client.tasks.core_server import DONE, REVISION, CoreServer, text
 
-WAIT_S = 10
+WAIT_S = 30.0
 
 
 class Counted(msgspec.Struct):
@@ -371,7 +371,7 @@ async def test_a_server_that_says_nothing_of_its_task_is_given_up_and_told_so() 
 async def test_a_task_may_take_longer_than_each_request_but_not_longer_than_the_client_has() -> (
     None
 ):
-    server = CoreServer(*["working"] * 1000)
+    server = CoreServer(then="working")
     recorded = Recorded(server)
     async with Client("c", max_timeout_s=0.2) as client:
         session = await client.connect(recorded, revision=REVISION)

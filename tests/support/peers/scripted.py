@@ -14,6 +14,7 @@ from mcp_gen import Client, ClientSession, Server
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
+from tests.support.peers.asked import WAIT_S
 
 __all__ = ["MemoryPeer", "connected", "opening", "served", "violations"]
 
@@ -57,7 +58,7 @@ class MemoryPeer:
 
     async def heard(self, method: str) -> Any:
         """Wait for a message and return it."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             while True:
                 for frame in self.asked:
                     if frame.get("method") == method:
@@ -151,5 +152,5 @@ async def served(
         assert violations(session.revision, transport.frames) == []
     finally:
         await transport.aclose()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_S):
             await serving

@@ -37,7 +37,7 @@ from tests.support.peers.talker import soon
 from tests.support.requirement import requirement
 
 EVENTS = "text/event-stream"
-BOUND_S = 5.0
+BOUND_S = 30.0
 """Time limit of every test here, in seconds."""
 
 Answers: TypeAlias = Callable[[Got, Line], Awaitable[None]]
