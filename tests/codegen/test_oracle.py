@@ -8,6 +8,7 @@ import json
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,6 +35,12 @@ class Property:
 
 def metadata(definitions: Object) -> list[dict[str, Any]]:
     """Return the model metadata of datamodel-code-generator for a normalised schema."""
+    return metadata_of(json.dumps(definitions))
+
+
+@cache
+def metadata_of(text: str) -> list[dict[str, Any]]:
+    definitions: Object = json.loads(text)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "metadata.json"
         printed(document(definitions), {}, constants_default=False, metadata=file)
