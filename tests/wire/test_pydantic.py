@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -596,7 +596,7 @@ def test_the_package_imports_no_revision() -> None:
     assert (revisions_in(modules), models_in(modules)) == (set(), set())
 
 
-def models_in(modules: set[str]) -> set[str]:
+def models_in(modules: Set[str]) -> set[str]:
     """Return the revisions whose models are among these."""
     return {revision for revision in mcp_wire.REVISIONS if models(revision).__name__ in modules}
 
