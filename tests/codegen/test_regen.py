@@ -47,7 +47,7 @@ def test_a_process_with_another_hash_seed_finds_package_and_reference_up_to_date
         text=True,
         check=False,
     )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("", "", 0)
 
 
 def test_check_shows_a_changed_byte_as_a_unified_diff(
