@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -126,6 +127,13 @@ def test_the_runtime_compares_no_revisions() -> None:
 
 def test_the_runtime_spells_no_method_name() -> None:
     assert findings("mcp_gen", method_names) == []
+
+
+def test_no_wait_of_the_runtime_swallows_a_cancellation() -> None:
+    # Before Python 3.12 `asyncio.wait_for` returns if what it awaits ends as it is cancelled.
+    waits = re.compile(r"\bwait_for\(|\bimport wait_for\b")
+    found = [str(path) for _, path in modules("mcp_gen") if waits.search(path.read_text("utf-8"))]
+    assert found == []
 
 
 def test_no_folder_of_tests_holds_too_many_files() -> None:
