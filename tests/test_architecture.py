@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -142,6 +143,13 @@ def test_every_fact_of_a_profile_is_read_by_the_runtime() -> None:
     # A topic names its notification, and gets it from any profile by that name.
     read |= {topic.role for topic in (*LISTS, updated(""))}
     assert set(Profile.__struct_fields__) - read == FOR_PEOPLE
+
+
+def test_no_wait_of_the_runtime_swallows_a_cancellation() -> None:
+    # Before Python 3.12 `asyncio.wait_for` returns if what it awaits ends as it is cancelled.
+    waits = re.compile(r"\bwait_for\(|\bimport wait_for\b")
+    found = [str(path) for _, path in modules("mcp_gen") if waits.search(path.read_text("utf-8"))]
+    assert found == []
 
 
 def test_no_folder_of_tests_holds_too_many_files() -> None:

@@ -79,7 +79,7 @@ async def test_over_a_socket_messages_are_lines_too(connect: Connect, tmp_path: 
         for message in (speaker.call(1, "echo", text="a\nb"), speaker.call(2, "echo", text=TEXT)):
             seen.saw("client", message)
             writer.write(message + b"\n")
-        lines = [await asyncio.wait_for(reader.readline(), 5) for _ in range(2)]
+        lines = [await asyncio.wait_for(reader.readline(), 30) for _ in range(2)]
         writer.close()
         await writer.wait_closed()
     for line in lines:
