@@ -8,7 +8,8 @@ from zipfile import ZipFile
 
 import nox
 
-nox.options.default_venv_backend = "venv"
+# uv where it is installed: it takes a quarter of the time.
+nox.options.default_venv_backend = "uv|venv"
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
