@@ -31,9 +31,9 @@ def python() -> str:
     found, done = place / "bin" / "python", place / "installed"
     if not done.exists():
         shutil.rmtree(place, ignore_errors=True)
-        _run(sys.executable, "-m", "venv", "--without-pip", str(place))
+        _run(sys.executable, "-m", "venv", str(place))
         install = ("install", "--quiet", "--disable-pip-version-check", requirement())
-        _run(sys.executable, "-m", "pip", "--python", str(found), *install)
+        _run(str(found), "-m", "pip", *install)
         done.touch()
     return str(found)
 
