@@ -5,22 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
 from rich.console import Console
+from rich.progress import Progress
 
 from tests.mutants import allowed, places, reach
 from tests.mutants.copies import Copy
 from tests.mutants.places import PACKAGES, Place
 from tests.mutants.report import Report, Result
 from tests.mutants.results import Results
-from tests.mutants.running import Outcome, Reliable, Worker
+from tests.mutants.running import Reliable, Worker
 from tests.mutants.selection import Selector
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +96,9 @@ def execute(plan: Plan, console: Console) -> list[Result]:
     folder = CACHE / state
     folder.mkdir(parents=True, exist_ok=True)
     copies = [Copy.make(ROOT, CACHE / "copies" / str(number)) for number in range(plan.jobs)]
-    map_ = reach.make(folder, copies[0].folder, plan.jobs, console.print)
+    map_ = reach.make(folder, copies[0].folder, plan.jobs, console.print, plan.deadline)
+    for copy in copies[1:]:
+        copy.take_compiled_tests(copies[0])
     for test in sorted(map_.failing):
         console.print(f"fails without a fault, and is left out: {test}", markup=False)
     reliable = Reliable(folder / "reliable.json")
@@ -108,7 +111,12 @@ def execute(plan: Plan, console: Console) -> list[Result]:
         if place.id not in plan.equivalent and (plan.again or results.get(place) is None)
     ]
     console.print(f"{len(plan.chosen)} faults, {len(open_)} to be tried")
-    try_all(open_, workers, results, plan.deadline, console)
+    try:
+        with suppress(KeyboardInterrupt):
+            try_all(open_, workers, results, plan.deadline, console)
+    finally:
+        for worker in workers:
+            worker.close()
     return [
         Result(place, None, plan.equivalent[place.id].reason)
         if place.id in plan.equivalent
@@ -128,29 +136,24 @@ def try_all(
     free: SimpleQueue[Worker] = SimpleQueue()
     for worker in workers:
         free.put(worker)
-    found = 0
-    lock = threading.Lock()
+    progress = Progress(console=console, disable=not console.is_terminal)
+    task = progress.add_task("faults", total=len(open_))
 
     def one(place: Place) -> None:
-        nonlocal found
         worker = free.get()
         try:
             outcome = worker.try_fault(place)
         finally:
             free.put(worker)
         results.add(place, outcome)
-        with lock:
-            found += 1
-            say(found, place, outcome)
-
-    def say(number: int, place: Place, outcome: Outcome) -> None:
+        progress.advance(task)
         by = f" by {outcome.by}" if outcome.by else ""
-        line = f"{number}/{len(open_)} {outcome.status}{by} in {outcome.seconds:.0f} s: {place.id}"
+        line = f"{outcome.status}{by} in {outcome.seconds:.0f} s: {place.id}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     left = list(reversed(open_))
     running: set[Future[None]] = set()
-    with ThreadPoolExecutor(len(workers)) as pool:
+    with progress, ThreadPoolExecutor(len(workers)) as pool:
         try:
             while left or running:
                 if deadline is not None and time.monotonic() > deadline:

@@ -42,6 +42,13 @@ class Copy:
         copy._run("compileall", "-q", "--invalidation-mode", "checked-hash", *compiled)
         return copy
 
+    def take_compiled_tests(self, other: Copy) -> None:
+        """Take over the tests that pytest has compiled in another copy of the same state."""
+        for path in other.folder.glob("tests/**/*-pytest-*.pyc"):
+            target = self.folder / path.relative_to(other.folder)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy2(path, target)
+
     @property
     def environment(self) -> dict[str, str]:
         """Environment in which the copy is imported, and left as it is."""

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +28,9 @@ __all__ = ["Reach", "TracedTest", "Unusable", "make", "state_of", "test_files"]
 INPUTS = ("mcp_gen", "codegen", "generated", "schema", "examples", "tests")
 SKIPPED = ("tests/mutants/", "tests/peers/", "tests/typing/")
 """Folders whose tests find no faults here: they test this tool, or need other programs."""
+
+FILES_AT_ONCE = 60
+"""Test files traced by one run of pytest; a run that is ended loses no more than these."""
 
 _META = "map.json"
 
@@ -90,23 +94,40 @@ def _hash(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def make(folder: Path, copy: Path, jobs: int, say: Callable[[str], None]) -> Reach:
-    """Return the map of a copy of the checkout; trace what is missing.
+def make(
+    folder: Path,
+    copy: Path,
+    jobs: int,
+    say: Callable[[str], None],
+    deadline: float | None = None,
+) -> Reach:
+    """Return the map of a copy of the checkout; trace what is missing, part by part.
 
     Args:
         folder: Where the maps of this state of the sources are kept.
         copy: A copy of the checkout.
         jobs: Number of processes.
         say: Told what takes long.
+        deadline: Time of `time.monotonic` after which no part is begun.
+
+    Raises:
+        Unusable: the time is over; the parts that are done are kept.
     """
     files = test_files(copy)
-    missing = files.keys() - _current(folder, files).keys()
+    missing = sorted(files.keys() - _current(folder, files).keys())
+    done = len(files) - len(missing)
+    while missing and (deadline is None or time.monotonic() < deadline):
+        # Neighbours are alike: every nth file makes parts that take equally long.
+        part = missing[:: -(-len(missing) // FILES_AT_ONCE)]
+        say(f"tracing tests: {done} of {len(files)} files are done")
+        where = folder / f"map-{len(list(folder.glob('map-*')))}"
+        _trace(where, copy, part, jobs)
+        meta = {"root": str(copy), "files": {name: files[name] for name in part}}
+        (where / _META).write_text(json.dumps(meta))
+        missing = [name for name in missing if name not in part]
+        done += len(part)
     if missing:
-        number = len(list(folder.glob("map-*")))
-        say(f"tracing the tests of {len(missing)} files, to know which tests reach which line")
-        _trace(folder / f"map-{number}", copy, sorted(missing), jobs)
-        meta = {"root": str(copy), "files": {name: files[name] for name in sorted(missing)}}
-        (folder / f"map-{number}" / _META).write_text(json.dumps(meta))
+        raise Unusable(f"time is over; {done} of {len(files)} test files are traced: run it again")
     return Reach(folder, files)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +16,7 @@ from typing import Literal, TypeAlias
 
 from tests.mutants import selecting
 from tests.mutants.copies import Copy
+from tests.mutants.forking import Forks
 from tests.mutants.places import Place
 from tests.mutants.reach import TracedTest
 from tests.mutants.selection import Selector
@@ -144,16 +143,18 @@ class Worker:
         self._copy = copy
         self._selector = selector
         self._reliable = reliable
-        self._process: subprocess.Popen[bytes] | None = None
+        self._forks: Forks | None = None
         self._stopped = False
 
     def stop(self) -> None:
         """End the run in progress; `try_fault` raises KeyboardInterrupt then."""
         self._stopped = True
-        process = self._process
-        if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        if self._forks is not None:
+            self._forks.kill()
+
+    def close(self) -> None:
+        if self._forks is not None:
+            self._forks.close()
 
     def try_fault(self, place: Place) -> Outcome:
         """Put the fault in, run the tests that reach it, and take it out again."""
@@ -215,28 +216,17 @@ class Worker:
         with tempfile.TemporaryDirectory(prefix="m-", ignore_cleanup_errors=True) as folder:
             order = Path(folder, selecting.ORDER)
             order.write_text(json.dumps([test.id for test in tests]))
-            mark = folder
-            words = ["-x", "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
+            words = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
             words += ["-p", "tests.mutants.selecting", f"--timeout={each:.0f}"]
+            # The plugins of other packages are imported before the fork.
+            words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
             # Shorter than pytest's own folder: paths of Unix sockets have a limit.
-            words += ["-p", "no:xdist", f"--basetemp={folder}/t"]
-            environment = {**self._copy.environment, selecting.FOLDER: folder, MARK: mark}
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", *words, *files],
-                cwd=self._copy.folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            try:
-                status = self._process.wait(SLACK * expected + ALLOWANCE_S)
-            except subprocess.TimeoutExpired:
-                status = None
-            finally:
-                _end(self._process, mark)
-                self._process = None
+            words += [f"--basetemp={folder}/t", *files]
+            if self._forks is None:
+                self._forks = Forks(self._copy.folder, self._copy.environment)
+            own = {selecting.FOLDER: folder, MARK: folder}
+            status = self._forks.run(words, own, SLACK * expected + ALLOWANCE_S)
+            _end_children(folder)
             if self._stopped:
                 raise KeyboardInterrupt
             result = Path(folder, selecting.RESULT)
@@ -258,13 +248,9 @@ def _judge(status: int | None, found: dict[str, str]) -> Ran:
     return Ran("failed", test or "collection", why or f"pytest ended with {status}")
 
 
-def _end(process: subprocess.Popen[bytes], mark: str) -> None:
-    """End a run with everything that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _end_children(mark: str) -> None:
+    """End the processes that a run has started: some have a session of their own."""
     wanted = f"{MARK}={mark}".encode()
-    # Children with a session of their own outlive their parent; their environment tells them.
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if wanted in (entry / "environ").read_bytes().split(b"\0"):

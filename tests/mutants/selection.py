@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from math import log2
 from pathlib import Path
 
@@ -99,10 +100,14 @@ class Selector:
 
 
 def _affinity(place: Place, file: str) -> int:
-    words = {word.lower() for word in _WORDS.split(f"{place.path} {place.fact}")}
-    if place.is_fact:
-        words |= {word.lower() for word in _WORDS.split(place.change.what)}
-    return len((words & {word.lower() for word in _WORDS.split(file)}) - _COMMON)
+    """Return how many words a fault's place and a test file have in common."""
+    about = f"{place.path} {place.fact} {place.change.what if place.is_fact else ''}"
+    return len(_words(about) & _words(file))
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORDS.split(text)) - _COMMON
 
 
 def _same_revision(place: Place, test: TracedTest) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -14,7 +14,7 @@ from tests.mutants import reach, running
 from tests.mutants.copies import Copy
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
-from tests.mutants.reach import Reach, TracedTest
+from tests.mutants.reach import Reach, TracedTest, Unusable
 from tests.mutants.running import Outcome, Reliable, Stage, Worker, stages
 from tests.mutants.selection import Selector
 
@@ -86,7 +86,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    for name in ("selecting.py", "tracing.py"):
+    for name in ("forking.py", "selecting.py", "tracing.py"):
         shutil.copy2(HERE / name, root / "tests" / "mutants" / name)
     return root
 
@@ -99,11 +99,15 @@ def map_(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Reach:
 
 
 @pytest.fixture(scope="module")
-def worker(checkout: Path, map_: Reach, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def worker(
+    checkout: Path, map_: Reach, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
     folder = tmp_path_factory.mktemp("worker")
     copy = Copy.make(checkout, folder / "copy")
     reliable = Reliable(folder / "reliable.json")
-    return Worker(checkout, copy, Selector(map_, checkout, set()), reliable)
+    worker = Worker(checkout, copy, Selector(map_, checkout, set()), reliable)
+    yield worker
+    worker.close()
 
 
 def place(text: str, what: str) -> Place:
@@ -148,13 +152,18 @@ def test_a_map_is_made_once_and_again_for_a_changed_test_file(
     said: list[str] = []
     for _ in range(2):
         reach.make(tmp_path / "maps", copy.folder, 1, said.append)
-    assert len(said) == 1
+    assert said == ["tracing tests: 0 of 1 files are done"]
     added = copy.folder / "tests/core/test_more.py"
     added.write_text("from mcp_gen.core.sums import never\n\ndef test_it():\n    never(1)\n")
     map_ = reach.make(tmp_path / "maps", copy.folder, 1, said.append)
-    assert said[1].startswith("tracing the tests of 1 files")
+    assert said[1] == "tracing tests: 1 of 2 files are done"
     assert map_.reaching("mcp_gen/core/sums.py", (18, 18)) == {"tests/core/test_more.py::test_it"}
     assert len(map_.tests) == 24
+
+
+def test_a_map_is_not_begun_when_the_time_is_over(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match="0 of 1 test files are traced"):
+        reach.make(tmp_path, checkout, 1, lambda text: None, deadline=0.0)
 
 
 def test_a_fault_is_found_by_a_test_that_reaches_it(worker: Worker) -> None:
