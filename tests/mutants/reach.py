@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ SKIPPED = ("tests/mutants/", "tests/peers/", "tests/typing/")
 FILES_AT_ONCE = 60
 """Test files traced by one run of pytest; a run that is ended loses no more than these."""
 
+LEAST_SHARE = 0.1
 _META = "map.json"
 
 
@@ -45,7 +47,7 @@ class TracedTest:
 
     Args:
         id: Its node id.
-        seconds: Duration in the traced run.
+        seconds: Expected duration.
         starts_child: True if it starts a process, whose lines are not in the map.
         breadth: Number of source files that it reaches.
     """
@@ -121,8 +123,9 @@ def make(
         part = missing[:: -(-len(missing) // FILES_AT_ONCE)]
         say(f"tracing tests: {done} of {len(files)} files are done")
         where = folder / f"map-{len(list(folder.glob('map-*')))}"
-        _trace(where, copy, part, jobs)
-        meta = {"root": str(copy), "files": {name: files[name] for name in part}}
+        share = _trace(where, copy, part, jobs)
+        hashes = {name: files[name] for name in part}
+        meta = {"root": str(copy), "files": hashes, "share": round(share, 3)}
         (where / _META).write_text(json.dumps(meta))
         missing = [name for name in missing if name not in part]
         done += len(part)
@@ -141,7 +144,14 @@ def _current(folder: Path, files: dict[str, str]) -> dict[str, Path]:
     return found
 
 
-def _trace(folder: Path, copy: Path, files: list[str], jobs: int) -> None:
+def _trace(folder: Path, copy: Path, files: list[str], jobs: int) -> float:
+    """Run tests under coverage.py.
+
+    Returns:
+        The share of the processors that the run had: what a test took times this is what it takes
+        on a machine with nothing else to do.
+    """
+    started, before = time.monotonic(), _cpu_s()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     words = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.tracing", "--tb=line"]
@@ -159,6 +169,13 @@ def _trace(folder: Path, copy: Path, files: list[str], jobs: int) -> None:
         )
     if not (folder / tracing.TESTS).exists():
         raise Unusable(f"the traced run of the tests did not end: see {folder / 'log.txt'}")
+    share = (_cpu_s() - before) / (time.monotonic() - started) / min(jobs, len(files))
+    return min(1.0, max(LEAST_SHARE, share))
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _paths(copy: Path) -> dict[str, str]:
@@ -187,7 +204,8 @@ class Reach:
 
     def _read(self, where: Path, names: frozenset[str]) -> None:
         breadth: dict[str, int] = defaultdict(int)
-        root = Path(json.loads((where / _META).read_text())["root"])
+        meta = json.loads((where / _META).read_text())
+        root, share = Path(meta["root"]), float(meta["share"])
         for path in sorted(where.glob("lines.*")):
             data = CoverageData(basename=str(path))
             data.read()
@@ -198,7 +216,7 @@ class Reach:
         for test, row in json.loads((where / tracing.TESTS).read_text()).items():
             seconds, passed, child = row
             if passed:
-                ran[test] = TracedTest(test, seconds, child, breadth[test])
+                ran[test] = TracedTest(test, seconds * share, child, breadth[test])
             else:
                 self.failing.add(test)
         alike: dict[str, list[TracedTest]] = defaultdict(list)

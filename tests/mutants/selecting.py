@@ -1,23 +1,28 @@
 """Pytest plugin that runs chosen tests in a given order: `-p tests.mutants.selecting`.
 
 The order comes from a JSON file, since thousands of names do not fit a command line. The first
-failure is written to another one.
+failure, and the names of the tests that ran, are written to others. No test is begun after the time
+of the order.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
+import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 FOLDER = "MUTANTS_RUN"
-"""Environment variable: the folder with `ORDER` and `RESULT`."""
+"""Environment variable: the folder with `ORDER`, `RESULT` and `RAN`."""
 
 ORDER = "order.json"
 RESULT = "result.json"
+RAN = "ran.json"
 MOST_MEMORY_BYTES = 8 << 30
 
 
@@ -26,10 +31,11 @@ class Selection:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._order: dict[str, int] = {
-            test: number for number, test in enumerate(json.loads((folder / ORDER).read_text()))
-        }
-        self._ran = 0
+        order = json.loads((folder / ORDER).read_text())
+        self._order: dict[str, int] = {test: n for n, test in enumerate(order["tests"])}
+        self._seconds: float = order["seconds"]
+        self._end_s = math.inf
+        self._ran: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
@@ -44,15 +50,28 @@ class Selection:
         left = [item for item in items if item.nodeid not in self._order]
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
+        self._end_s = time.monotonic() + self._seconds
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._failed(report.nodeid, report.longreprtext)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._ran += report.when == "call"
         if report.failed:
             self._failed(report.nodeid, report.longreprtext)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._ran.append(nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        result = yield
+        if time.monotonic() > self._end_s:
+            item.session.shouldstop = "the time of this stage is over"
+        return result
+
+    def pytest_sessionfinish(self) -> None:
+        (self._folder / RAN).write_text(json.dumps(self._ran))
 
     def _failed(self, test: str, text: str) -> None:
         path = self._folder / RESULT

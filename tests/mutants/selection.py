@@ -50,30 +50,48 @@ class Selector:
     def tests(self, place: Place) -> list[TracedTest]:
         """Return the tests that may find a fault, the most promising ones first."""
         rings = self._fact_rings(place) if place.is_fact else self._rings(place)
+        # Where no line of a test's process is reached, the names tell more than the duration.
+        weight = 1.0 if place.is_fact or self._direct(place) else 4.0
         chosen: dict[str, TracedTest] = {}
         for ring in rings:
             known = (self._reach.tests.get(one) for one in ring)
-            for test in self._sorted(place, [one for one in known if one]):
+            for test in self._sorted(place, [one for one in known if one], weight):
                 if test.id not in self._unreliable:
                     chosen.setdefault(test.id, test)
         return list(chosen.values())
 
-    def _rings(self, place: Place) -> list[Iterable[str]]:
+    def _direct(self, place: Place) -> set[str]:
         direct = self._reach.reaching(place.path, place.change.reach)
         if place.change.reach is None:
             # A test file that imports the module proves nothing about it.
             direct = {one for one in direct if "::" in one}
+        return direct
+
+    def _rings(self, place: Place) -> list[Iterable[str]]:
+        direct = self._direct(place)
         files = {one.partition("::")[0] for one in direct}
         if direct:
             functions = {one.partition("[")[0] for one in direct}
             alike = [test.id for one in functions for test in self._reach.by_function[one]]
             same_file = [test.id for file in files for test in self._reach.by_file[file]]
-            return [direct, alike, same_file]
+            near = self._children(place)
+            if place.package == "codegen":
+                # Those that run the whole generator find most, and take longest.
+                return [{*direct, *near}, alike, same_file]
+            return [direct, alike, same_file, near]
         # No test of this process reaches it: one that starts a process may.
         module = {one for one in self._reach.reaching(place.path) if "::" in one}
-        children = [test.id for test in self._reach.tests.values() if test.starts_child]
+        children = self._children(None)
         near = [test.id for test in self._reach.tests.values() if _affinity(place, test.file) > 1]
         return [children, module, near]
+
+    def _children(self, place: Place | None) -> list[str]:
+        """Return the tests that start a process, or those of them that are near a place."""
+        starting = [test for test in self._reach.tests.values() if test.starts_child]
+        if place is not None:
+            least = 1 if place.package == "codegen" else 2
+            starting = [test for test in starting if _affinity(place, test.file) >= least]
+        return [test.id for test in starting]
 
     def _fact_rings(self, place: Place) -> list[Iterable[str]]:
         direct: set[str] = set()
@@ -84,7 +102,7 @@ class Selector:
         alike = [test.id for one in functions for test in self._reach.by_function[one]]
         return [alike, every]
 
-    def _sorted(self, place: Place, tests: list[TracedTest]) -> list[TracedTest]:
+    def _sorted(self, place: Place, tests: list[TracedTest], weight: float) -> list[TracedTest]:
         by_function: dict[str, list[TracedTest]] = defaultdict(list)
         for test in tests:
             by_function[test.function].append(test)
@@ -94,15 +112,17 @@ class Selector:
             for rank, test in enumerate(alike):
                 # The same test with another parameter rarely finds what the first does not.
                 cost = log2(1 + rank) + log2(1 + 4 * test.seconds) + log2(2 + test.breadth) / 3
-                worth = _affinity(place, test.file) + 2 * _same_revision(place, test)
+                worth = weight * _affinity(place, test.file) + 2 * _same_revision(place, test)
                 scored.append((cost - worth, test.id, test))
         return [test for _, _, test in sorted(scored)]
 
 
 def _affinity(place: Place, file: str) -> int:
-    """Return how many words a fault's place and a test file have in common."""
+    """Return how much the names of a fault's place and of a test file have in common."""
     about = f"{place.path} {place.fact} {place.change.what if place.is_fact else ''}"
-    return len(_words(about) & _words(file))
+    shared = _words(about) & _words(file)
+    # The names of the files themselves count twice.
+    return len(shared) + len(shared & _words(Path(place.path).stem) & _words(Path(file).stem))
 
 
 @lru_cache(maxsize=4096)

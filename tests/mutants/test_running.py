@@ -15,7 +15,7 @@ from tests.mutants.copies import Copy
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach, TracedTest, Unusable
-from tests.mutants.running import Outcome, Reliable, Stage, Worker, stages
+from tests.mutants.running import Outcome, Ran, Reliable, Stage, Worker
 from tests.mutants.selection import Selector
 
 HERE = Path(__file__).parent
@@ -195,6 +195,20 @@ def test_a_fault_that_no_test_reaches_is_told(worker: Worker, map_: Reach) -> No
         assert worker.try_fault(fault) == Outcome("unreached")
 
 
+def test_a_failure_that_does_not_come_again_is_no_proof(worker: Worker) -> None:
+    tests = [TracedTest(f"tests/test_{n}.py::test", 1.0, False, 1) for n in range(3)]
+    first, second, third = tests
+    ran = [
+        Ran("failed", second.id, began=frozenset({first.id, second.id})),
+        Ran("passed", began=frozenset({second.id})),
+        Ran("passed", began=frozenset({third.id})),
+    ]
+    with mock.patch.object(worker, "run", side_effect=ran) as run:
+        found, proof = worker.run_until_sure(tests, 9.0)
+    assert [call.args[0] for call in run.call_args_list] == [tests, [second], [third]]
+    assert (found.status, proof) == ("passed", [])
+
+
 def test_the_copy_is_whole_after_a_fault(worker: Worker, checkout: Path) -> None:
     worker.try_fault(place("return a + b", "`+` becomes `-`"))
     again = [TracedTest("tests/core/test_sums.py::test_a_sum_is_made[3]", 0.1, False, 1)]
@@ -203,10 +217,23 @@ def test_the_copy_is_whole_after_a_fault(worker: Worker, checkout: Path) -> None
 
 def test_a_stage_is_bounded_by_seconds_and_files() -> None:
     tests = [TracedTest(f"tests/test_{n}.py::test", 1.0, False, 1) for n in range(9)]
-    cut = stages(tests, (Stage(2.0, 3), Stage(9.0, 3)))
-    assert [[test.id[11] for test in stage] for stage in cut] == [["0", "1"], ["2", "3", "4"]]
+    by_seconds, by_files = Stage(2.0, 9), Stage(9.0, 3)
+    assert [len(part) for part in by_seconds.take(tests)] == [4, 5]
+    assert [len(part) for part in by_files.take(tests)] == [3, 6]
 
 
-def test_a_test_longer_than_the_stage_is_run_alone() -> None:
-    tests = [TracedTest("tests/test_long.py::test", 60.0, False, 1)]
-    assert list(stages(tests, (Stage(2.0, 3),))) == [tests]
+def test_a_test_longer_than_its_stage_is_run_first_or_later() -> None:
+    long = TracedTest("tests/test_long.py::test", 60.0, False, 1)
+    short = TracedTest("tests/test_short.py::test", 1.0, False, 1)
+    assert Stage(2.0, 3).take([long, short]) == ([long], [short])
+    assert Stage(2.0, 3).take([short, long]) == ([short], [long])
+
+
+def test_no_test_is_begun_when_the_time_of_its_stage_is_over(worker: Worker) -> None:
+    tests = [
+        TracedTest(f"tests/core/test_sums.py::test_a_sum_is_made[{n}]", 0.1, False, 1)
+        for n in range(9)
+    ]
+    ran = worker.run(tests, 0.0)
+    assert ran.status == "passed"
+    assert ran.began == {tests[0].id}
