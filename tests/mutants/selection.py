@@ -29,7 +29,9 @@ FACT_TESTS = (
 """Tests of what generated code decides; the generated code itself is not traced."""
 
 _WORDS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
-_COMMON = frozenset({"", "mcp", "gen", "test", "tests", "py", "schema", "facts", "toml", "is"})
+_COMMON = frozenset(
+    {"", "a", "become", "dropped", "fact", "gen", "i", "mcp", "of", "py", "test", "the", "value"}
+)
 _REVISION = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -112,22 +114,25 @@ class Selector:
             for rank, test in enumerate(alike):
                 # The same test with another parameter rarely finds what the first does not.
                 cost = log2(1 + rank) + log2(1 + 4 * test.seconds) + log2(2 + test.breadth) / 3
-                worth = weight * _affinity(place, test.file) + 2 * _same_revision(place, test)
+                name = test.function if place.is_fact else test.file
+                worth = weight * _affinity(place, name) + 2 * _same_revision(place, test)
                 scored.append((cost - worth, test.id, test))
         return [test for _, _, test in sorted(scored)]
 
 
 def _affinity(place: Place, file: str) -> int:
     """Return how much the names of a fault's place and of a test file have in common."""
-    about = f"{place.path} {place.fact} {place.change.what if place.is_fact else ''}"
-    shared = _words(about) & _words(file)
+    if place.is_fact:
+        return len(_words(f"{place.fact} {place.change.what}") & _words(file))
+    shared = _words(place.path) & _words(file)
     # The names of the files themselves count twice.
     return len(shared) + len(shared & _words(Path(place.path).stem) & _words(Path(file).stem))
 
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORDS.split(text)) - _COMMON
+    # A plural names the same.
+    return frozenset(word.lower().rstrip("s") for word in _WORDS.split(text)) - _COMMON
 
 
 def _same_revision(place: Place, test: TracedTest) -> int:
