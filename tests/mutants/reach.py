@@ -81,8 +81,9 @@ def state_of(root: Path) -> str:
     for folder in INPUTS:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
-            generated = "__pycache__" in name or name.startswith(SKIPPED)
-            if path.is_file() and name not in tests and not generated:
+            passed_over = "__pycache__" in name or name.startswith(SKIPPED) or name in tests
+            # An empty file is one that makes a folder a package.
+            if path.is_file() and path.stat().st_size and not passed_over:
                 paths.append(path)
     return _hash(paths)[:12]
 

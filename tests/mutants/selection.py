@@ -52,12 +52,13 @@ class Selector:
     def tests(self, place: Place) -> list[TracedTest]:
         """Return the tests that may find a fault, the most promising ones first."""
         rings = self._fact_rings(place) if place.is_fact else self._rings(place)
+        direct = self._direct(place)
         # Where no line of a test's process is reached, the names tell more than the duration.
-        weight = 1.0 if place.is_fact or self._direct(place) else 4.0
+        weight = 1.0 if place.is_fact or direct else 4.0
         chosen: dict[str, TracedTest] = {}
         for ring in rings:
             known = (self._reach.tests.get(one) for one in ring)
-            for test in self._sorted(place, [one for one in known if one], weight):
+            for test in self._sorted(place, [one for one in known if one], direct, weight):
                 if test.id not in self._unreliable:
                     chosen.setdefault(test.id, test)
         return list(chosen.values())
@@ -79,8 +80,8 @@ class Selector:
             near = self._children(place)
             if place.package == "codegen":
                 # Those that run the whole generator find most, and take longest.
-                return [{*direct, *near}, alike, same_file]
-            return [direct, alike, same_file, near]
+                return [{*alike, *near}, same_file]
+            return [alike, same_file, near]
         # No test of this process reaches it: one that starts a process may.
         module = {one for one in self._reach.reaching(place.path) if "::" in one}
         children = self._children(None)
@@ -104,13 +105,22 @@ class Selector:
         alike = [test.id for one in functions for test in self._reach.by_function[one]]
         return [alike, every]
 
-    def _sorted(self, place: Place, tests: list[TracedTest], weight: float) -> list[TracedTest]:
+    def _sorted(
+        self, place: Place, tests: list[TracedTest], direct: set[str], weight: float
+    ) -> list[TracedTest]:
         by_function: dict[str, list[TracedTest]] = defaultdict(list)
         for test in tests:
             by_function[test.function].append(test)
         scored: list[tuple[float, str, TracedTest]] = []
         for alike in by_function.values():
-            alike.sort(key=lambda one: (-_same_revision(place, one), one.seconds, one.id))
+            alike.sort(
+                key=lambda one: (
+                    -_same_revision(place, one),
+                    one.id not in direct,
+                    one.seconds,
+                    one.id,
+                )
+            )
             for rank, test in enumerate(alike):
                 # The same test with another parameter rarely finds what the first does not.
                 cost = log2(1 + rank) + log2(1 + 4 * test.seconds) + log2(2 + test.breadth) / 3
