@@ -1,21 +1,44 @@
 """Development tasks. `nox -l` lists the sessions; arguments go after `--`."""
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import nox
 
-nox.options.default_venv_backend = "venv"
+# uv where it is installed: it takes a quarter of the time.
+nox.options.default_venv_backend = "uv|venv"
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+COMPILED = str(Path(".nox/compiled").resolve())
+"""Folder of compiled modules, so that sessions write none beside the sources."""
+
+NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
+"""Newest Python that the classifiers name."""
+
+NIGHTLY = ("tests_newest", "tests_full", "soak", "bench", "mutants")
+"""Sessions that take too long for each change."""
 
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
-    """Install dependency groups of pyproject.toml, and optionally the project itself."""
+    """Install dependency groups of pyproject.toml, and optionally the project itself.
+
+    What is installed already is not looked at again until pyproject.toml changes; a session with
+    `--reuse-venv=never` begins anew.
+    """
     packages = nox.project.dependency_groups(PYPROJECT, *groups)
+    metadata = [PYPROJECT["build-system"], PYPROJECT["project"]] if project else []
+    wanted = json.dumps([sorted(packages), metadata, str(Path.cwd())])
+    installed = Path(session.virtualenv.location) / "installed.json"
+    if installed.exists() and installed.read_text("utf-8") == wanted:
+        return
+    installed.unlink(missing_ok=True)
     session.install(*packages, *(["-e", "."] if project else []))
+    installed.write_text(wanted, "utf-8")
 
 
 def npm_install(session: nox.Session, source: str, *options: str) -> Path:
@@ -29,8 +52,20 @@ def npm_install(session: nox.Session, source: str, *options: str) -> Path:
 
 
 def at_once(session: nox.Session) -> tuple[str, ...]:
-    """Return the options that run tests on all processors, unless the arguments select tests."""
-    return () if session.posargs else ("-n", "auto")
+    """Return the options that run tests on all processors, unless the arguments name a few tests.
+
+    Folders are many tests; a file, a test or `-k` are few, which have ended before a second process
+    has begun.
+    """
+    few = any(".py" in word or word.startswith(("-k", "-n")) for word in session.posargs)
+    return () if few else ("-n", "auto")
+
+
+def run_tests(session: nox.Session, *words: str, **options: Any) -> None:
+    """Run pytest, which keeps its compiled test modules: half of a start is compiling them."""
+    environment = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": COMPILED}
+    environment |= options.pop("env", {})
+    session.run("python", "-m", "pytest", *words, env=environment, **options)
 
 
 @nox.session
@@ -61,14 +96,28 @@ def types(session: nox.Session) -> None:
     install(session, "codegen", "types", "test", "bench", project=True)
     session.run("mypy")
     session.run("pyright")
-    session.run("python", "-m", "pytest", "tests/typing", *session.posargs)
+    run_tests(session, "tests/typing", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
     install(session, "codegen", "test", project=True)
-    session.run("python", "-m", "pytest", *at_once(session), *session.posargs)
+    run_tests(session, *at_once(session), *session.posargs)
+
+
+@nox.session
+def tests_full(session: nox.Session) -> None:
+    """Run the tests of requirements over every transport at every revision, and all others."""
+    install(session, "codegen", "test", project=True)
+    run_tests(session, "--full", *at_once(session), *session.posargs)
+
+
+@nox.session(python=NEWEST_PYTHON)
+def tests_newest(session: nox.Session) -> None:
+    """Run the tests on the newest supported Python; arguments as for `tests`."""
+    install(session, "codegen", "test", project=True)
+    run_tests(session, *at_once(session), *session.posargs)
 
 
 @nox.session
@@ -105,7 +154,7 @@ def peers(session: nox.Session) -> None:
     # What a client saw in its one run, many tests look at: they stay in one process.
     groups = () if session.posargs else ("--dist", "loadgroup")
     words = ("tests/peers", *at_once(session), *groups, *session.posargs)
-    session.run("python", "-m", "pytest", *words, env=environment)
+    run_tests(session, *words, env=environment)
 
 
 @nox.session
@@ -120,46 +169,117 @@ def conformance(session: nox.Session) -> None:
 @nox.session
 def demo(session: nox.Session) -> None:
     """Call the quickstart server at every revision and check every frame."""
-    session.install("-e", ".")
+    install(session, project=True)
     session.run("mcp-gen", "demo", *session.posargs)
 
 
 @nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
-    """Build the wheel from the sdist, install it alone, and run the tests that need no checkout."""
-    dist = Path(session.create_tmp()) / "dist"
-    shutil.rmtree(dist, ignore_errors=True)
+    """Build the wheel from the sdist, compare it with the checkout, and try it elsewhere.
+
+    Its modules are byte for byte those of the checkout, which all other sessions test: only what a
+    wheel can break is tested here. `-- tests/server` tests more.
+    """
+    scratch = Path(session.create_tmp()).resolve()
+    dist, elsewhere = scratch / "dist", scratch / "elsewhere"
+    for folder in (dist, elsewhere):
+        shutil.rmtree(folder, ignore_errors=True)
     session.install("build")
     session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
     (built,) = dist.glob("*.whl")
-    install(session, "test", "codegen")
-    session.install("--force-reinstall", str(built))
-    elsewhere = Path(session.create_tmp()) / "elsewhere"
-    shutil.rmtree(elsewhere, ignore_errors=True)
+    _compare_with_checkout(session, built)
+    session.install(str(built))
     # The tests compare with the schemas, the generator's model of them, and what docs show.
-    for folder in ("tests", "examples", "schema", "codegen", "docs"):
-        shutil.copytree(folder, elsewhere / folder)
+    for name in ("tests", "examples", "schema", "codegen", "docs"):
+        shutil.copytree(name, elsewhere / name)
     shutil.copy("pyproject.toml", elsewhere)
     session.chdir(elsewhere)
+    # With nothing but the wheel and its dependencies.
     session.run("mcp-gen", "demo")
-    # What is about the checkout itself stays out: its generated tree, its sources, its README.
-    session.run(
-        "python",
-        "-m",
-        "pytest",
-        *at_once(session),
-        "--ignore=tests/codegen",
-        "--ignore=tests/test_architecture.py",
-        "--ignore=tests/test_dependencies.py",
-        "--ignore=tests/test_docstrings.py",
-        "--ignore=tests/test_readme.py",
-        "--ignore=tests/test_rooms.py",
-        *session.posargs,
+    session.install(*nox.project.dependency_groups(PYPROJECT, "test", "codegen"))
+    chosen = session.posargs or ("tests/test_public_api.py", "tests/wire/test_imports.py")
+    run_tests(session, *at_once(session), *chosen)
+
+
+def _compare_with_checkout(session: nox.Session, built: Path) -> None:
+    """Fail unless the wheel has every module of the checkout, unchanged, and no other file."""
+    sources = {
+        path.relative_to(root).as_posix(): path
+        for root, package in ((Path(), "mcp_gen"), (Path("generated"), "mcp_wire"))
+        for path in (root / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    forced = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    sources |= {inside: Path(outside) for outside, inside in forced.items()}
+    with ZipFile(built) as archive:
+        packed = {
+            name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name
+        }
+    wrong = sorted(
+        name
+        for name in sources.keys() | packed.keys()
+        if name not in sources or packed.get(name) != sources[name].read_bytes()
     )
+    if wrong:
+        session.error(f"{built.name} differs from the checkout: {', '.join(wrong)}")
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run the benchmarks against bare programs; `-- --quick` for a short run."""
+    """Run the benchmarks against bare programs; `-- --quick` or `-- --smoke` for a short run."""
     install(session, "bench", project=True)
     session.run("python", "-m", "bench", *session.posargs)
+
+
+@nox.session(reuse_venv=False)
+def release(session: nox.Session) -> None:
+    """Build and check the release of pyproject.toml's version; `-- 0.1.0` insists on it.
+
+    Builds sdist and wheel, checks both, installs the wheel alone and runs the demo with it. Prints
+    the changelog section. Uploads nothing.
+    """
+    changes = ("python", "-m", "tests.release", *session.posargs)
+    # First: a release that is not described is not built.
+    session.run(*changes, silent=True)
+    install(session, "release")
+    scratch = Path(session.create_tmp()).resolve()
+    dist = scratch / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
+    version = PYPROJECT["project"]["version"]
+    wheel, sdist = dist / f"mcp_gen-{version}-py3-none-any.whl", dist / f"mcp_gen-{version}.tar.gz"
+    session.run("twine", "check", "--strict", str(wheel), str(sdist))
+    # Two packages at the top: W010 and W009 are about strays, and there are none but these.
+    session.run("check-wheel-contents", "--toplevel", "mcp_gen,mcp_wire", str(wheel))
+    _lint_unpacked(session, sdist, scratch / "unpacked")
+    _demo_alone(session, wheel, scratch / "bare")
+    session.run(*changes)
+    session.log(f"{wheel.name} and {sdist.name} are in {dist}; nothing was uploaded")
+
+
+def _lint_unpacked(session: nox.Session, sdist: Path, folder: Path) -> None:
+    """Run `nox -s lint` in the unpacked sdist, which must have all that the noxfile names."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.unpack_archive(sdist, folder, filter="data")
+    (source,) = folder.iterdir()
+    with session.chdir(source):
+        session.run("python", "-m", "nox", "--error-on-missing-interpreters", "-s", "lint")
+        session.run("python", "-m", "nox", "--list", silent=True)
+
+
+def _demo_alone(session: nox.Session, wheel: Path, folder: Path) -> None:
+    """Run the demo where nothing but the wheel and its dependencies is installed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "venv", str(folder / "venv"))
+    python = folder / "venv/bin/python"
+    session.run(str(python), "-m", "pip", "install", "--quiet", str(wheel), external=True)
+    # Away from the checkout, whose packages would be imported instead.
+    with session.chdir(folder):
+        session.run(str(python.with_name("mcp-gen")), "demo", external=True)
+
+
+@nox.session(venv_backend="none")
+def nightly(session: nox.Session) -> None:
+    """Run what takes long: tests on the newest Python, all tests, soak, benchmarks, mutants."""
+    for name in NIGHTLY:
+        session.notify(name, posargs=())

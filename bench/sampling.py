@@ -29,17 +29,23 @@ class Settings(NamedTuple):
 
     quick: bool = False
     uvloop: bool = False
+    smoke: bool = False
+    """True measures each row once: it shows that the row runs, and no figure."""
 
     def repetitions(self, number: int) -> int:
         """Return the number of measurements of each side."""
+        if self.smoke:
+            return 1
         return max(3, number // 3) if self.quick else number
 
     def runs(self, number: int) -> int:
         """Return the number of runs of a program that is compared with a limit only."""
-        return 1 if self.quick else number
+        return 1 if self.quick or self.smoke else number
 
     def calls(self, number: int) -> int:
         """Return the number of calls per measurement."""
+        if self.smoke:
+            return max(1, number // 30)
         return number // 3 if self.quick else number
 
 

@@ -6,6 +6,7 @@ the negotiated revision: see tests/support/checks/watch.py.
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Generator
 
@@ -13,7 +14,8 @@ import pytest
 
 from tests.support.checks import watch
 from tests.support.loop import run_clean
-from tests.support.requirement import cells, reaches, revisions_of
+from tests.support.requirement import cells, covering, reaches, revisions_of
+from tests.support.skips import UnlistedSkips, in_ci
 
 watch.install()
 
@@ -23,10 +25,36 @@ watch.install()
 collect_ignore = ["peers", "typing"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--full`."""
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="run each test of a requirement over every transport at every revision",
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the garbage collector what was collected: it all stays until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let nothing be skipped in CI that is not listed."""
+    if in_ci():
+        config.pluginmanager.register(UnlistedSkips())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run `async def` tests, except those that another plugin is marked for."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj) or pyfuncitem.get_closest_marker("anyio"):
+    """Run `async def` tests."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
     run_clean(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
@@ -43,16 +71,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test of requirements on every transport, at every revision that has them all.
+    """Run a test of requirements on its transports, at the revisions that have all of them.
 
-    A test with a `revision` parameter instead chooses its transport, and runs at every revision
-    that has one of them.
+    Without `--full` only on cells that cover them: see `covering`. A test with a `revision`
+    parameter instead chooses its transport, and runs at every revision that has one of them.
     """
-    ids = _marked(metafunc, "requirement")
+    ids, without = _marked(metafunc, "requirement"), _marked(metafunc, "not_over")
+    name = metafunc.function.__qualname__
+    full = metafunc.config.getoption("full")
     if "connect" in metafunc.fixturenames:
-        metafunc.parametrize("connect", cells(ids, _marked(metafunc, "not_over")), ids=str)
+        connects = cells(ids, without)
+        metafunc.parametrize("connect", connects if full else covering(connects, name), ids=str)
     elif "reach" in metafunc.fixturenames:
-        metafunc.parametrize("reach", reaches(ids, _marked(metafunc, "not_over")), ids=str)
+        ways = reaches(ids, without)
+        metafunc.parametrize("reach", ways if full else covering(ways, name), ids=str)
     elif ids and "revision" in metafunc.fixturenames:
         revisions, given = revisions_of(ids), _given(metafunc, "revision")
         if given is None:

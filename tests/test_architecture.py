@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import mcp_wire
+from mcp_gen.server.notifications.topics import LISTS, updated
+from mcp_wire.profile import Profile
 from tests.support.checks import source
 from tests.support.checks.source import Line
 
@@ -47,6 +50,9 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
 
 TEST_FILES_PER_FOLDER = 20
 """Maximum number of Python files in a folder of tests, `__init__.py` not counted."""
+
+FOR_PEOPLE = {"spec"}
+"""Members of a profile that nothing depends on: the link to the pages of the specification."""
 
 METHODS = frozenset(
     name for revision in mcp_wire.REVISIONS for name in mcp_wire.profile(revision).methods
@@ -126,6 +132,24 @@ def test_the_runtime_compares_no_revisions() -> None:
 
 def test_the_runtime_spells_no_method_name() -> None:
     assert findings("mcp_gen", method_names) == []
+
+
+def test_every_fact_of_a_profile_is_read_by_the_runtime() -> None:
+    read = {
+        name
+        for _, path in modules("mcp_gen")
+        for _, name in source.profile_facts(path.read_text("utf-8"))
+    }
+    # A topic names its notification, and gets it from any profile by that name.
+    read |= {topic.role for topic in (*LISTS, updated(""))}
+    assert set(Profile.__struct_fields__) - read == FOR_PEOPLE
+
+
+def test_no_wait_of_the_runtime_swallows_a_cancellation() -> None:
+    # Before Python 3.12 `asyncio.wait_for` returns if what it awaits ends as it is cancelled.
+    waits = re.compile(r"\bwait_for\(|\bimport wait_for\b")
+    found = [str(path) for _, path in modules("mcp_gen") if waits.search(path.read_text("utf-8"))]
+    assert found == []
 
 
 def test_no_folder_of_tests_holds_too_many_files() -> None:
@@ -247,6 +271,27 @@ def test_a_method_name_is_found(snippet: str) -> None:
 @pytest.mark.parametrize("snippet", ['"""Answers tools/call."""', "'initialized'", "pinger.ping()"])
 def test_a_method_name_in_a_docstring_or_as_part_of_a_word_is_allowed(snippet: str) -> None:
     assert list(method_names(snippet)) == []
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "profile.get_stream",
+        "self._profile.get_stream",
+        "ctx.profile.get_stream",
+        "remote_profile.get_stream",
+        "mcp_wire.profile(revision).get_stream",
+        "[p for p in profiles if profile(p).get_stream]",
+    ],
+)
+def test_a_fact_that_is_read_from_a_profile_is_found(snippet: str) -> None:
+    assert "get_stream" in {name for _, name in source.profile_facts(snippet)}
+
+
+@pytest.mark.parametrize("snippet", ["session.get_stream", "profile.errors", "'profile.methods'"])
+def test_what_is_called_like_a_fact_is_none(snippet: str) -> None:
+    found = {name for _, name in source.profile_facts(snippet)}
+    assert not {"get_stream", "methods"} & found
 
 
 @pytest.mark.parametrize("folder", ["tests", "tests/server/tools"])

@@ -33,7 +33,7 @@ pytestmark = [
     ),
 ]
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 WARM_CALLS = 3
 TRACED_CALLS = 5
 

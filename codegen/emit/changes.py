@@ -240,7 +240,10 @@ class _Shape:
 
     def has(self, name: str) -> bool:
         """Return True if a struct has this name at this date or later."""
-        return any(self.renamed.get(there, there) == name for there in self.at.structs)
+        structs, renamed = self.at.structs, self.renamed
+        if name in structs and renamed.get(name, name) == name:
+            return True
+        return any(now == name and was in structs for was, now in renamed.items())
 
     def arms(self) -> list[str]:
         arms = self.node.arms if isinstance(self.node, ir.OneOf) else ()

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import jinja2
 
 from codegen.emit.python_text import annotation, literal
+from codegen.emit.renderer import COMPILED
 from codegen.model import ir
 from codegen.model.docs import Docs, documented_types
 from codegen.model.overlay import Overlay
@@ -82,6 +83,7 @@ class _Reference:
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
+            bytecode_cache=COMPILED,
         )
 
     def run(self, subject: str) -> dict[Path, str]:

@@ -4,12 +4,35 @@ from collections.abc import Callable
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 
 from codegen.emit.python_text import FILTERS, docstring
 from codegen.model import ir
 from codegen.model.docs import Docs
 
 COMMAND = "python -m codegen"
+
+
+class _CompiledTemplates(jinja2.BytecodeCache):
+    """Compiled templates of this process.
+
+    Filters hold the documentation of one package, so each package has an environment of its own,
+    and an environment compiles all it renders.
+    """
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+COMPILED = _CompiledTemplates()
+"""Shared by all environments; a template is always rendered with the same whitespace options."""
 
 
 class Renderer:
@@ -22,6 +45,7 @@ class Renderer:
             undefined=jinja2.StrictUndefined,
             keep_trailing_newline=True,
             autoescape=False,
+            bytecode_cache=COMPILED,
         )
         known: dict[str, Callable[..., Any]] = {
             **FILTERS,

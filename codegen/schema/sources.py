@@ -1,4 +1,4 @@
-"""Reads `schema/sources.toml`: address and sha256 of each published schema."""
+"""Reads `schema/sources.toml`: address of each published schema, sha256 of it and its structure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class SourceRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     commit: str
     sha256: str
+    structure_sha256: str
+    """Hash of the kept schema: the structure of the published one."""
 
 
 class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -77,7 +77,7 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
     parser.add_argument(
         "--pin",
         action="store_true",
-        help="accept the file as it is and write its sha256 to schema/sources.toml",
+        help="accept the file as it is: write its sha256, and its structure's, to sources.toml",
     )
     parser.add_argument(
         "--commit",
@@ -120,17 +120,18 @@ def _run(options: Options) -> str:
 
     published = read_published(options.origin or sources.url_of(source))
     sha256 = hashlib.sha256(published).hexdigest()
-    files: dict[Path, bytes] = {}
-    if options.pin:
-        row = _pinned(options, source, sha256)
-        files[sources_file] = pin(sources_text, options.revision, row).encode()
-    elif sha256 != source.sha256:
-        raise CodegenError(
-            f"expected sha256 {source.sha256}, got {sha256}; if the change is wanted, add --pin"
-        )
-
+    if not options.pin:
+        _check_pinned("sha256", source.sha256, sha256)
     schema = parse_schema(published)
     kept = print_schema(without_prose(schema))
+    structure_sha256 = hashlib.sha256(kept).hexdigest()
+
+    files: dict[Path, bytes] = {}
+    if options.pin:
+        row = _pinned(options, source, sha256, structure_sha256)
+        files[sources_file] = pin(sources_text, options.revision, row).encode()
+    else:
+        _check_pinned("structure_sha256", source.structure_sha256, structure_sha256)
     files[options.root / "schema" / options.revision / "schema.json"] = kept
     write_all(files)
 
@@ -175,14 +176,26 @@ def _wanted(options: Options, known: SourceRow | None) -> SourceRow:
     """Return the row to work from: the known one at the given commit, or a new one to pin."""
     if known is None and not options.pin:
         raise CodegenError("no such row in schema/sources.toml; to add it: --pin --commit SHA")
-    row = known or SourceRow(path=f"schema/{options.revision}/schema.json", commit="", sha256="")
+    row = known or SourceRow(f"schema/{options.revision}/schema.json", "", "", "")
     return msgspec.structs.replace(row, commit=options.commit or row.commit)
 
 
-def _pinned(options: Options, source: SourceRow, sha256: str) -> SourceRow:
+def _check_pinned(name: str, expected: str, got: str) -> None:
+    if got != expected:
+        raise CodegenError(
+            f"expected {name} {expected}, got {got}; if the change is wanted, add --pin"
+        )
+
+
+def _pinned(options: Options, source: SourceRow, sha256: str, structure_sha256: str) -> SourceRow:
     # The old commit does not hold the new bytes: better none than a wrong one.
     stale = source.sha256 != sha256 and options.commit is None
-    return msgspec.structs.replace(source, sha256=sha256, commit="" if stale else source.commit)
+    return msgspec.structs.replace(
+        source,
+        sha256=sha256,
+        structure_sha256=structure_sha256,
+        commit="" if stale else source.commit,
+    )
 
 
 def _revision(text: str) -> str:

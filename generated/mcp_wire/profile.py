@@ -61,7 +61,6 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     lifecycle: Literal["initialize", "per_request"]
     allows_batches: bool
     asks_client: Literal["server_request", "input_required"]
-    request_ids: Literal["unique_in_session", "unique_in_flight"]
     http_transport: Literal["sse_pair", "streamable"]
     session_header: str | None
     version_header: str | None
@@ -73,14 +72,11 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     get_stream: bool
     resumes_streams: bool
     primes_streams: bool
-    polls_streams: bool
     stream_drop_cancels: bool
-    log_level_from: Literal["session", "request"]
     bad_arguments: Literal["protocol_error", "tool_error"]
     resource_not_found_code: int
     unknown_method_status: int
     cache_hints: bool
-    server_info_in_meta: bool
     structured_content: Literal["none", "object", "any"]
     protocol_version_key: str | None
     client_capabilities_key: str | None
@@ -91,7 +87,6 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     progress_token_key: str
     progress_message: bool
     url_elicitation: Literal["none", "mode"]
-    elicitation_complete_notification: bool
     declares_sampling_parts: bool
     session_state: bool
     tasks: Literal["none", "core", "extension"]

@@ -135,7 +135,8 @@ class ConnectionSupervisor:
             self._emit("reconnecting", error=self.error, attempt=self.attempt, delay_s=delay_s)
             with contextlib.suppress(TimeoutError):
                 # `reconnect` ends the delay.
-                await asyncio.wait_for(self._wanted.wait(), delay_s)
+                async with asyncio.timeout(delay_s):
+                    await self._wanted.wait()
                 self._wanted.clear()
 
     def _may_continue(self, error: Exception) -> bool:
@@ -237,7 +238,8 @@ class ConnectionSupervisor:
         try:
             # Lists fetched from now on are cached: subscribe to their changes first.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._watched.wait(), WATCH_WAIT_S)
+                async with asyncio.timeout(WATCH_WAIT_S):
+                    await self._watched.wait()
             self._is_connected()
             return await self._lost
         finally:

@@ -154,12 +154,14 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     async def wait_for_exit(self, wait_s: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.exited.wait(), wait_s)
+            async with asyncio.timeout(wait_s):
+                await self.exited.wait()
 
     async def wait_for_stderr(self) -> None:
         """Wait until the child's stderr has been copied to its end."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stderr_ended.wait(), EXIT_STATUS_WAIT_S)
+            async with asyncio.timeout(EXIT_STATUS_WAIT_S):
+                await self._stderr_ended.wait()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:

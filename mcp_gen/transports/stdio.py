@@ -84,7 +84,8 @@ class StdioTransport:
             # With a limit of 0, `drain` waits until the buffer is empty.
             writing.set_write_buffer_limits(high=0)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(writer.drain(), LAST_WRITE_WAIT_S)
+                async with asyncio.timeout(LAST_WRITE_WAIT_S):
+                    await writer.drain()
         if self._reading is not None:
             self._reading.close()
         if writing is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
+from tests.cli.running import complaint, run
 from tests.support.frames import every_revision
 
 MAIN = "from mcp_gen.cli import main; main()"
@@ -53,13 +54,6 @@ def mcp_gen(*arguments: str, **environment: str) -> Ran:
     return Ran(ran.stdout, ran.stderr, ran.returncode)
 
 
-def one_line(ran: Ran) -> str:
-    """Return the one line of an error message; nothing else is printed."""
-    assert ran.stdout == ""
-    (line,) = ran.stderr.splitlines()
-    return line
-
-
 # --- a good server ---
 
 
@@ -93,25 +87,42 @@ def test_a_row_tells_the_lifecycle_the_result_and_the_hooks(revision: str, plain
 
 @pytest.fixture(scope="module")
 def tampered() -> Ran:
-    return mcp_gen("demo", str(TAMPERING))
+    """Return the rows of a server that adds icons, as JSON."""
+    return mcp_gen("demo", str(TAMPERING), "--json")
 
 
-def test_the_demo_of_a_server_that_adds_icons_exits_with_1(tampered: Ran) -> None:
-    assert tampered.status == 1, tampered.stdout + tampered.stderr
+@pytest.fixture(scope="module")
+def tampered_twice() -> Ran:
+    """Return the table of a server that adds icons, at the newest and the oldest revision."""
+    newest, oldest = mcp_wire.REVISIONS[-1], mcp_wire.REVISIONS[0]
+    return mcp_gen("demo", str(TAMPERING), "--revision", newest, "--revision", oldest)
 
 
-@every_revision
-def test_a_server_that_adds_icons_is_bad_where_tools_have_none(
-    revision: str, tampered: Ran
+@pytest.mark.parametrize("ran", ["tampered", "tampered_twice"])
+def test_the_demo_of_a_server_that_adds_icons_exits_with_1(
+    ran: str, request: pytest.FixtureRequest
 ) -> None:
-    verdict = "good" if revision in OFFERS_ICONS else "bad"
-    assert verdict in tampered.row(revision)
+    found: Ran = request.getfixturevalue(ran)
+    assert found.status == 1, found.stdout + found.stderr
+
+
+def test_a_server_that_adds_icons_is_bad_where_tools_have_none(tampered: Ran) -> None:
+    verdicts = {revision: row["good"] for revision, row in tampered.rows.items()}
+    assert verdicts == {revision: revision in OFFERS_ICONS for revision in mcp_wire.REVISIONS}
 
 
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS[:3])
 def test_the_key_that_a_revision_lacks_is_named(revision: str, tampered: Ran) -> None:
-    problem = f"{revision}: server: $.result.tools[0].icons: not a key at {revision}"
-    assert problem in tampered.stdout.splitlines()
+    problem = f"server: $.result.tools[0].icons: not a key at {revision}"
+    assert tampered.rows[revision]["problems"] == [problem]
+
+
+def test_the_table_has_the_verdicts_and_names_the_key(tampered_twice: Ran) -> None:
+    newest, oldest = mcp_wire.REVISIONS[-1], mcp_wire.REVISIONS[0]
+    assert "good" in tampered_twice.row(newest)
+    assert "bad" in tampered_twice.row(oldest)
+    problem = f"{oldest}: server: $.result.tools[0].icons: not a key at {oldest}"
+    assert problem in tampered_twice.stdout.splitlines()
 
 
 def test_a_server_that_ends_at_once_is_bad_and_says_its_exit_status(tmp_path: Path) -> None:
@@ -122,8 +133,13 @@ def test_a_server_that_ends_at_once_is_bad_and_says_its_exit_status(tmp_path: Pa
     assert "exit status 3" in ran.stdout
 
 
-def test_a_server_without_the_tool_is_bad_and_says_which_it_has(tmp_path: Path) -> None:
-    script = tmp_path / "server.py"
+ONE_REVISION = mcp_wire.REVISIONS[1]
+
+
+@pytest.fixture(scope="module")
+def without_the_tool(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Return the rows of a server without the tool, of which there is one."""
+    script = tmp_path_factory.mktemp("demo") / "server.py"
     script.write_text(
         "from mcp_gen import Server\n"
         "server = Server('other')\n"
@@ -132,27 +148,25 @@ def test_a_server_without_the_tool_is_bad_and_says_which_it_has(tmp_path: Path) 
         "    return a - b\n"
         "server.run()\n"
     )
-    ran = mcp_gen("demo", str(script), "--revision", mcp_wire.LATEST)
-    assert ran.status == 1
-    assert "the server has no tool `add`, only subtract" in ran.stdout
+    return mcp_gen("demo", str(script), "--json", "--revision", ONE_REVISION)
+
+
+def test_a_server_without_the_tool_is_bad_and_says_which_it_has(without_the_tool: Ran) -> None:
+    assert without_the_tool.status == 1
+    (row,) = without_the_tool.rows.values()
+    assert "the server has no tool `add`, only subtract" in row["problems"]
 
 
 # --- options ---
 
 
-def test_json_tells_all_about_every_revision() -> None:
-    ran = mcp_gen("demo", "--json")
-    assert ran.stderr == ""
-    assert {name: row["good"] for name, row in ran.rows.items()} == dict.fromkeys(
-        mcp_wire.REVISIONS, True
-    )
+def test_json_is_all_that_is_printed(tampered: Ran) -> None:
+    assert (tampered.stderr, [*tampered.rows]) == ("", [*mcp_wire.REVISIONS])
 
 
-def test_json_tells_what_is_wrong() -> None:
+def test_json_tells_all_about_a_revision(tampered: Ran) -> None:
     oldest = mcp_wire.REVISIONS[0]
-    ran = mcp_gen("demo", str(TAMPERING), "--json", "--revision", oldest)
-    assert ran.status == 1
-    assert ran.rows[oldest] == {
+    assert tampered.rows[oldest] == {
         "revision": oldest,
         "lifecycle": "initialize",
         "frames": 7,
@@ -163,54 +177,51 @@ def test_json_tells_what_is_wrong() -> None:
     }
 
 
-def test_one_revision_may_be_asked_for() -> None:
-    wanted = mcp_wire.REVISIONS[1]
-    assert [*mcp_gen("demo", "--json", "--revision", wanted).rows] == [wanted]
+def test_one_revision_may_be_asked_for(without_the_tool: Ran) -> None:
+    assert [*without_the_tool.rows] == [ONE_REVISION]
 
 
-def test_two_revisions_may_be_asked_for() -> None:
-    newest, oldest = mcp_wire.REVISIONS[-1], mcp_wire.REVISIONS[0]
-    ran = mcp_gen("demo", "--json", "--revision", newest, "--revision", oldest)
-    assert [*ran.rows] == [oldest, newest]
+def test_two_revisions_may_be_asked_for(tampered_twice: Ran) -> None:
+    lines = tampered_twice.stdout.splitlines()
+    rows = [one for line in lines if "│" in line for one in mcp_wire.REVISIONS if one in line]
+    assert rows == [mcp_wire.REVISIONS[0], mcp_wire.REVISIONS[-1]]
 
 
 # --- wrong use ---
 
 
 def test_a_file_that_is_missing_is_one_line_and_exit_status_2() -> None:
-    ran = mcp_gen("demo", "no_such_server.py")
-    assert one_line(ran) == "mcp-gen demo: no such file: no_such_server.py"
-    assert ran.status == 2
+    said = complaint("demo", "no_such_server.py")
+    assert said == "mcp-gen demo: no such file: no_such_server.py"
 
 
 def test_an_unknown_revision_is_one_line_and_exit_status_2() -> None:
-    ran = mcp_gen("demo", "--revision", "2020-01-01")
     known = ", ".join(mcp_wire.REVISIONS)
-    assert one_line(ran) == f"mcp-gen demo: no revision '2020-01-01'; there are {known}"
-    assert ran.status == 2
+    said = complaint("demo", "--revision", "2020-01-01")
+    assert said == f"mcp-gen demo: no revision '2020-01-01'; there are {known}"
 
 
 def test_an_unknown_option_exits_with_2() -> None:
-    ran = mcp_gen("demo", "--no-such-option")
-    assert ran.status == 2
+    ran = run("demo", "--no-such-option")
+    assert ran.exit_code == 2
     assert "--no-such-option" in ran.stderr
 
 
 def test_help_tells_the_commands() -> None:
-    ran = mcp_gen("--help")
-    assert ran.status == 0
+    ran = run("--help")
+    assert ran.exit_code == 0
     assert "demo" in ran.stdout
 
 
 def test_help_of_the_demo_tells_its_options_and_examples() -> None:
-    ran = mcp_gen("demo", "--help")
-    assert ran.status == 0
+    ran = run("demo", "--help")
+    assert ran.exit_code == 0
     for part in ("--revision", "--json", "mcp-gen demo my_server.py"):
         assert part in ran.stdout
 
 
 def test_without_a_command_there_is_help() -> None:
-    assert "Usage" in mcp_gen().stdout
+    assert "Usage" in run().stdout
 
 
 def test_version_is_that_of_the_installed_package(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -272,48 +272,53 @@ def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
         ends(process)
 
 
-@contextmanager
-def reloaded(path: Path) -> Iterator[tuple[int, Child]]:
-    """Return a server with `--reload`, and its port."""
-    port = free_port()
-    with started(mcp_gen("run", path, "--http", "--reload", "--port", str(port))) as process:
-        yield port, process
+@dataclass(frozen=True)
+class Reloaded:
+    """Server of a file with `--reload`, whose tool returns a color."""
+
+    path: Path
+    port: int
+    child: Child
+
+    def says_at_last(self, color: str) -> None:
+        """Wait until the tool returns this color."""
+        deadline = time.monotonic() + WAIT_S
+        while (last := asked(self.port)) != color:
+            assert time.monotonic() < deadline, f"still {last}; {self.child.heard()}"
+            time.sleep(0.05)  # there is no event for a checked file; bounded above
+
+
+@pytest.fixture(scope="module")
+def reloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reloaded]:
+    """Return a server that has started; each test changes it to a color of its own."""
+    path, port = tmp_path_factory.mktemp("reloaded") / "one.py", free_port()
+    path.write_text(ONE)
+    command = mcp_gen("run", path, "--http", "--reload", "--port", str(port))
+    with started(command) as process:
+        server = Reloaded(path, port, process)
+        server.says_at_last("red")
+        yield server
         ends(process)
 
 
-def says_at_last(server: tuple[int, Child], color: str) -> None:
-    port, process = server
-    deadline = time.monotonic() + WAIT_S
-    while (last := asked(port)) != color:
-        assert time.monotonic() < deadline, f"still {last}; {process.heard()}"
-        time.sleep(0.05)  # there is no event for a checked file; bounded above
+def test_a_server_is_started_anew_when_its_code_changes(reloaded: Reloaded) -> None:
+    reloaded.path.write_text(ONE.replace("red", "green"))
+    reloaded.says_at_last("green")
 
 
-def test_a_server_is_started_anew_when_its_code_changes(write: Write) -> None:
-    path = write("one.py", ONE)
-    with reloaded(path) as server:
-        says_at_last(server, "red")
-        path.write_text(ONE.replace("red", "green"))
-        says_at_last(server, "green")
-
-
-def test_an_older_copy_of_a_file_counts_as_a_change(write: Write) -> None:
-    path, copy = write("one.py", ONE), write("copy.txt", ONE.replace("red", "tan"))
+def test_an_older_copy_of_a_file_counts_as_a_change(reloaded: Reloaded) -> None:
+    copy = reloaded.path.with_name("copy.txt")
+    copy.write_text(ONE.replace("red", "tan"))
     os.utime(copy, (1e9, 1e9))
-    with reloaded(path) as server:
-        says_at_last(server, "red")
-        copy.replace(path)
-        says_at_last(server, "tan")
+    copy.replace(reloaded.path)
+    reloaded.says_at_last("tan")
 
 
-def test_code_that_cannot_be_loaded_is_waited_for(write: Write) -> None:
-    path = write("one.py", ONE)
-    with reloaded(path) as server:
-        says_at_last(server, "red")
-        path.write_text("server = (")
-        server[1].says("'(' was never closed")
-        path.write_text(ONE.replace("red", "green"))
-        says_at_last(server, "green")
+def test_code_that_cannot_be_loaded_is_waited_for(reloaded: Reloaded) -> None:
+    reloaded.path.write_text("server = (")
+    reloaded.child.says("'(' was never closed")
+    reloaded.path.write_text(ONE.replace("red", "blue"))
+    reloaded.says_at_last("blue")
 
 
 def test_the_speaker_of_the_tests_has_a_handshake() -> None:

@@ -18,7 +18,7 @@ from mcp_gen.compat.recording import Frame, RecordingTransport
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
 
-__all__ = ["Recorded", "Reply", "ScriptedServer", "client_violations", "connected", "violations"]
+__all__ = ["CannedServer", "Recorded", "Reply", "client_violations", "connected", "violations"]
 
 WAIT_S = 30.0
 
@@ -27,6 +27,8 @@ Reply: TypeAlias = Callable[[Any], "dict[str, Any] | None"]
 
 
 class Serves(Protocol):
+    """Protocol of a server for one connection: a Server or a substitute."""
+
     async def serve(self, transport: Duplex) -> None: ...
 
 
@@ -39,6 +41,7 @@ class Recorded:
 
     @property
     def frames(self) -> list[Frame]:
+        """Return the frames of the last connection, both ways."""
         return self._transport.frames if self._transport else []
 
     def asked(self, method: str) -> list[Any]:
@@ -51,7 +54,7 @@ class Recorded:
         await self._server.serve(self._transport)
 
 
-class ScriptedServer:
+class CannedServer:
     """Server that answers by `replies` per method, and does not answer other methods."""
 
     def __init__(self, revision: str, **replies: Any) -> None:
@@ -85,10 +88,12 @@ class ScriptedServer:
         await transport.aclose()
 
     def send(self, **members: Any) -> None:
+        """Send a message with these members."""
         assert self._transport is not None
         self._transport.send(msgspec.json.encode({"jsonrpc": "2.0", **members}))
 
     async def hang_up(self) -> None:
+        """Disconnect from the client."""
         assert self._transport is not None
         await self._transport.aclose()
         self._ended.set()

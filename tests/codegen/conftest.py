@@ -1,19 +1,41 @@
-"""Fixtures of the generator tests."""
+"""Fixtures of the generator tests: the slow stages run once per input."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codegen.emit import pydantic_models
+from codegen import __main__ as command
+from codegen.emit import pydantic_models, tree
+from codegen.emit.format import format_tree
+
+REPOSITORY = Path(__file__).parents[2]
+
+# The published schemas are not in this repository: see test_published.py.
+collect_ignore = [] if "MCP_GEN_PUBLISHED_SCHEMAS" in os.environ else ["test_published.py"]
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _printed_once() -> Iterator[None]:
-    """Cache the output of datamodel-code-generator, which takes half of every run."""
+def _slow_stages_once() -> Iterator[None]:
+    """Cache the models, the files of this repository and their format.
+
+    `python -m codegen` in a process of its own runs all of them: see test_regen.py.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pydantic_models, "printed", printed_once())
+        patch.setattr(command, "generate", generated_once())
+        patch.setattr(tree, "format_tree", formatted_once())
+        yield
+
+
+def printed_once() -> Any:
+    """Return a cached `printed`: datamodel-code-generator takes half of every run."""
     known: dict[str, str] = {}
     really = pydantic_models.printed
 
@@ -23,6 +45,37 @@ def _printed_once() -> Iterator[None]:
             known[key] = really(schema, attributes)
         return known[key]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pydantic_models, "printed", printed)
-        yield
+    return printed
+
+
+def generated_once() -> Any:
+    """Return a `generate` that keeps the files of this repository, whose inputs no test changes."""
+    really = command.generate
+    of_this_repository = cache(lambda: really(REPOSITORY))
+
+    def generate(root: Path) -> command.Generated:
+        return of_this_repository() if root == REPOSITORY else really(root)
+
+    return generate
+
+
+def formatted_once() -> Any:
+    """Return a `format_tree` that starts ruff once for each set of files."""
+    known: dict[frozenset[tuple[Path, str]], dict[Path, str]] = {}
+
+    def texts(folder: Path) -> dict[Path, str]:
+        return {
+            path.relative_to(folder): path.read_text("utf-8")
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+
+    def formatted(folder: Path) -> None:
+        key = frozenset(texts(folder).items())
+        if key not in known:
+            format_tree(folder)
+            known[key] = texts(folder)
+        for path, text in known[key].items():
+            (folder / path).write_text(text, "utf-8")
+
+    return formatted

@@ -78,14 +78,39 @@ class Ran:
 
 
 @pytest.fixture
-def draft(tmp_path: Path) -> Callable[..., Ran]:
-    return partial(run_draft, tmp_path)
+def draft(tmp_path: Path, newest_two: Path) -> Callable[..., Ran]:
+    return partial(run_draft, tmp_path, root=newest_two)
 
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Return the invented revision, with its schema alone."""
+    """Return the invented revision beside all published ones, with its schema alone."""
     return run_draft(tmp_path_factory.mktemp("usual"))
+
+
+@pytest.fixture(scope="module")
+def newest_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkout of two published revisions: a draft is compared with the newest alone."""
+    schema = tmp_path_factory.mktemp("newest_two") / "schema"
+    for revision in ("2025-11-25", NEWEST):
+        shutil.copytree(REPOSITORY / "schema" / revision, schema / revision)
+    for name in ("overlay.toml", "docs.toml"):
+        shutil.copy(REPOSITORY / "schema" / name, schema)
+    return schema.parent
+
+
+@pytest.fixture(scope="module")
+def with_a_rated_tool(tmp_path_factory: pytest.TempPathFactory, newest_two: Path) -> Ran:
+    """Return the invented revision, with the row that one of its questions asks for."""
+    folder = tmp_path_factory.mktemp("with_a_rated_tool")
+    return run_draft(folder, overlay=rate(path="tools"), root=newest_two)
+
+
+@pytest.fixture(scope="module")
+def of_an_extension(tmp_path_factory: pytest.TempPathFactory, newest_two: Path) -> Ran:
+    """Return the draft of a schema that opens no connection."""
+    folder = tmp_path_factory.mktemp("of_an_extension")
+    return run_draft(folder, extension(), name="ext", root=newest_two)
 
 
 def run_draft(
@@ -146,7 +171,7 @@ def test_a_draft_is_the_newest_revision(usual: Ran) -> None:
     assert python(usual.out, program) == f"{NAME} {NEWEST}"
 
 
-def test_a_client_and_a_server_speak_a_draft(draft: Callable[..., Ran]) -> None:
+def test_a_client_and_a_server_speak_a_draft(usual: Ran) -> None:
     program = (
         "import asyncio, mcp_gen\n"
         "async def main():\n"
@@ -156,7 +181,7 @@ def test_a_client_and_a_server_speak_a_draft(draft: Callable[..., Ran]) -> None:
         "        print(session.revision)\n"
         "asyncio.run(main())\n"
     )
-    assert python(draft().out, program) == NAME
+    assert python(usual.out, program) == NAME
 
 
 def test_a_draft_may_be_called_by_a_word(draft: Callable[..., Ran]) -> None:
@@ -208,14 +233,14 @@ def test_an_older_draft_below_the_folder_is_gone(draft: Callable[..., Ran]) -> N
 
 
 def test_a_schema_that_opens_no_connection_is_a_module_and_no_revision(
-    draft: Callable[..., Ran],
+    of_an_extension: Ran,
 ) -> None:
-    ran = draft(extension(), name="ext")
     program = (
         "import mcp_wire; from mcp_wire.vext import RateToolRequestParams\n"
         "print(mcp_wire.LATEST, 'ext' in mcp_wire.REVISIONS)"
     )
-    assert (python(ran.out, program), ran.said.splitlines()[1]) == (
+    said = of_an_extension.said.splitlines()[1]
+    assert (python(of_an_extension.out, program), said) == (
         f"{NEWEST} False",
         "package: mcp_wire.vext (not in REVISIONS: no method of it has a "
         "[[role]] that opens a connection)",
@@ -282,15 +307,13 @@ def test_what_the_runtime_must_decide_is_asked(usual: Ran, question: str) -> Non
     assert question in usual.asked
 
 
-def test_an_answered_question_is_not_asked_again(draft: Callable[..., Ran]) -> None:
-    asked = draft(overlay=rate(path="tools")).asked
-    assert [one for one in asked if "no capability row" in one] == []
+def test_an_answered_question_is_not_asked_again(with_a_rated_tool: Ran) -> None:
+    assert [one for one in with_a_rated_tool.asked if "no capability row" in one] == []
 
 
-def test_a_row_that_is_given_is_in_the_method_table(draft: Callable[..., Ran]) -> None:
-    out = draft(overlay=rate(path="tools")).out
+def test_a_row_that_is_given_is_in_the_method_table(with_a_rated_tool: Ran) -> None:
     program = "from mcp_wire.v2027_01_31.methods import TOOLS_RATE; print(TOOLS_RATE.capability)"
-    assert python(out, program) == "tools"
+    assert python(with_a_rated_tool.out, program) == "tools"
 
 
 def test_a_row_that_matches_nothing_is_told(draft: Callable[..., Ran]) -> None:
@@ -330,8 +353,8 @@ def test_a_union_that_was_a_copy_and_is_no_more_is_taken_as_it_is(
     assert shape == "CancelledNotification | ProgressNotification"
 
 
-def test_who_sends_a_method_is_asked_where_no_union_says(draft: Callable[..., Ran]) -> None:
-    assert draft(extension(), name="ext").asked[0] == (
+def test_who_sends_a_method_is_asked_where_no_union_says(of_an_extension: Ran) -> None:
+    assert of_an_extension.asked[0] == (
         "`tools/rate`: no union says who sends it, so both sides may; add it to one"
     )
 
@@ -360,10 +383,9 @@ def test_a_part_of_the_runtime_whose_method_is_gone_is_asked_for(draft: Callable
 
 
 def test_a_name_that_is_gone_is_looked_for_in_handwritten_code(
-    draft: Callable[..., Ran], tmp_path: Path
+    draft: Callable[..., Ran], tmp_path: Path, newest_two: Path
 ) -> None:
-    root = tmp_path / "checkout"
-    shutil.copytree(REPOSITORY / "schema", root / "schema")
+    root = shutil.copytree(newest_two, tmp_path / "checkout")
     (root / "mcp_gen").mkdir()
     (root / "mcp_gen" / "tools.py").write_text(
         "from mcp_wire.latest import (\n    Tool,\n    ToolAnnotations,\n)\n\n"
@@ -376,10 +398,9 @@ def test_a_name_that_is_gone_is_looked_for_in_handwritten_code(
 
 
 def test_a_name_that_is_gone_is_looked_for_in_strings_too(
-    draft: Callable[..., Ran], tmp_path: Path
+    draft: Callable[..., Ran], tmp_path: Path, newest_two: Path
 ) -> None:
-    root = tmp_path / "checkout"
-    shutil.copytree(REPOSITORY / "schema", root / "schema")
+    root = shutil.copytree(newest_two, tmp_path / "checkout")
     (root / "mcp_gen").mkdir()
     (root / "mcp_gen" / "rules.py").write_text('RULES = {"ToolAnnotations": None}\n')
     assert draft(root=root).asked[-1] == (
@@ -387,8 +408,8 @@ def test_a_name_that_is_gone_is_looked_for_in_strings_too(
     )
 
 
-def test_what_an_extension_does_not_repeat_is_not_gone(draft: Callable[..., Ran]) -> None:
-    assert " removed " not in draft(extension(), name="ext").said
+def test_what_an_extension_does_not_repeat_is_not_gone(of_an_extension: Ran) -> None:
+    assert " removed " not in of_an_extension.said
 
 
 # --- errors ---

@@ -40,6 +40,7 @@ KEPT = """\
 }
 """
 CHANGED = PUBLISHED.replace(b"object", b"array")
+CHANGED_KEPT = KEPT.replace("object", "array")
 UNKNOWN_KEYWORD = PUBLISHED.replace(b'"type": "object"', b'"oneOf": []')
 
 SOURCES = """\
@@ -52,17 +53,19 @@ url = "{base}/{{repository}}/{{commit}}/{{path}}"
 path = "schema/2024-11-05/schema.json"
 commit = "{commit}"  # kept
 sha256 = "{sha256}"
+structure_sha256 = "{structure_sha256}"
 
 # Another.
 [revisions."2025-03-26"]
 path = "schema/2025-03-26/schema.json"
 commit = "{commit}"
 sha256 = "{sha256}"
+structure_sha256 = "{structure_sha256}"
 """
 
 
-def sha256_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def sha256_of(content: bytes | str) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 class Project:
@@ -81,7 +84,7 @@ class Project:
     def pin_base(self, base: str) -> None:
         """Write `sources.toml` with addresses below `base`."""
         row = {"base": base, "commit": COMMIT, "sha256": sha256_of(PUBLISHED)}
-        self.sources.write_text(SOURCES.format(**row))
+        self.sources.write_text(SOURCES.format(**row, structure_sha256=sha256_of(KEPT)))
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Return the exit code, stdout and stderr."""
@@ -136,6 +139,20 @@ def test_a_sha256_mismatch_is_one_line_that_names_both_and_the_next_step(project
         "if the change is wanted, add --pin\n"
     )
     assert project.run_from(CHANGED, "2024-11-05") == (1, "", line)
+
+
+def test_another_structure_of_the_pinned_file_is_one_line_that_names_both_hashes(
+    project: Project,
+) -> None:
+    text = project.sources.read_text().replace(sha256_of(KEPT), sha256_of("another"))
+    project.sources.write_text(text)
+    before = project.files()
+    line = (
+        f"2024-11-05: expected structure_sha256 {sha256_of('another')}, got {sha256_of(KEPT)}; "
+        "if the change is wanted, add --pin\n"
+    )
+    assert project.run_from(PUBLISHED, "2024-11-05") == (1, "", line)
+    assert project.files() == before
 
 
 def test_an_unknown_keyword_is_one_line_with_its_pointer(project: Project) -> None:
@@ -198,10 +215,12 @@ def test_a_failed_write_changes_nothing(project: Project, monkeypatch: pytest.Mo
     assert (code, project.files()) == (1, before)
 
 
-def test_pin_updates_the_sha256_and_commit_of_one_row_only(project: Project) -> None:
+def test_pin_updates_the_hashes_and_the_commit_of_one_row_only(project: Project) -> None:
     first, second = project.sources.read_text().split("# Another.")
     project.run_from(CHANGED, "2024-11-05", "--pin", "--commit", OTHER_COMMIT)
-    first = first.replace(sha256_of(PUBLISHED), sha256_of(CHANGED)).replace(COMMIT, OTHER_COMMIT)
+    for old, new in ((PUBLISHED, CHANGED), (KEPT, CHANGED_KEPT)):
+        first = first.replace(sha256_of(old), sha256_of(new))
+    first = first.replace(COMMIT, OTHER_COMMIT)
     assert project.sources.read_text() == f"{first}# Another.{second}"
 
 
@@ -213,6 +232,7 @@ def test_pin_adds_a_row_for_a_new_revision_and_keeps_the_others(project: Project
         'path = "schema/2027-01-31/schema.json"\n'
         f'commit = "{COMMIT}"\n'
         f'sha256 = "{sha256_of(CHANGED)}"\n'
+        f'structure_sha256 = "{sha256_of(CHANGED_KEPT)}"\n'
     )
     assert project.sources.read_text() == before + row
 

@@ -24,14 +24,17 @@ FACTS = 'spec = "https://example.com/spec"\n'
 
 
 def ref(name: str) -> dict[str, Any]:
+    """Return a reference to a definition."""
     return {"$ref": f"#/$defs/{name}"}
 
 
 def union(*names: str) -> dict[str, Any]:
+    """Return the union of these definitions."""
     return {"anyOf": [ref(name) for name in names]}
 
 
 def const(value: str) -> dict[str, Any]:
+    """Return the schema of a constant string."""
     return {"const": value, "type": "string"}
 
 

@@ -28,7 +28,7 @@ __all__ = [
 EXTENSION: Any = parcels.EXTENSION
 CARRYING = [one for one in ALL if one in EXTENSION.revisions]
 WAYS = [Reach(over, PER_REQUEST) for over in ("memory", "stdio", "http")]
-WAIT_S = 5.0
+WAIT_S = 30.0
 DECLARED = {
     "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION.identifier: {}}}
 }

@@ -5,6 +5,7 @@ The watch of tests/support/checks/watch.py checks frames with the types of the e
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -242,6 +243,18 @@ def test_it_is_added_once() -> None:
     server = shop()
     with pytest.raises(UsageError, match="there already"):
         server.add_extension(EXTENSION)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [EXTENSION, (EXTENSION, {"carrier": "ox"}), msgspec.structs.replace(EXTENSION, methods={})],
+    ids=["the same", "with other settings", "another of its name"],
+)
+@pytest.mark.parametrize("kind", [Client, Server])
+def test_it_is_given_once(kind: type[Client] | type[Server], again: Any) -> None:
+    once = f"the extension {EXTENSION.identifier} is there already; add it once"
+    with pytest.raises(UsageError, match=f"^{re.escape(once)}$"):
+        kind("c", extensions=[EXTENSION, again])
 
 
 def test_its_settings_are_compared_with_their_type() -> None:

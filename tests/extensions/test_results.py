@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mcp_gen import Client, InvalidResult, McpError, ProtocolError, Server
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, client_of, entered, shop
 from tests.support.frames import HANDSHAKE, PER_REQUEST
@@ -96,8 +96,8 @@ async def test_a_client_pinned_to_older_types_gets_it_all_the_same() -> None:
     assert type(result) is parcels.ParcelResult
 
 
-def answering(result: dict[str, Any]) -> ScriptedServer:
-    server = ScriptedServer(PER_REQUEST)
+def answering(result: dict[str, Any]) -> CannedServer:
+    server = CannedServer(PER_REQUEST)
     return server.on("tools/call", {"result": result})
 
 

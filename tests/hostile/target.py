@@ -22,7 +22,7 @@ __all__ = ["LIMIT_BYTES", "USER", "WAIT_S", "App", "Log", "Target", "running"]
 
 LIMIT_BYTES = 100_000
 """Message size limit of the server, in bytes."""
-WAIT_S = 10.0
+WAIT_S = 30.0
 WITHOUT_SESSIONS = "/stateless"
 USER = b"x-user"
 """Header with the principal, in place of an authenticating middleware."""

@@ -14,7 +14,7 @@ from mcp_gen.transports.memory import MemoryTransport, memory_pair
 __all__ = ["AT_ONCE", "Told", "Wire", "managing", "named_server"]
 
 AT_ONCE = Reconnect(first_s=0, limit=3)
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def named_server(name: str, **options: Any) -> Server:

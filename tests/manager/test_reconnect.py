@@ -23,7 +23,7 @@ from mcp_gen import (
 )
 from mcp_gen.manager import supervisor
 from mcp_gen.types import ToolAnnotations
-from tests.manager.managed_servers import Wire, managing, named_server
+from tests.manager.managed_servers import WAIT_S, Wire, managing, named_server
 from tests.support.frames import every_revision
 from tests.support.http.loopback import serving
 
@@ -179,7 +179,7 @@ async def test_what_changed_while_nobody_could_tell_is_listed(
         manager._changed = lambda *_: None  # type: ignore[method-assign]
         server.remove_tool("who")
         ends.set()
-        await asyncio.wait_for(again.wait(), 5)
+        await asyncio.wait_for(again.wait(), 30)
         assert await manager.tools() == []
 
 
@@ -262,6 +262,24 @@ async def test_only_what_may_be_otherwise_another_time_is_tried_again(
         await told.next("connect_failed" if tried == 1 else "reconnect_failed")
         assert manager.servers()["bad"].state == "failed"
     assert len([one for one in told.events if one.kind == "reconnecting"]) == tried - 1
+
+
+@pytest.mark.parametrize("turns", range(1, 6))
+async def test_a_manager_can_be_closed_in_the_moment_in_which_it_is_to_reconnect(
+    turns: int,
+) -> None:
+    wire = Wire(named_server("left"))
+    later = Reconnect(first_s=60, max_s=60)
+    async with managing({"left": wire}, reconnect=later) as (manager, told):
+        await manager.session("left")
+        await wire.cut()
+        await told.next("reconnecting")
+        reconnecting = asyncio.create_task(manager.reconnect("left"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(WAIT_S):
+            await manager.aclose()
+            await asyncio.wait([reconnecting])
 
 
 async def test_without_a_policy_nothing_is_tried_again() -> None:
@@ -351,7 +369,7 @@ async def test_an_http_server_that_hung_up_once_keeps_its_session() -> None:
         session = await manager.session("web")
         manager._servers["web"]._break(SessionLost("the stream of one answer ended"))
         slow_call = asyncio.create_task(session.call_tool("slow"))
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 30)
         await told.next("reconnected")
         assert not slow_call.done()
         slow_call.cancel()

@@ -29,7 +29,7 @@ PRELOADED = (
     "msgspec",
     "jsonschema_rs",
     "httpcore2",
-    "anyio.pytest_plugin",
+    "anyio",
     "rich.console",
     "typer",
     "uvicorn",

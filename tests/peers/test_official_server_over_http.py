@@ -19,7 +19,7 @@ import mcp_wire
 from mcp_gen import Client, ClientSession, RequestTimeout
 from tests.support.http.loopback import Web, serving
 
-WAIT_S = 20.0
+WAIT_S = 30.0
 NEWEST = KNOWN_PROTOCOL_VERSIONS[-1]
 SESSIONS = [one for one in KNOWN_PROTOCOL_VERSIONS if mcp_wire.profile(one).session_header]
 KINDS: dict[str, dict[str, Any]] = {

@@ -62,6 +62,7 @@ class Speaker:
 
     @property
     def profile(self) -> Profile:
+        """Facts of the revision."""
         return mcp_wire.profile(self.revision)
 
     @property
@@ -70,6 +71,7 @@ class Speaker:
         return [] if self.profile.handshake is None else [self.initialize(0), self.initialized]
 
     def initialize(self, id: int, asked: str | None = None) -> bytes:
+        """Return a handshake that asks for a revision, by default the speaker's own."""
         params = {
             "protocolVersion": asked or self.revision,
             "capabilities": {},
@@ -79,6 +81,7 @@ class Speaker:
 
     @property
     def initialized(self) -> bytes:
+        """Return the notification after the handshake."""
         return encoded({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     @property
@@ -101,14 +104,17 @@ class Speaker:
         return encoded({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
     def call(self, id: Any, tool: str, **arguments: Any) -> bytes:
+        """Return a tool call."""
         return self.request(id, "tools/call", {"name": tool, "arguments": arguments})
 
     def cancel(self, id: Any) -> bytes:
+        """Return the cancellation of a request."""
         params = {"requestId": id}
         return encoded({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
 def encoded(frame: Any) -> bytes:
+    """Return a frame as JSON bytes."""
     return msgspec.json.encode(frame)
 
 

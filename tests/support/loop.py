@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["run_clean"]
 
-TEST_LIMIT_S = 60.0
+TEST_LIMIT_S = 100.0
 
 
 def run_clean(test: Coroutine[Any, Any, None]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
 
 import pytest
 
@@ -14,10 +15,19 @@ from tests.requirements.manifest import Requirement, requirements
 from tests.support.peers.connect import Connect
 from tests.support.peers.reach import Reach
 
-__all__ = ["Named", "cells", "named_in", "not_over", "reaches", "requirement", "revisions_of"]
+__all__ = [
+    "Named",
+    "cells",
+    "covering",
+    "named_in",
+    "not_over",
+    "reaches",
+    "requirement",
+    "revisions_of",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C")
+C = TypeVar("C", Connect, Reach)
 
 TRANSPORTS = ("memory", "stdio", "http")
 
@@ -84,6 +94,34 @@ def reaches(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Reach]:
     ways = TRANSPORTS if any_way else _transports(rows)
     found = [Reach(over, one) for over in ways for one in revisions_of(ids)]
     return _left(found, without)
+
+
+def covering(found: list[C], test: str) -> list[C]:
+    """Return the cells that together meet every line that a test can meet, each once.
+
+    Every revision is among them; memory with every lifecycle, HTTP with every lifecycle and HTTP
+    transport, and stdio. Which cells these are changes from test to test, so that over many tests
+    all pairs of transport and revision are met.
+
+    Args:
+        found: All cells of the test.
+        test: Name of the test.
+    """
+    start = crc32(test.encode()) % max(len(found), 1)
+    turned = found[start:] + found[:start]
+    open_needs = set[Hashable]().union(*map(_needs, found))
+    chosen = set[C]()
+    while open_needs:
+        best = max(turned, key=lambda one: len(_needs(one) & open_needs))
+        open_needs -= _needs(best)
+        chosen.add(best)
+    return [one for one in found if one in chosen]
+
+
+def _needs(cell: Connect | Reach) -> set[Hashable]:
+    profile = cell.profile
+    kind = {"memory": profile.lifecycle, "http": (profile.lifecycle, profile.http_transport)}
+    return {cell.revision, (cell.over, kind.get(cell.over))}
 
 
 def revisions_of(ids: tuple[str, ...]) -> list[str]:

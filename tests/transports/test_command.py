@@ -332,6 +332,25 @@ async def test_a_cancelled_close_kills() -> None:
         assert started.log() == ""
 
 
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_close_that_is_cancelled_as_the_command_ends_is_cancelled(turns: int) -> None:
+    async with running(python(IGNORES_SIGTERM)) as (transport, _):
+        process, protocol = transport._process, transport._protocol
+        assert process is not None
+        assert protocol is not None
+        closing = asyncio.create_task(transport.aclose())
+        await asyncio.sleep(0)
+        protocol.exited.set()
+        for _turn in range(turns):
+            await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        async with asyncio.timeout(WAIT_S):
+            while process.get_returncode() is None:  # noqa: ASYNC110  # no event is left to await
+                await asyncio.sleep(0)
+
+
 async def test_closing_twice_does_nothing() -> None:
     async with running(python(POLITE)) as (transport, _):
         await transport.aclose()

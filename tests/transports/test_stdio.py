@@ -22,7 +22,7 @@ from tests.support.frames import (
     without_batches,
 )
 from tests.support.malformed import Malformed, each_malformed
-from tests.support.processes.child import WAIT_S, Ran, command, feed, running
+from tests.support.processes.child import WAIT_S, Ran, command, feed, feed_fresh, running
 
 PEER = Speaker(PER_REQUEST)
 CAPABILITIES = PEER.profile.client_capabilities_key
@@ -149,7 +149,7 @@ def test_an_answer_larger_than_a_pipe_arrives_whole() -> None:
 
 @pytest.mark.parametrize("way", ["print", "flushed print", "descriptor", "child"])
 def test_what_a_tool_writes_to_stdout_goes_to_stderr(way: str) -> None:
-    ran = feed([PEER.call(1, "noise", way=way)])
+    ran = feed_fresh([PEER.call(1, "noise", way=way)])
     assert [frame["id"] for frame in ran.frames] == [1]
     assert "noise" in ran.stderr
 
@@ -185,7 +185,7 @@ def test_a_file_as_stdin_that_is_larger_than_a_read_is_answered_whole(tmp_path: 
 
 
 def test_a_server_whose_input_has_ended_before_it_began_exits_cleanly() -> None:
-    assert feed(b"") == Ran(b"", "", 0)
+    assert feed_fresh(b"") == Ran(b"", "", 0)
 
 
 @each_lifecycle

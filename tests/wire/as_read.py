@@ -204,29 +204,55 @@ def _name(schema: Schema) -> str:
     return str(schema["$ref"]).rpartition("/")[2]
 
 
-@cache
-def _as_read(there: Kept, closed: bool) -> AsRead:
-    return AsRead(there, closed=closed)
+ADDRESS = "urn:schema"
+
+
+class Validators:
+    """Validators of the definitions of one document, which is read once for all of them."""
+
+    def __init__(self, document: Schema, container: str, *, validate_formats: bool = False) -> None:
+        self._registry = jsonschema_rs.Registry([(ADDRESS, document)])
+        self._head = {key: document[key] for key in ("$schema",) if key in document}
+        self._container = container
+        self._validate_formats = validate_formats
+
+    @cache  # noqa: B019 - there is one of these per document, for as long as the tests run
+    def of(self, name: str) -> jsonschema_rs.Validator:
+        return jsonschema_rs.validator_for(
+            {**self._head, "$ref": f"{ADDRESS}#/{self._container}/{name}"},
+            registry=self._registry,
+            validate_formats=self._validate_formats,
+        )
 
 
 @cache
+def _as_read(there: Kept, closed: bool) -> Validators:
+    made = AsRead(there, closed=closed)
+    return Validators(made.document, made.container)
+
+
 def as_read(there: Kept, name: str, *, closed: bool = False) -> jsonschema_rs.Validator:
     """Return a validator of the values that decoding accepts; `closed`: and keeps."""
-    made = _as_read(there, closed)
-    return jsonschema_rs.validator_for({**made.document, **made.ref(name)})
+    return _as_read(there, closed).of(name)
 
 
 @cache
+def _meant(there: Kept) -> Validators:
+    return Validators({"$defs": there.definitions, "definitions": there.definitions}, "$defs")
+
+
 def meant(there: Kept, name: str) -> jsonschema_rs.Validator:
     """Return a validator of complete results: with the [[const]] rows applied."""
-    definitions = {"$defs": there.definitions, "definitions": there.definitions}
-    return jsonschema_rs.validator_for({**definitions, "$ref": f"#/$defs/{name}"})
+    return _meant(there).of(name)
 
 
 @cache
-def published(there: Kept, name: str) -> jsonschema_rs.Validator:
-    """Return a validator of the specification."""
+def _published(there: Kept) -> Validators:
     document = json.loads((there.folder / "schema.json").read_bytes())
     container = "$defs" if "$defs" in document else "definitions"
-    ref = {"$ref": f"#/{container}/{name}"}
-    return jsonschema_rs.validator_for({**document, **ref}, validate_formats=True)
+    return Validators(document, container, validate_formats=True)
+
+
+def published(there: Kept, name: str) -> jsonschema_rs.Validator:
+    """Return a validator of the specification."""
+    return _published(there).of(name)

@@ -58,6 +58,11 @@ class Kept:
             self._fix(schema, name)
         return found
 
+    @property
+    def decoded(self) -> list[str]:
+        """Names of the definitions that have a decoder."""
+        return [name for name in self.definitions if name not in self.types.NOT_DECODED]
+
     @cached_property
     def model(self) -> ir.Revision:
         return read(self.folder, Overlay(SCHEMAS / "overlay.toml"))
@@ -69,11 +74,11 @@ class Kept:
         source = load(self.folder / "schema.json", None, self.revision, self.revision)
         return normalize(source, overlay).definitions
 
-    @property
+    @cached_property
     def types(self) -> ModuleType:
         return import_module(f"{mcp_wire.types(self.revision).__name__}.types")
 
-    @property
+    @cached_property
     def methods(self) -> ModuleType:
         return import_module(f"{mcp_wire.types(self.revision).__name__}.methods")
 

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-import mcp_wire
 from mcp_wire import decode, encode
 from tests.instances import mutations
+from tests.support.checks.failures import failures
 from tests.wire.as_read import as_read, meant, published
-from tests.wire.revisions import every_revision, kept, smallest, text
+from tests.wire.revisions import Kept, every_revision, fullest, kept, smallest, text
 
 AT_ONCE = 25
 """Number of mutations that are tried per instance, spread over all of them."""
 
-EVERY_DEFINITION = [
-    (revision, name)
-    for revision in mcp_wire.REVISIONS
-    for name in kept(revision).definitions
-    if name not in kept(revision).types.NOT_DECODED
-]
-
-every_definition = pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
-
-drawn = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=5,
-    suppress_health_check=[*HealthCheck],
-)
+EXAMPLES = 5
+"""Number of instances of each definition: the smallest, the fullest, and random ones."""
 
 
-def draw_instance(data: st.DataObject, revision: str, name: str) -> Any:
-    return kept(revision).instance(name, lambda choices: data.draw(st.sampled_from(choices)))
+def instances(there: Kept, name: str) -> Iterator[tuple[Any, Random]]:
+    """Yield instances of a definition, each with the generator that further choices may use."""
+    for number in range(EXAMPLES):
+        seeded = Random(f"{there.revision} {name} {number}")
+        choose = {0: smallest, 1: fullest}.get(number, seeded.choice)
+        yield there.instance(name, choose), seeded
 
 
 def problem_of(revision: str, name: str, value: Any) -> str:
@@ -71,8 +61,8 @@ def is_part(part: Any, value: Any) -> bool:
     return text(part) == text(value)
 
 
-def check(revision: str, name: str, value: Any) -> bool:
-    """Compare decoding with both schemas; return True if the published one accepts the value."""
+def check(revision: str, name: str, value: Any) -> tuple[bool, str]:
+    """Compare decoding with both schemas; return the published one's verdict, and the error."""
     there = kept(revision)
     valid = published(there, name).is_valid(value)
     problem = problem_of(revision, name, value)
@@ -84,35 +74,36 @@ def check(revision: str, name: str, value: Any) -> bool:
             assert text(back) in (text(value), text(without_null(value)))
         else:
             assert is_part(back, value)
-    return valid
+    return valid, problem
 
 
-@every_definition
-@drawn
-@given(data=st.data())
-def test_what_the_published_schema_accepts_is_read_and_comes_back_equal(
-    revision: str, name: str, data: st.DataObject
-) -> None:
-    value = draw_instance(data, revision, name)
-    assert published(kept(revision), name).is_valid(value)
-    assert text(come_back(revision, name, value)) == text(value)
+@every_revision
+def test_what_the_published_schema_accepts_is_read_and_comes_back_equal(revision: str) -> None:
+    there = kept(revision)
+
+    def check(name: str) -> None:
+        for value, _ in instances(there, name):
+            assert published(there, name).is_valid(value), value
+            assert text(come_back(revision, name, value)) == text(value)
+
+    assert failures(there.decoded, check) == {}
 
 
-@every_definition
-@drawn
-@given(data=st.data())
-def test_one_violation_is_refused_unless_the_overlay_says_otherwise(
-    revision: str, name: str, data: st.DataObject
-) -> None:
-    value = draw_instance(data, revision, name)
-    every = [*mutations(value)]
-    step = len(every) // AT_ONCE + 1
-    for changed in every[data.draw(st.integers(0, step - 1)) :: step]:
-        check(revision, name, changed)
-        problem = problem_of(revision, name, changed)
-        # In a union another member may choose another arm, which then lacks what it requires.
-        if problem and name in kept(revision).model.structs and is_inside(changed, value):
-            assert problem.rpartition(" - at `$")[2][:1] in (".", "["), problem
+@every_revision
+def test_one_violation_is_refused_unless_the_overlay_says_otherwise(revision: str) -> None:
+    there = kept(revision)
+
+    def check_mutations(name: str) -> None:
+        for value, seeded in instances(there, name):
+            every = [*mutations(value)]
+            step = len(every) // AT_ONCE + 1
+            for changed in every[seeded.randrange(step) :: step]:
+                _, problem = check(revision, name, changed)
+                # In a union another member may choose another arm, which then lacks what it needs.
+                if problem and name in there.model.structs and is_inside(changed, value):
+                    assert problem.rpartition(" - at `$")[2][:1] in (".", "["), problem
+
+    assert failures(there.decoded, check_mutations) == {}
 
 
 def is_inside(changed: Any, value: Any) -> bool:
@@ -123,12 +114,12 @@ def is_inside(changed: Any, value: Any) -> bool:
 
 @every_revision
 def test_values_of_both_verdicts_are_met_and_some_are_read_by_a_row(revision: str) -> None:
-    verdicts = {
-        (check(revision, name, value), problem_of(revision, name, value) == "")
-        for one, name in EVERY_DEFINITION
-        if one == revision
+    checked = [
+        check(revision, name, value)
+        for name in kept(revision).decoded
         for value in mutations(kept(revision).instance(name, smallest))
-    }
+    ]
+    verdicts = {(valid, problem == "") for valid, problem in checked}
     assert {(True, True), (False, False), (False, True)} <= verdicts
 
 

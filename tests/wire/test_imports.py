@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Set
+from functools import cache
 
 import pytest
 
@@ -12,18 +14,19 @@ from mcp_wire import common
 from tests.wire.revisions import every_revision
 
 
-def imported_by(statement: str) -> set[str]:
-    """Return the modules that a statement imports in a fresh interpreter."""
+@cache
+def imported_by(statement: str) -> frozenset[str]:
+    """Return the modules that a statement imports in a fresh interpreter, started once for it."""
     program = (
         f"import sys\nbefore = set(sys.modules)\n{statement}\nprint(*(set(sys.modules) - before))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    return set(ran.stdout.split())
+    return frozenset(ran.stdout.split())
 
 
-def revisions_in(modules: set[str]) -> set[str]:
+def revisions_in(modules: Set[str]) -> set[str]:
     """Return the revisions whose modules are among these."""
     found = {name.split(".")[1] for name in modules if name.startswith("mcp_wire.v")}
     return {

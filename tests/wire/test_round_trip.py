@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,14 +14,9 @@ import mcp_wire
 from codegen.model import ir
 from mcp_wire import UnknownContent, decode, encode, v2024_11_05, v2026_07_28
 from tests.instances import Choose, instance
+from tests.support.checks.failures import failures
 from tests.wire.revisions import Kept, every_revision, fullest, kept, overlay_rows, smallest, text
 
-EVERY_DEFINITION = [
-    (revision, name)
-    for revision in mcp_wire.REVISIONS
-    for name in kept(revision).definitions
-    if name not in kept(revision).types.NOT_DECODED
-]
 LATEST = kept(mcp_wire.LATEST)
 
 
@@ -33,19 +28,28 @@ def there_and_back(kind: Any, value: Any) -> str:
 # --- Instances of the kept schemas ---
 
 
-@pytest.mark.parametrize("choose", [smallest, fullest], ids=["smallest", "fullest"])
-@pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
-def test_an_instance_of_a_definition_comes_back_equal(
-    revision: str, name: str, choose: Choose
-) -> None:
-    value = kept(revision).instance(name, choose)
-    assert there_and_back(kept(revision).named(name), value) == text(value)
+def seeded(seed: str) -> Choose:
+    return random.Random(seed).choice
 
 
-@pytest.mark.parametrize(("revision", "name"), EVERY_DEFINITION)
-def test_a_random_instance_of_a_definition_comes_back_equal(revision: str, name: str) -> None:
-    value = kept(revision).instance(name, random.Random(f"{revision} {name}").choice)
-    assert there_and_back(kept(revision).named(name), value) == text(value)
+CHOICES: dict[str, Callable[[str], Choose]] = {
+    "smallest": lambda _: smallest,
+    "fullest": lambda _: fullest,
+    "random": seeded,
+}
+"""Ways to choose an instance, by a seed of the definition."""
+
+
+@every_revision
+@pytest.mark.parametrize("way", CHOICES)
+def test_an_instance_of_a_definition_comes_back_equal(revision: str, way: str) -> None:
+    there = kept(revision)
+
+    def check(name: str) -> None:
+        value = there.instance(name, CHOICES[way](f"{revision} {name}"))
+        assert there_and_back(there.named(name), value) == text(value)
+
+    assert failures(there.decoded, check) == {}
 
 
 # --- Open maps ---
@@ -148,31 +152,35 @@ def test_logged_data_of_an_error_may_be_null() -> None:
 # --- Unions ---
 
 
-def unions() -> Iterator[tuple[str, str, str]]:
-    """Yield revision, union and arm of every union that a tag or its keys discriminate."""
-    for revision in mcp_wire.REVISIONS:
-        for alias in kept(revision).model.unions:
-            if alias.strategy in ("tag", "pick"):
-                for arm in ir.arm_names(alias.type):
-                    yield revision, alias.name, arm
+def arms_of_unions(there: Kept) -> list[tuple[str, str]]:
+    """Return union and arm of every union that a tag or its keys discriminate."""
+    return [
+        (alias.name, arm)
+        for alias in there.model.unions
+        if alias.strategy in ("tag", "pick")
+        for arm in ir.arm_names(alias.type)
+    ]
 
 
+@every_revision
 @pytest.mark.parametrize("choose", [smallest, fullest], ids=["smallest", "fullest"])
-@pytest.mark.parametrize(("revision", "union", "arm"), [*unions()])
-def test_an_instance_of_an_arm_picks_that_arm_and_no_other(
-    revision: str, union: str, arm: str, choose: Choose
-) -> None:
+def test_an_instance_of_an_arm_picks_that_arm_and_no_other(revision: str, choose: Choose) -> None:
     there = kept(revision)
     definitions = {"$defs": there.normalized}
-    value = {**telling(there, union, arm), **instance(definitions, there.normalized[arm], choose)}
-    decoded = decode(there.named(union), json.dumps(value).encode())
-    assert type(decoded) is there.named(arm)
+
+    def check(pair: tuple[str, str]) -> None:
+        union, arm = pair
+        inside = instance(definitions, there.normalized[arm], choose)
+        data = json.dumps({**telling(there, union, arm), **inside}).encode()
+        assert type(decode(there.named(union), data)) is there.named(arm)
+
+    assert failures(arms_of_unions(there), check) == {}
 
 
 @every_revision
 def test_every_union_of_structs_is_told_apart_here_or_never_decoded(revision: str) -> None:
     there = kept(revision)
-    told_apart = {union for one, union, _ in unions() if one == revision}
+    told_apart = {union for union, _ in arms_of_unions(there)}
     structs = there.model.structs.keys()
     found = {name: alias.type for name, alias in there.model.aliases.items()}
     found |= {f"{s.name}/{f.wire}": f.type for s in there.model.structs.values() for f in s.fields}
@@ -182,7 +190,7 @@ def test_every_union_of_structs_is_told_apart_here_or_never_decoded(revision: st
 
 @pytest.mark.parametrize("union", ["AnyCallToolResult", "AnyGetPromptResult", "InputResponse"])
 def test_the_unions_of_results_are_among_them(union: str) -> None:
-    assert (LATEST.revision, union) in {(revision, one) for revision, one, _ in unions()}
+    assert union in {one for one, _ in arms_of_unions(LATEST)}
 
 
 def telling(there: Kept, union: str, arm: str) -> dict[str, Any]:
@@ -387,16 +395,23 @@ def test_a_union_that_is_not_content_refuses_unknown_kinds(revision: str) -> Non
 
 # --- results with a resultType ---
 
-RESULTS = [
-    name
-    for name, struct in LATEST.model.structs.items()
-    if struct.tag == ir.Tag("resultType", "result_type", "complete")
-]
-ANY_RESULTS = [
-    alias.name
-    for alias in LATEST.model.unions
-    if alias.strategy == "tag" and "InputRequiredResult" in ir.arm_names(alias.type)
-]
+
+def results() -> list[str]:
+    """Return the types of complete results."""
+    return [
+        name
+        for name, struct in LATEST.model.structs.items()
+        if struct.tag == ir.Tag("resultType", "result_type", "complete")
+    ]
+
+
+def unions_of_results() -> list[str]:
+    """Return the unions of a complete result and a request for input."""
+    return [
+        alias.name
+        for alias in LATEST.model.unions
+        if alias.strategy == "tag" and "InputRequiredResult" in ir.arm_names(alias.type)
+    ]
 
 
 def complete(name: str) -> tuple[dict[str, Any], str]:
@@ -407,32 +422,38 @@ def complete(name: str) -> tuple[dict[str, Any], str]:
     return LATEST.minimal(arm), arm
 
 
-@pytest.mark.parametrize("name", [*RESULTS, *ANY_RESULTS])
-def test_a_missing_result_type_means_complete(name: str) -> None:
+def test_a_missing_result_type_means_complete() -> None:
+    assert failures([*results(), *unions_of_results()], reads_complete) == {}
+
+
+def reads_complete(name: str) -> None:
     value, arm = complete(name)
     without = {key: one for key, one in value.items() if key != "resultType"}
     decoded = decode(LATEST.named(name), json.dumps(without).encode())
     assert (type(decoded), text(json.loads(encode(decoded)))) == (LATEST.named(arm), text(value))
 
 
-@pytest.mark.parametrize("name", ANY_RESULTS)
 @pytest.mark.parametrize("first", [{}, {"resultType": "complete"}], ids=["missing", "complete"])
 def test_a_complete_result_needs_no_second_look(
-    name: str, first: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    first: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    value, arm = complete(name)
-    del value["resultType"]
+    def check(name: str) -> None:
+        value, arm = complete(name)
+        del value["resultType"]
+        assert type(decode(LATEST.named(name), encode({**first, **value}))) is LATEST.named(arm)
+
     monkeypatch.setattr("mcp_wire.second_look.second_look", None)
-    assert type(decode(LATEST.named(name), encode({**first, **value}))) is LATEST.named(arm)
+    assert failures(unions_of_results(), check) == {}
 
 
-@pytest.mark.parametrize("name", ANY_RESULTS)
-def test_a_result_that_asks_for_input_needs_no_second_look(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_that_asks_for_input_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(name: str) -> None:
+        data = b'{"requestState":"s","resultType":"input_required"}'
+        wanted = v2026_07_28.InputRequiredResult(request_state="s")
+        assert decode(LATEST.named(name), data) == wanted
+
     monkeypatch.setattr("mcp_wire.second_look.second_look", None)
-    data = b'{"requestState":"s","resultType":"input_required"}'
-    assert decode(LATEST.named(name), data) == v2026_07_28.InputRequiredResult(request_state="s")
+    assert failures(unions_of_results(), check) == {}
 
 
 @every_revision
@@ -449,12 +470,14 @@ def test_a_method_refuses_another_result_with_the_path(revision: str) -> None:
         call.decode_result(b'{"content": {}}')
 
 
-@pytest.mark.parametrize("name", [*RESULTS, *ANY_RESULTS])
 @pytest.mark.parametrize("other", ["later", "", None, 1, {}])
-def test_another_result_type_is_refused(name: str, other: Any) -> None:
-    value, _ = complete(name)
-    with pytest.raises(msgspec.ValidationError, match=r"\$\.resultType"):
-        decode(LATEST.named(name), json.dumps({**value, "resultType": other}).encode())
+def test_another_result_type_is_refused(other: Any) -> None:
+    def check(name: str) -> None:
+        value, _ = complete(name)
+        with pytest.raises(msgspec.ValidationError, match=r"\$\.resultType"):
+            decode(LATEST.named(name), json.dumps({**value, "resultType": other}).encode())
+
+    assert failures([*results(), *unions_of_results()], check) == {}
 
 
 def test_a_missing_result_type_beside_an_unknown_block_means_complete() -> None:
@@ -466,7 +489,7 @@ def test_a_missing_result_type_beside_an_unknown_block_means_complete() -> None:
     "name", ["AnyCallToolResult", "AnyGetPromptResult", "AnyReadResourceResult"]
 )
 def test_a_result_may_ask_for_input(name: str) -> None:
-    assert name in ANY_RESULTS
+    assert name in unions_of_results()
 
 
 # --- defaults of absent members ---
@@ -480,10 +503,12 @@ def lenient() -> Iterator[tuple[str, str, Any]]:
                     yield struct.name, field.wire, row["value"]
 
 
-@pytest.mark.parametrize(("name", "wire", "assumed"), [*lenient()])
-def test_what_an_older_server_leaves_out_is_assumed_and_written(
-    name: str, wire: str, assumed: Any
-) -> None:
+def test_what_an_older_server_leaves_out_is_assumed_and_written() -> None:
+    assert failures(lenient(), is_assumed) == {}
+
+
+def is_assumed(row: tuple[str, str, Any]) -> None:
+    name, wire, assumed = row
     value = {**LATEST.minimal(name), wire: assumed}
     without = {key: one for key, one in value.items() if key != wire}
     assert there_and_back(LATEST.named(name), without) == text(value)

@@ -105,7 +105,8 @@ async def _poll_result(client: SessionClient, request: InputRequest, task: Any) 
         if not ended:
             # Cancel, so that the client stops asking its user.
             with contextlib.suppress(McpGenError, TimeoutError):
-                await asyncio.wait_for(client.cancel_task(id), CANCEL_S)
+                async with asyncio.timeout(CANCEL_S):
+                    await client.cancel_task(id)
     method: Method[Any, Any] = getattr(mcp_wire.profile(mcp_wire.LATEST), request.kind)
     return method.decode_result(encode(payload))
 

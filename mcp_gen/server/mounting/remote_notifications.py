@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mount import Mounting
     from mcp_gen.server.mounting.remote_list import RemoteList
+    from mcp_gen.server.notifications.topics import ChangeTopic
 
 __all__ = ["RemoteNotifications"]
 
@@ -136,20 +137,16 @@ class RemoteNotifications:
         relay = self._mount.relay
         if self._closed or relay.is_lost or relay.profile.listen is None:
             return
+        if not any(_has_list_changed(relay, topic) for topic in LISTS):
+            return
         loop = asyncio.get_running_loop()
         listening = self._lists
         if listening is None or listening.done() or listening.get_loop() is not loop:
             self._lists = loop.create_task(self._listen())
 
     async def _listen(self) -> None:
-        relay = self._mount.relay
-        if not any(
-            getattr(getattr(relay.capabilities, topic.capability, None), "list_changed", False)
-            for topic in LISTS
-        ):
-            return
         try:
-            async with relay.watch(lists=True) as changes:
+            async with self._mount.relay.watch(lists=True) as changes:
                 self._listens = True
                 if self._may_have_missed:
                     self._mark_all_outdated()
@@ -273,6 +270,11 @@ class RemoteNotifications:
         self._closed = True
         self._mount.relay.discard(self)
         self.pause()
+
+
+def _has_list_changed(relay: Relay, topic: ChangeTopic) -> bool:
+    declared: Any = getattr(relay.capabilities, topic.capability, None)
+    return declared is not None and bool(declared.list_changed)
 
 
 def _fail_unstarted(started: asyncio.Future[None], watch: asyncio.Task[None]) -> None:

@@ -377,8 +377,6 @@ class ClientConnection(DuplexConnection):
             result = await route.call(self.session, params)
             if self.profile is not None:
                 result = project(result, self.profile.revision).value
-            if type(result) not in route.results and self.profile:
-                result = project(result, self.profile.revision).value
             return envelope.response(event.id, result)
         except (McpError, ProtocolError) as error:
             return envelope.failure(event.id, envelope.error_object(error))

@@ -49,7 +49,9 @@ class StatelessExchange(Generic[C]):
         self._headers = tuple(
             {p.version_header.lower().encode(): None for p in profiles if p.version_header}
         )
-        assumed = [p.revision for p in profiles if p.assumed_without_version_header]
+        assumed = [
+            profile.revision for profile in profiles if profile.assumed_without_version_header
+        ]
         self._assumed = (assumed or list(kernel.handshakes))[-1:]
 
     async def answer(

@@ -26,9 +26,9 @@ from mcp_gen import (
 )
 from tests.client.using import using
 from tests.support.frames import PER_REQUEST, every_revision
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
-BOUND_S = 5.0
+BOUND_S = 30.0
 """Time limit of every row, in seconds, whatever the server does."""
 TIMEOUT_S = 0.05
 """Timeout of a call that is never answered, in seconds."""
@@ -37,28 +37,28 @@ TIMEOUT_S = 0.05
 class Row(NamedTuple):
     """Row of the table: the server's reaction to a tool call, and the outcome."""
 
-    does: Callable[[ScriptedPeer, int, bytes], None]
+    does: Callable[[MemoryPeer, int, bytes], None]
     """Function of the server, the id of the call, and its valid response."""
     ends: type[BaseException] | None = None
     """Exception of the call; None if it is answered."""
     says: str = ""
 
 
-def says(*messages: bytes) -> Callable[[ScriptedPeer, int, bytes], None]:
+def says(*messages: bytes) -> Callable[[MemoryPeer, int, bytes], None]:
     """Return a reaction that sends these messages; `ID` is the call's id, `OK` its response."""
 
-    def does(server: ScriptedPeer, id: int, right: bytes) -> None:
+    def does(server: MemoryPeer, id: int, right: bytes) -> None:
         for message in messages:
             server.say(message.replace(b"OK", right).replace(b"ID", str(id).encode()))
 
     return does
 
 
-def floods(message: bytes, count: int) -> Callable[[ScriptedPeer, int, bytes], None]:
+def floods(message: bytes, count: int) -> Callable[[MemoryPeer, int, bytes], None]:
     return says(*[message] * count, b"OK")
 
 
-def hangs_up(server: ScriptedPeer, id: int, right: bytes) -> None:
+def hangs_up(server: MemoryPeer, id: int, right: bytes) -> None:
     server.say(right[: len(right) // 2])
     ENDING.append(asyncio.get_running_loop().create_task(server.hang_up()))
 
@@ -139,14 +139,14 @@ def right_answer(revision: str, id: int) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result})
 
 
-async def call(session: ClientSession) -> str:
+async def call(session: ClientSession, timeout_s: float) -> str:
     async with asyncio.timeout(BOUND_S):
-        return text_of(await session.call_tool("t", timeout_s=TIMEOUT_S))
+        return text_of(await session.call_tool("t", timeout_s=timeout_s))
 
 
 async def holds(row: Row, revision: str) -> None:
     answers = opening(revision)
-    server = ScriptedPeer(answers)
+    server = MemoryPeer(answers)
     first = True
 
     def reply(params: Any) -> Any:
@@ -167,8 +167,9 @@ async def holds(row: Row, revision: str) -> None:
             async with asyncio.timeout(BOUND_S):
                 assert text_of(await session.call_tool("t")) == "right"
         else:
+            timeout_s = TIMEOUT_S if row.ends is RequestTimeout else BOUND_S
             with pytest.raises(row.ends, match=row.says or None) as caught:
-                await call(session)
+                await call(session, timeout_s)
             assert type(caught.value) is row.ends or row.ends is ProtocolError
         if row.ends is not SessionLost:
             # The session stays usable after every fault.

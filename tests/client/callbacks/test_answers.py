@@ -25,6 +25,8 @@ from mcp_gen import (
     UsageError,
 )
 from mcp_gen.types import (
+    Annotations,
+    AudioContent,
     CreateMessageRequestParams,
     CreateMessageResult,
     ElicitRequestFormParams,
@@ -32,10 +34,12 @@ from mcp_gen.types import (
     Root,
     TextContent,
     Tool,
+    ToolResultContent,
     ToolUseContent,
 )
+from tests.client.scripted import CannedServer, Recorded, client_violations
 from tests.client.using import IN_RESULTS, in_results, live, using
-from tests.support.frames import ALL, every_revision
+from tests.support.frames import ALL, HANDSHAKE, every_revision
 from tests.support.peers.answering import ASKS
 
 URLS = [one for one in ALL if mcp_wire.profile(one).url_elicitation != "none"]
@@ -334,6 +338,103 @@ async def test_a_model_is_given_tools_where_the_client_said_so(revision: str) ->
         return CreateMessageResult(role="assistant", content=[use], model="tools")
 
     assert await asked(client, with_tools, revision) == "tools"
+
+
+# --- answers with parts of newer revisions ---
+
+
+DATED: dict[str, Any] = {"lastModified": "2026-01-01T00:00:00Z"}
+NOTED: dict[str, Any] = {"_meta": {"example.org/a": 1}}
+TEXT: dict[str, Any] = {"type": "text", "text": "b"}
+BLOCKS: dict[str, Any] = {
+    "2024-11-05": {**TEXT, "annotations": {"priority": 0.5}},
+    "2025-03-26": {**TEXT, "annotations": {"priority": 0.5}},
+    "2025-06-18": {**TEXT, "annotations": {"priority": 0.5, **DATED}, **NOTED},
+    "2025-11-25": [{**TEXT, "annotations": {"priority": 0.5, **DATED}, **NOTED}],
+}
+"""Content of one message with all that the newest revision has, by the server's revision."""
+ROOTS: dict[str, Any] = {
+    "2024-11-05": {"uri": "file:///a", "name": "A"},
+    "2025-03-26": {"uri": "file:///a", "name": "A"},
+    "2025-06-18": {"uri": "file:///a", "name": "A", **NOTED},
+    "2025-11-25": {"uri": "file:///a", "name": "A", **NOTED},
+}
+SAMPLE: dict[str, Any] = {"messages": [], "maxTokens": 9}
+FORM: dict[str, Any] = {
+    "message": "What?",
+    "requestedSchema": {"type": "object", "properties": {"item": {"type": "string"}}},
+}
+
+
+async def answer_of(
+    client: Client, revision: str, method: str, params: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the response of a client to a server of a revision; its messages are valid there."""
+    server = CannedServer(revision)
+    recorded = Recorded(server)
+    async with client:
+        await client.connect(recorded, revision=revision)
+        server.send(id="q", method=method, params=params)
+        answer: dict[str, Any] = await server.next(None)
+        if "task" in params:
+            id = answer["result"]["task"]["taskId"]
+            server.send(id="r", method="tasks/result", params={"taskId": id})
+            answer = await server.next(None)
+    assert client_violations(revision, recorded.frames) == []
+    return answer
+
+
+@live
+async def test_what_a_model_says_is_told_in_the_parts_that_the_server_knows(revision: str) -> None:
+    block = TextContent(
+        text="b",
+        annotations=Annotations(priority=0.5, last_modified=DATED["lastModified"]),
+        meta=NOTED["_meta"],
+    )
+    said = CreateMessageResult(role="assistant", content=[block], model="tiny")
+    client = Client("c", sampling=lambda session, params: said)
+    answer = await answer_of(client, revision, "sampling/createMessage", SAMPLE)
+    assert answer["result"]["content"] == BLOCKS[revision]
+
+
+@live
+async def test_roots_are_told_in_the_parts_that_the_server_knows(revision: str) -> None:
+    client = Client("c", roots=[Root(uri="file:///a", name="A", meta=NOTED["_meta"])])
+    answer = await answer_of(client, revision, "roots/list", {})
+    assert answer["result"]["roots"] == [ROOTS[revision]]
+
+
+@pytest.mark.parametrize("params", [SAMPLE, {**SAMPLE, "task": {}}], ids=["at once", "as a task"])
+async def test_what_stands_deep_in_an_answer_is_restated_too(params: dict[str, Any]) -> None:
+    result = ToolResultContent(tool_use_id="1", content=[], structured_content=[1, 2])
+    said = CreateMessageResult(role="assistant", content=[result], model="tiny")
+    client = Client("c", sampling=lambda session, params: said, tasks=True)
+    answer = await answer_of(client, HANDSHAKE, "sampling/createMessage", params)
+    # Only the newest revision has structured content that is no object.
+    assert answer["result"]["content"][0]["structuredContent"] == {"result": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("revision", "content"),
+    [
+        ("2024-11-05", AudioContent(data="AAAA", mime_type="audio/wav")),
+        ("2025-06-18", [TextContent(text="a"), TextContent(text="b")]),
+        ("2025-06-18", ToolUseContent(id="1", name="t", input={})),
+    ],
+)
+async def test_an_answer_with_a_part_that_the_server_cannot_read_is_an_error(
+    revision: str, content: Any
+) -> None:
+    said = CreateMessageResult(role="assistant", content=content, model="tiny")
+    client = Client("c", sampling=lambda session, params: said)
+    answer = await answer_of(client, revision, "sampling/createMessage", SAMPLE)
+    assert answer["error"] == {"code": -32603, "message": "internal error"}
+
+
+async def test_a_form_filled_with_several_values_is_an_error_where_a_field_has_one() -> None:
+    client = Client("c", elicitation=lambda session, params: {"item": "a", "more": ["b", "c"]})
+    answer = await answer_of(client, "2025-06-18", "elicitation/create", FORM)
+    assert answer["error"] == {"code": -32603, "message": "internal error"}
 
 
 # --- roots ---

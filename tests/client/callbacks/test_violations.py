@@ -12,7 +12,7 @@ import mcp_wire
 from mcp_gen import Client, ProtocolError, Violation
 from tests.client.using import using
 from tests.support.frames import every_revision, with_handshake
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 UNKNOWN = b'{"jsonrpc":"2.0","method":"notifications/unheard-of","params":{"a":1}}'
 ODD_LOG = (
@@ -27,11 +27,11 @@ def result(revision: str, **members: Any) -> dict[str, Any]:
     return {**more, **members}
 
 
-def odd(revision: str) -> ScriptedPeer:
+def odd(revision: str) -> MemoryPeer:
     """Return a server whose tool has a field that no revision defines."""
     tool = {"name": "t", "inputSchema": {"type": "object"}, "colour": "red"}
     answer = result(revision, tools=[tool])
-    return ScriptedPeer({**opening(revision), "tools/list": lambda params: answer})
+    return MemoryPeer({**opening(revision), "tools/list": lambda params: answer})
 
 
 @every_revision
@@ -76,7 +76,7 @@ async def test_a_strict_client_goes_on_after_an_error(revision: str) -> None:
 async def test_what_belongs_to_the_revision_is_not_reported(revision: str, validation: Any) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object", "x-own": 1}}
     answer = result(revision, tools=[tool], _meta={"a": 1})
-    server = ScriptedPeer({**opening(revision), "tools/list": lambda params: answer})
+    server = MemoryPeer({**opening(revision), "tools/list": lambda params: answer})
     client = Client("c", validation=validation)
     reports: list[Violation] = []
     client.on_violation(reports.append)
@@ -100,7 +100,7 @@ async def test_what_belongs_to_the_revision_is_not_reported(revision: str, valid
 async def test_a_message_that_has_no_place_is_reported(
     revision: str, message: bytes, method: str, path: str
 ) -> None:
-    server = ScriptedPeer(opening(revision))
+    server = MemoryPeer(opening(revision))
     client = Client("c", validation="report")
     reports: list[Violation] = []
     client.on_violation(reports.append)
@@ -113,7 +113,7 @@ async def test_a_message_that_has_no_place_is_reported(
 
 @with_handshake
 async def test_a_request_with_a_field_too_many_is_reported_and_answered(revision: str) -> None:
-    server = ScriptedPeer(opening(revision))
+    server = MemoryPeer(opening(revision))
     client = Client("c", validation="report")
     reports: list[Violation] = []
 

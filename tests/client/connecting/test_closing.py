@@ -16,7 +16,7 @@ from mcp_gen import Client, RequestTimeout, Server, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.command import CommandTransport
 from mcp_gen.transports.memory import memory_pair
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.support.frames import HANDSHAKE, every_revision
 
 WAIT_S = 10.0
@@ -119,7 +119,7 @@ async def test_a_failed_connection_leaves_the_clients_other_sessions_alone() -> 
 
 
 async def test_closing_one_session_leaves_the_others_open() -> None:
-    servers = [ScriptedServer(HANDSHAKE), ScriptedServer(HANDSHAKE)]
+    servers = [CannedServer(HANDSHAKE), CannedServer(HANDSHAKE)]
     for server in servers:
         server.on("tools/list", server.complete({"tools": []}))
     async with Client("test") as client:

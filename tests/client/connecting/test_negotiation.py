@@ -11,7 +11,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, McpError, ProtocolError, RequestTimeout, Server, SessionLost, UsageError
 from mcp_gen.core.errors import InvalidParams, InvalidResult, MethodNotFound
-from tests.client.scripted import Recorded, ScriptedServer, connected, violations
+from tests.client.scripted import CannedServer, Recorded, connected, violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake
 
 ALL = mcp_wire.REVISIONS
@@ -136,20 +136,20 @@ async def test_a_server_that_does_not_know_the_question_is_asked_for_a_handshake
     revision: str,
 ) -> None:
     no = {"error": {"code": MethodNotFound.code, "message": "Method not found"}}
-    async with connected(ScriptedServer(revision).on("server/discover", no)) as (session, _):
+    async with connected(CannedServer(revision).on("server/discover", no)) as (session, _):
         assert session.revision == revision
 
 
 @pytest.mark.parametrize("code", [-32600, -32602, -32603, -32000, 0, 1])
 async def test_no_particular_error_code_is_needed_to_fall_back(code: int) -> None:
     no = {"error": {"code": code, "message": "What?", "data": ["any"]}}
-    async with connected(ScriptedServer(HANDSHAKE).on("server/discover", no)) as (session, _):
+    async with connected(CannedServer(HANDSHAKE).on("server/discover", no)) as (session, _):
         assert session.revision == HANDSHAKE
 
 
 @with_handshake
 async def test_a_silent_server_is_asked_for_a_handshake(revision: str) -> None:
-    async with connected(ScriptedServer(revision), probe_timeout_s=0.01) as (session, _):
+    async with connected(CannedServer(revision), probe_timeout_s=0.01) as (session, _):
         assert session.revision == revision
 
 
@@ -172,7 +172,7 @@ async def test_a_server_that_only_starts_slowly_is_asked_again_where_its_refusal
 
 
 async def test_a_handshake_at_a_revision_that_a_refusal_of_one_lists_follows_silence() -> None:
-    older = ScriptedServer(ALL[0])
+    older = CannedServer(ALL[0])
     whole = older.replies["initialize"]
     data = {"supported": [ALL[0]], "requested": HANDSHAKE}
     refusal = {"error": {"code": InvalidParams.code, "message": "no", "data": data}}
@@ -194,7 +194,7 @@ async def test_a_refusal_of_the_handshake_that_is_about_something_else_is_raised
 
 
 async def test_a_refusal_of_the_handshake_is_raised_where_there_is_no_other_way() -> None:
-    server = ScriptedServer(HANDSHAKE).on(
+    server = CannedServer(HANDSHAKE).on(
         "initialize", {"error": {"code": -32602, "message": "not you"}}
     )
     async with Client("test") as client:
@@ -202,9 +202,9 @@ async def test_a_refusal_of_the_handshake_is_raised_where_there_is_no_other_way(
             await client.connect(server, probe_timeout_s=0.02)
 
 
-def slow_to_start(refusal: dict[str, Any]) -> ScriptedServer:
+def slow_to_start(refusal: dict[str, Any]) -> CannedServer:
     """Server without handshakes that does not answer the first probe."""
-    server = ScriptedServer(PER_REQUEST).on("initialize", {"error": refusal})
+    server = CannedServer(PER_REQUEST).on("initialize", {"error": refusal})
     later, asked = server.replies["server/discover"], 0
 
     def reply(params: Any) -> dict[str, Any] | None:
@@ -216,12 +216,12 @@ def slow_to_start(refusal: dict[str, Any]) -> ScriptedServer:
 
 
 async def test_the_question_is_not_cancelled_when_the_server_stays_silent() -> None:
-    async with connected(ScriptedServer(HANDSHAKE), probe_timeout_s=0.01) as (_, recorded):
+    async with connected(CannedServer(HANDSHAKE), probe_timeout_s=0.01) as (_, recorded):
         assert recorded.asked("notifications/cancelled") == []
 
 
 async def test_an_answer_to_the_question_that_comes_too_late_is_passed_over() -> None:
-    late = ScriptedServer(HANDSHAKE)
+    late = CannedServer(HANDSHAKE)
     late.on("tools/list", late.complete({"tools": []}))
     async with connected(late, probe_timeout_s=0.01) as (session, recorded):
         (asked,) = recorded.asked("server/discover")
@@ -238,7 +238,7 @@ odd_results = pytest.mark.parametrize(
 async def test_an_answer_of_the_wrong_shape_to_the_question_leaves_the_handshake(
     result: Any,
 ) -> None:
-    sloppy = ScriptedServer(HANDSHAKE).on("server/discover", {"result": result})
+    sloppy = CannedServer(HANDSHAKE).on("server/discover", {"result": result})
     async with connected(sloppy) as (session, _):
         assert session.revision == HANDSHAKE
 
@@ -247,7 +247,7 @@ async def test_an_answer_of_the_wrong_shape_to_the_question_leaves_the_handshake
 async def test_an_answer_of_the_wrong_shape_is_refused_where_there_is_no_handshake(
     result: Any,
 ) -> None:
-    broken = ScriptedServer(PER_REQUEST).on("server/discover", {"result": result})
+    broken = CannedServer(PER_REQUEST).on("server/discover", {"result": result})
     broken.on("initialize", {"error": {"code": MethodNotFound.code, "message": "no"}})
     async with Client("test") as client:
         with pytest.raises(InvalidResult, match="server/discover: the server's result"):
@@ -255,7 +255,7 @@ async def test_an_answer_of_the_wrong_shape_is_refused_where_there_is_no_handsha
 
 
 async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> None:
-    silent = ScriptedServer(HANDSHAKE)
+    silent = CannedServer(HANDSHAKE)
 
     async def serve_and_hang_up() -> None:
         await silent.next("server/discover")
@@ -270,9 +270,9 @@ async def test_a_server_that_hangs_up_on_the_question_is_not_asked_again() -> No
 # --- servers that list their revisions ---
 
 
-def refuses_first(speaks: str, *listed: str) -> ScriptedServer:
+def refuses_first(speaks: str, *listed: str) -> CannedServer:
     """Server that refuses the first probe and lists these revisions."""
-    server = ScriptedServer(speaks)
+    server = CannedServer(speaks)
     later = server.replies.get("server/discover")
     data = {"supported": [*listed], "requested": PER_REQUEST}
     refusal = {"code": -32022, "message": "Unsupported protocol version", "data": data}
@@ -315,7 +315,7 @@ async def test_a_refusal_that_lists_only_unknown_revisions_leaves_the_handshake(
 @pytest.mark.parametrize("data", [None, [], {}, {"supported": PER_REQUEST}, {"supported": 1}])
 async def test_a_refusal_without_a_list_is_no_reason_to_give_up(data: Any) -> None:
     refusal = {"error": {"code": -32022, "message": "no", "data": data}}
-    server = ScriptedServer(HANDSHAKE).on("server/discover", refusal)
+    server = CannedServer(HANDSHAKE).on("server/discover", refusal)
     async with connected(server) as (session, _):
         assert session.revision == HANDSHAKE
 
@@ -323,8 +323,8 @@ async def test_a_refusal_without_a_list_is_no_reason_to_give_up(data: Any) -> No
 # --- failed handshakes ---
 
 
-def counter_offers(offer: Any) -> ScriptedServer:
-    server = ScriptedServer(HANDSHAKE)
+def counter_offers(offer: Any) -> CannedServer:
+    server = CannedServer(HANDSHAKE)
     whole = server.replies["initialize"]
 
     def reply(params: Any) -> dict[str, Any]:
@@ -359,16 +359,14 @@ async def test_no_ready_notification_follows_a_counter_offer_that_is_refused() -
 async def test_a_handshake_that_is_answered_with_anything_says_where_it_is_wrong(
     revision: str,
 ) -> None:
-    server = ScriptedServer(revision).on("initialize", {"result": {"protocolVersion": revision}})
+    server = CannedServer(revision).on("initialize", {"result": {"protocolVersion": revision}})
     async with Client("test") as client:
         with pytest.raises(InvalidResult, match=r"initialize: .*`capabilities`"):
             await client.connect(server, revision=revision)
 
 
 async def test_a_pinned_question_that_is_answered_with_anything_says_where_it_is_wrong() -> None:
-    server = ScriptedServer(PER_REQUEST).on(
-        "server/discover", {"result": {"resultType": "complete"}}
-    )
+    server = CannedServer(PER_REQUEST).on("server/discover", {"result": {"resultType": "complete"}})
     async with Client("test") as client:
         with pytest.raises(InvalidResult, match=r"server/discover: .*missing required field"):
             await client.connect(server, revision=PER_REQUEST)
@@ -376,7 +374,7 @@ async def test_a_pinned_question_that_is_answered_with_anything_says_where_it_is
 
 async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
     refusal = {"error": {"code": -32602, "message": "not you", "data": {"why": 1}}}
-    server = ScriptedServer(HANDSHAKE).on("initialize", refusal)
+    server = CannedServer(HANDSHAKE).on("initialize", refusal)
     async with Client("test") as client:
         with pytest.raises(McpError, match="not you") as caught:
             await client.connect(server, revision=HANDSHAKE)
@@ -385,7 +383,7 @@ async def test_a_handshake_that_is_refused_raises_the_refusal() -> None:
 
 @every_revision
 async def test_a_server_that_never_answers_is_given_up_after_the_time_limit(revision: str) -> None:
-    server = Recorded(ScriptedServer(revision, initialize=silent, **{"server/discover": silent}))
+    server = Recorded(CannedServer(revision, initialize=silent, **{"server/discover": silent}))
     async with Client("test") as client:
         with pytest.raises(RequestTimeout, match=r"no answer in 0\.01 s"):
             await client.connect(server, revision=revision, timeout_s=0.01)

@@ -12,7 +12,7 @@ from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.types import ListToolsResult, ReadResourceResult
 from tests.client.using import using
 from tests.support.frames import ALL, PER_REQUEST
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 from tests.support.requirement import requirement
 
 HINTING = [one for one in ALL if mcp_wire.profile(one).cache_hints]
@@ -131,7 +131,7 @@ async def test_a_cursor_that_is_refused_voids_all_pages() -> None:
             return {"error": {"code": -32602, "message": "no such cursor"}}
         return {"resultType": "complete", **page}
 
-    server = ScriptedPeer({**opening(PER_REQUEST), "tools/list": list_tools})
+    server = MemoryPeer({**opening(PER_REQUEST), "tools/list": list_tools})
     async with using(Client("c"), await server.start(), PER_REQUEST) as session:
         await session.list_tools()
         assert len(session.cache) == 1

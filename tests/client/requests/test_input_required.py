@@ -18,7 +18,8 @@ from mcp_gen import (
 from mcp_gen.types import CreateMessageResult, TextContent
 from tests.client.using import in_results, using
 from tests.support.frames import PER_REQUEST
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.asked import WAIT_S
+from tests.support.peers.scripted import MemoryPeer, opening
 
 if TYPE_CHECKING:
     from mcp_wire.hooks import CallToolParams, CallToolResults
@@ -59,7 +60,7 @@ class Rounds:
 
     def __init__(self, *results: Any) -> None:
         left = list(results)
-        self.server = ScriptedPeer(
+        self.server = MemoryPeer(
             {
                 **opening(PER_REQUEST),
                 "tools/call": lambda params: left.pop(0) if len(left) > 1 else left[0],
@@ -213,7 +214,7 @@ async def test_a_call_is_cancelled_while_its_questions_are_answered() -> None:
         Client("c", elicitation=slow), await rounds.server.start(), PER_REQUEST
     ) as session:
         call = asyncio.create_task(session.call_tool("t"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             await began.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):

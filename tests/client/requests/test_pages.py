@@ -10,7 +10,7 @@ import mcp_wire
 from mcp_gen import Client, ClientSession, ProtocolError, Server
 from tests.client.using import using
 from tests.support.frames import every_revision
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 ITEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "tools": ("tools/list", "tools", {"name": "x", "inputSchema": {"type": "object"}}),
@@ -25,7 +25,7 @@ ITEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
 every_list = pytest.mark.parametrize("what", ITEMS)
 
 
-def pages_of(what: str, revision: str, after: dict[str | None, str | None]) -> ScriptedPeer:
+def pages_of(what: str, revision: str, after: dict[str | None, str | None]) -> MemoryPeer:
     """Server with one item per page; `after` maps each page's cursor to the next cursor."""
     method, field, item = ITEMS[what]
     hints = mcp_wire.profile(revision).cache_hints
@@ -37,7 +37,7 @@ def pages_of(what: str, revision: str, after: dict[str | None, str | None]) -> S
         end = {} if following is None else {"nextCursor": following}
         return {field: [{**item, "name": cursor or "first"}], **end, **more}
 
-    return ScriptedPeer({**opening(revision), method: page})
+    return MemoryPeer({**opening(revision), method: page})
 
 
 async def names(session: ClientSession, what: str) -> list[str]:

@@ -12,9 +12,9 @@ from mcp_gen import Client, ClientSession, Context, McpError, Server, UsageError
 from mcp_wire import v2025_06_18
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, every_revision, with_handshake
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 def logging_server() -> Server:
@@ -82,7 +82,7 @@ async def test_a_server_that_does_not_take_the_level_is_used_without(
     answers["initialize"] = lambda params: {**shake(params), "capabilities": {"logging": {}}}
     answers["logging/setLevel"] = lambda params: {"error": {"code": -32602, "message": "no"}}
     client = Client("c", log_level="info")
-    async with using(client, await ScriptedPeer(answers).start(), revision) as session:
+    async with using(client, await MemoryPeer(answers).start(), revision) as session:
         assert session.revision == revision
     assert "does not take the log level info" in caplog.text
 

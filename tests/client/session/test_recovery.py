@@ -11,9 +11,10 @@ import pytest
 import mcp_wire
 from mcp_gen import Change, Client, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
+from tests.support.peers.asked import WAIT_S
 from tests.support.requirement import requirement
 
 HINTING = [one for one in ALL if "annotations" in mcp_wire.types(one).Tool.__struct_fields__]
@@ -42,12 +43,12 @@ class Lives:
     async def serve(self, transport: Duplex) -> None:
         life = self._lives[min(self.begun, len(self._lives) - 1)]
         self.asked.append("born")
-        server = ScriptedServer(self._revision)
+        server = CannedServer(self._revision)
         for method, answer in life.items():
             server.on(method, self._reply(server, method, answer))
         await server.serve(transport)
 
-    def _reply(self, server: ScriptedServer, method: str, answer: Any) -> Any:
+    def _reply(self, server: CannedServer, method: str, answer: Any) -> Any:
         def reply(params: Any) -> Any:
             self.asked.append(method)
             if answer == DIES:
@@ -178,7 +179,7 @@ async def test_a_watch_can_be_had_of_the_new_server(revision: str) -> None:
         await session.list_tools()
         async with session.watch(tools=True) as changes:
             real.notify.tool_list_changed()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(WAIT_S):
                 assert await anext(changes) == Change("tools")
 
 

@@ -22,15 +22,15 @@ from mcp_gen import (
 )
 from mcp_wire import UnknownContent, latest
 from tests.support.frames import PER_REQUEST, every_revision, with_handshake
-from tests.support.peers.scripted import ScriptedPeer, connected, opening, served
+from tests.support.peers.scripted import MemoryPeer, connected, opening, served
 
 WAIT_S = 30.0
 
 
-def scripted(revision: str, **answers: Callable[[Any], Any]) -> ScriptedPeer:
+def scripted(revision: str, **answers: Callable[[Any], Any]) -> MemoryPeer:
     """Return a server that answers the opening, `tools/list` and `tools/call` as given."""
     methods = {"list_tools": "tools/list", "call_tool": "tools/call"}
-    return ScriptedPeer({**opening(revision), **{methods[k]: v for k, v in answers.items()}})
+    return MemoryPeer({**opening(revision), **{methods[k]: v for k, v in answers.items()}})
 
 
 def result(revision: str, **members: Any) -> dict[str, Any]:
@@ -366,7 +366,7 @@ async def test_what_the_server_gets_wrong_does_not_end_the_session(
         assert [tool.name for tool in (await session.list_tools()).tools] == ["a"]
 
 
-async def heard_answer(server: ScriptedPeer, id: str) -> dict[str, Any]:
+async def heard_answer(server: MemoryPeer, id: str) -> dict[str, Any]:
     """Return the client's answer to a server request."""
     async with asyncio.timeout(WAIT_S):
         while True:

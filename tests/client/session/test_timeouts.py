@@ -12,9 +12,9 @@ from mcp_gen import Client, RequestTimeout, SessionLost
 from mcp_gen.session.duplex.deadlines import SlidingTimeout
 from tests.client.using import using
 from tests.support.frames import every_revision
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 class Clock:
@@ -104,7 +104,7 @@ async def test_reports_of_a_call_put_its_limit_off(revision: str, monkeypatch: A
             heard.append(None)
 
     monkeypatch.setattr("mcp_gen.session.duplex.connection.SlidingTimeout", Recorded)
-    server = ScriptedPeer(opening(revision))
+    server = MemoryPeer(opening(revision))
     client = Client("c", max_timeout_s=99)
     reports: list[float] = []
     async with using(client, await server.start(), revision) as session:
@@ -125,7 +125,7 @@ async def test_reports_of_a_call_put_its_limit_off(revision: str, monkeypatch: A
 
 @every_revision
 async def test_a_call_that_wants_reports_and_gets_none_is_given_up(revision: str) -> None:
-    server = ScriptedPeer(opening(revision))
+    server = MemoryPeer(opening(revision))
     async with using(Client("c"), await server.start(), revision) as session:
         with pytest.raises(RequestTimeout, match=r"tools/call: no answer in 0\.01 s"):
             await session.call_tool("t", timeout_s=0.01, progress=lambda *told: None)
@@ -136,7 +136,7 @@ async def test_a_call_that_wants_reports_and_gets_none_is_given_up(revision: str
 
 @every_revision
 async def test_the_clients_own_limit_is_for_calls_that_name_none(revision: str) -> None:
-    server = ScriptedPeer(opening(revision))
+    server = MemoryPeer(opening(revision))
     async with using(Client("c", timeout_s=0.01), await server.start(), revision) as session:
         with pytest.raises(RequestTimeout, match=r"no answer in 0\.01 s"):
             await session.call_tool("t")
@@ -145,7 +145,7 @@ async def test_the_clients_own_limit_is_for_calls_that_name_none(revision: str) 
 @every_revision
 async def test_a_server_that_is_silent_is_given_up(revision: str) -> None:
     answers = opening(revision)
-    server = ScriptedPeer(answers)
+    server = MemoryPeer(answers)
     client = Client("c", keep_alive_s=0.01, keep_alive_timeout_s=0.01)
     async with using(client, await server.start(), revision) as session:
         answers.clear()
@@ -174,7 +174,7 @@ async def test_a_server_that_answers_is_asked_again(revision: str) -> None:
 
     answers[method] = answer
     client = Client("c", keep_alive_s=0.001, keep_alive_timeout_s=WAIT_S, max_cached_results=0)
-    async with using(client, await ScriptedPeer(answers).start(), revision) as session:
+    async with using(client, await MemoryPeer(answers).start(), revision) as session:
         async with asyncio.timeout(WAIT_S):
             await asked.wait()
         assert session.revision == revision

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from mcp_gen import McpGenError
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.client.spec.scripted_servers import DONE, in_a_call
 from tests.support.peers.reach import Reach, Reached
 
@@ -14,7 +14,7 @@ __all__ = ["answered", "declared", "put"]
 
 
 async def put(
-    reach: Reach, reached: Reached, server: ScriptedServer, method: str, params: Any = None
+    reach: Reach, reached: Reached, server: CannedServer, method: str, params: Any = None
 ) -> dict[str, Any]:
     """Make an input request during a call, or in its result, and return its `result` or `error`.
 
@@ -46,7 +46,7 @@ async def put(
 
 
 async def answered(
-    reach: Reach, reached: Reached, server: ScriptedServer, method: str, params: Any = None
+    reach: Reach, reached: Reached, server: CannedServer, method: str, params: Any = None
 ) -> Any:
     """Return the result of an input request."""
     return (await put(reach, reached, server, method, params))["result"]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp_gen import ClientSession
-from tests.client.scripted import Reply, ScriptedServer
+from tests.client.scripted import CannedServer, Reply
 from tests.support.peers.reach import Reach, Reached
 
 __all__ = ["DONE", "far", "in_a_call", "listed", "tool", "whole"]
@@ -16,9 +16,9 @@ __all__ = ["DONE", "far", "in_a_call", "listed", "tool", "whole"]
 DONE: dict[str, Any] = {"content": [{"type": "text", "text": "done"}]}
 
 
-def far(reach: Reach, replies: dict[str, Reply | dict[str, Any]] | None = None) -> ScriptedServer:
+def far(reach: Reach, replies: dict[str, Reply | dict[str, Any]] | None = None) -> CannedServer:
     """Return a server of the revision that answers these methods alone, not even `tools/call`."""
-    server = ScriptedServer(reach.revision)
+    server = CannedServer(reach.revision)
     for method, reply in (replies or {}).items():
         server.on(method, reply)
     return server
@@ -37,12 +37,13 @@ def listed(reach: Reach, **members: Any) -> dict[str, Any]:
 
 
 def tool(name: str = "t", **members: Any) -> dict[str, Any]:
+    """Return a tool's description, as on the wire."""
     return {"name": name, "inputSchema": {"type": "object"}, **members}
 
 
 @asynccontextmanager
 async def in_a_call(
-    reached: Reached, server: ScriptedServer, session: ClientSession | None = None
+    reached: Reached, server: CannedServer, session: ClientSession | None = None
 ) -> AsyncIterator[Any]:
     """Hold a call open; yields its frame, and answers it afterwards."""
     session = session or reached.session

@@ -10,7 +10,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Change, Client, McpGenError, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.client.spec.scripted_servers import DONE, far, in_a_call, listed, tool, whole
 from tests.support.peers.reach import Reach, Reached
 from tests.support.requirement import requirement
@@ -48,7 +48,7 @@ async def test_a_result_of_the_wrong_shape_is_an_error(reach: Reach, wrong: Any)
             await reached.session.call_tool("t")
 
 
-def promising(reach: Reach, schema: Any, data: Any = None) -> ScriptedServer:
+def promising(reach: Reach, schema: Any, data: Any = None) -> CannedServer:
     """Return a server whose tool declares an output schema, and returns this data."""
     return far(
         reach,
@@ -116,9 +116,7 @@ async def test_a_prompt_of_the_wrong_shape_is_an_error(reach: Reach, message: An
             await reached.session.get_prompt("p")
 
 
-def in_pages(
-    reach: Reach, method: str, what: str, *pages: list[Any], cursors: Any
-) -> ScriptedServer:
+def in_pages(reach: Reach, method: str, what: str, *pages: list[Any], cursors: Any) -> CannedServer:
     """Return a server with these pages, each but the first by its cursor."""
     by_cursor = dict(zip([None, *cursors], pages, strict=True))
     after = dict(zip([None, *cursors], [*cursors, None], strict=True))
@@ -178,7 +176,7 @@ def asks(state: str | None = None, **questions: Any) -> dict[str, Any]:
     return {"result": found if state is None else {**found, "requestState": state}}
 
 
-def in_rounds(reach: Reach, *results: dict[str, Any]) -> ScriptedServer:
+def in_rounds(reach: Reach, *results: dict[str, Any]) -> CannedServer:
     left = [*results, whole(reach, **DONE)]
     replies: dict[str, Any] = {
         "tools/call": lambda _: left.pop(0),
@@ -237,7 +235,7 @@ async def test_answers_and_state_get_into_no_other_request(reach: Reach) -> None
 # --- cache ---
 
 
-def kept(reach: Reach, ttl_ms: int | None, scope: str = "public") -> ScriptedServer:
+def kept(reach: Reach, ttl_ms: int | None, scope: str = "public") -> CannedServer:
     hints = {"cacheScope": scope} | ({} if ttl_ms is None else {"ttlMs": ttl_ms})
 
     def page(params: Any) -> dict[str, Any]:
@@ -333,7 +331,7 @@ async def test_a_cursor_that_is_refused_voids_all_pages(reach: Reach) -> None:
 # --- subscriptions ---
 
 
-def listening(reach: Reach, *granted: str) -> ScriptedServer:
+def listening(reach: Reach, *granted: str) -> CannedServer:
     """Return a server that acknowledges this part of the requested subscription filter."""
     server = far(reach)
     receive = server.receive

@@ -9,7 +9,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, McpGenError, ProtocolError, RequestTimeout, Server
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 from tests.client.spec.scripted_servers import far, in_a_call
 from tests.server.spec.servers import rich, waiting
 from tests.support.frames import HANDSHAKE
@@ -116,7 +116,7 @@ async def test_the_client_asks_first_what_a_server_speaks(reach: Reach) -> None:
 @requirement("lifecycle:client:fallback")
 @pytest.mark.parametrize("code", REFUSALS)
 async def test_any_refusal_leaves_the_handshake(reach: Reach, code: int) -> None:
-    server = ScriptedServer(HANDSHAKE).on(
+    server = CannedServer(HANDSHAKE).on(
         "server/discover", {"error": {"code": code, "message": "no"}}
     )
     async with reach(server, pinned=False, speaks=HANDSHAKE) as reached:

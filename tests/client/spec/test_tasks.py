@@ -121,7 +121,7 @@ async def test_a_task_is_not_asked_for_more_often_than_it_says(reach: Reach) -> 
 
 @requirement("tasks:client:input", "tasks:client:related")
 async def test_what_a_task_asks_is_answered_where_its_result_is_asked_for(reach: Reach) -> None:
-    server = CoreServer("input_required").on("tasks/result", lambda params: None)
+    server = CoreServer(then="input_required").on("tasks/result", lambda params: None)
     async with reach(server, able()) as reached:
         call = asyncio.create_task(reached.session.call_tool("work", {}, task=True))
         fetching = await server.next("tasks/result")
@@ -164,7 +164,7 @@ async def test_a_cursor_of_a_list_of_tasks_is_sent_as_it_came(reach: Reach) -> N
 
 @requirement("tasks:client:cancels", "tasks:client:related-absent")
 async def test_a_task_is_cancelled_by_its_own_request(reach: Reach) -> None:
-    async with reach(CoreServer(*["working"] * 9, poll_ms=60_000)) as reached:
+    async with reach(CoreServer(then="working", poll_ms=60_000)) as reached:
         task = await reached.session.start_tool("work", {})
         waiting = asyncio.create_task(task.result())
         state = await task.cancel()
@@ -179,7 +179,7 @@ async def test_a_task_is_cancelled_by_its_own_request(reach: Reach) -> None:
 
 @requirement("tasks:client:cancels")
 async def test_who_no_longer_waits_for_a_call_cancels_its_task(reach: Reach) -> None:
-    server = CoreServer(*["working"] * 9, poll_ms=60_000)
+    server = CoreServer(then="working", poll_ms=60_000)
     async with reach(server) as reached:
         call = asyncio.create_task(reached.session.call_tool("work", {}, task=True))
         await server.next("tools/call")

@@ -21,9 +21,9 @@ from mcp_gen import (
 )
 from tests.client.using import declaring, using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
-WAIT_S = 5.0
+WAIT_S = 30.0
 LISTENING = [one for one in ALL if mcp_wire.profile(one).listen]
 SUBSCRIBING = [one for one in ALL if not mcp_wire.profile(one).listen]
 listening = pytest.mark.parametrize("revision", LISTENING)
@@ -112,7 +112,7 @@ async def test_the_watch_says_what_the_server_will_tell_of(revision: str) -> Non
 @every_revision
 async def test_a_session_that_is_lost_ends_the_watch(revision: str) -> None:
     answers = opening(revision)
-    server = ScriptedPeer(answers)
+    server = MemoryPeer(answers)
     _acknowledges(server, answers)
     async with (
         using(Client("c"), await server.start(), revision) as session,
@@ -148,7 +148,7 @@ async def test_a_watch_is_used_as_a_context_once(revision: str) -> None:
 # --- one request that stays open ---
 
 
-def _acknowledges(server: ScriptedPeer, answers: dict[str, Any]) -> None:
+def _acknowledges(server: MemoryPeer, answers: dict[str, Any]) -> None:
     """Let a scripted server acknowledge subscription requests."""
 
     def listen(params: Any) -> Any:
@@ -165,9 +165,9 @@ def _notice(name: str, **params: Any) -> bytes:
     return msgspec.json.encode(frame)
 
 
-def listener() -> ScriptedPeer:
+def listener() -> MemoryPeer:
     answers = opening(PER_REQUEST)
-    server = ScriptedPeer(answers)
+    server = MemoryPeer(answers)
     _acknowledges(server, answers)
     return server
 
@@ -217,7 +217,7 @@ async def test_what_belongs_to_another_subscription_is_not_heard() -> None:
 @listening
 async def test_a_server_that_does_not_let_listen_says_so(revision: str) -> None:
     refusal = {"error": {"code": -32601, "message": "no"}}
-    server = ScriptedPeer({**opening(revision), "subscriptions/listen": lambda params: refusal})
+    server = MemoryPeer({**opening(revision), "subscriptions/listen": lambda params: refusal})
     async with using(Client("c"), await server.start(), revision) as session:
         with pytest.raises(McpError) as caught:
             async with session.watch(tools=True):
@@ -227,7 +227,7 @@ async def test_a_server_that_does_not_let_listen_says_so(revision: str) -> None:
 
 @listening
 async def test_a_server_that_acknowledges_nothing_is_waited_for_no_longer(revision: str) -> None:
-    server = ScriptedPeer(opening(revision))
+    server = MemoryPeer(opening(revision))
     client = Client("c", timeout_s=0.01)
     async with using(client, await server.start(), revision) as session:
         with pytest.raises(RequestTimeout, match="no acknowledgement"):

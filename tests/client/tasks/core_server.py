@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted import CannedServer
 
 __all__ = ["DONE", "REVISION", "CoreServer", "text"]
 
@@ -21,16 +21,18 @@ def text(said: str, **more: Any) -> dict[str, Any]:
 DONE = text("done", _meta={RELATED: {"taskId": "t1"}})
 
 
-class CoreServer(ScriptedServer):
-    """Server with one task, `t1`, whose status at each poll is the next of `states`.
+class CoreServer(CannedServer):
+    """Server with one task, `t1`, whose status at each poll is the next of `states`, then `then`.
 
-    The task ends with `outcome`, a result or `{"error": …}`. A call that asks for no task is
-    refused if the tool `needs` one, and else answered at once.
+    Clients poll while they answer, on a slow machine any number of times: what a test needs until
+    something has happened is its `then`. The task ends with `outcome`, a result or `{"error": …}`.
+    A call that asks for no task is refused if the tool `needs` one, and else answered at once.
     """
 
     def __init__(
         self,
         *states: str,
+        then: str = "completed",
         outcome: dict[str, Any] = DONE,
         support: str | None = "required",
         declares: dict[str, Any] | None = None,
@@ -38,6 +40,7 @@ class CoreServer(ScriptedServer):
     ) -> None:
         super().__init__(REVISION)
         self.states = list(states)
+        self.then = then
         self.outcome = outcome
         self.support = support
         self.poll_ms = poll_ms
@@ -90,7 +93,7 @@ class CoreServer(ScriptedServer):
     def _get(self, params: Any) -> dict[str, Any]:
         if params["taskId"] != "t1":
             return {"error": {"code": -32602, "message": "no such task"}}
-        return {"result": self.task(self.states.pop(0) if self.states else "completed")}
+        return {"result": self.task(self.states.pop(0) if self.states else self.then)}
 
     def _outcome(self) -> dict[str, Any]:
         return self.outcome if "error" in self.outcome else {"result": self.outcome}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import mcp_wire
 from mcp_gen import Client, ClientSession
@@ -12,10 +12,10 @@ from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import Frame
 from mcp_gen.core.extensions.extensions import Extensions
 from mcp_wire.extensions.tasks import EXTENSION
-from tests.client.scripted import Recorded, ScriptedServer
+from tests.client.scripted import CannedServer, Recorded
 from tests.client.tasks.core_server import text
 
-__all__ = ["ASKS", "REVISION", "ExtensionServer", "session_with", "violations"]
+__all__ = ["ASKS", "REVISION", "ExtensionServer", "Until", "session_with", "violations"]
 
 REVISION = "2026-07-28"
 NOW = "2026-07-28T12:00:00Z"
@@ -30,17 +30,35 @@ ASKS: dict[str, Any] = {
 }
 
 
-class ExtensionServer(ScriptedServer):
-    """Server with one task, `t1`, whose status at each poll is the next of `states`.
+State: TypeAlias = str | dict[str, Any]
+"""State of the task: its status, or its status with other members."""
 
-    A state is a status, or a status with its other members.
+
+class Until(NamedTuple):
+    """State at each poll until the server has this number of answers.
+
+    Clients poll while they answer, on a slow machine any number of times.
     """
 
+    answers: int
+    state: State
+
+
+class ExtensionServer(CannedServer):
+    """Server with one task, `t1`, whose state at each poll is the next of `states`, then `then`."""
+
     def __init__(
-        self, *states: str | dict[str, Any], poll_ms: int | None = 1, ttl_ms: int | None = None
+        self,
+        *states: State | Until,
+        then: State = "completed",
+        poll_ms: int | None = 1,
+        ttl_ms: int | None = None,
     ) -> None:
         super().__init__(REVISION)
-        self.states: list[str | dict[str, Any]] = list(states)
+        self.states: list[State | Until] = list(states)
+        self.then = then
+        self.told: list[str] = []
+        """Statuses returned by `tasks/get`."""
         self.poll_ms, self.ttl_ms = poll_ms, ttl_ms
         self.answers: list[dict[str, Any]] = []
         """Answers received by `tasks/update`."""
@@ -67,10 +85,21 @@ class ExtensionServer(ScriptedServer):
         found = [one["params"] for one in self.came if one.get("method") == method]
         return [{key: one[key] for key in one if key != "_meta"} for one in found]
 
+    def _next_state(self) -> State:
+        while self.states:
+            state = self.states[0]
+            if isinstance(state, Until) and len(self.answers) < state.answers:
+                return state.state
+            del self.states[0]
+            if not isinstance(state, Until):
+                return state
+        return self.then
+
     def _get(self, params: Any) -> dict[str, Any]:
-        state = self.states.pop(0) if self.states else "completed"
+        state = self._next_state()
         more: dict[str, Any] = {"status": state} if isinstance(state, str) else dict(state)
         status = more.pop("status")
+        self.told.append(status)
         if status == "completed":
             more.setdefault("result", text("done"))
         return self.complete(self.task(status, **more))
@@ -92,7 +121,7 @@ def violations(frames: list[Frame]) -> list[str]:
 
 @asynccontextmanager
 async def session_with(
-    server: ScriptedServer, make: Callable[..., Client] = Client, **options: Any
+    server: CannedServer, make: Callable[..., Client] = Client, **options: Any
 ) -> AsyncGenerator[ClientSession]:
     """Connect a client that supports tasks; its frames are checked."""
     recorded = Recorded(server)

@@ -15,6 +15,7 @@ from mcp_gen.client.callbacks import own_tasks
 from mcp_wire import latest
 from tests.client.scripted import Recorded, client_violations
 from tests.client.tasks.core_server import REVISION, CoreServer
+from tests.support.peers.asked import WAIT_S
 
 RELATED = "io.modelcontextprotocol/related-task"
 FORM: dict[str, Any] = {
@@ -208,7 +209,7 @@ async def test_a_task_is_called_off_and_stays_so() -> None:
         id = await server.begin()
         await server.status(id)
         state = await server.ask("tasks/cancel", taskId=id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             await model.cancelled.wait()
         again = await server.ask("tasks/cancel", taskId=id)
         result = await server.ask("tasks/result", taskId=id)
@@ -263,6 +264,6 @@ async def test_a_task_is_gone_when_its_time_is_over(monkeypatch: pytest.MonkeyPa
         now = 1003.0
         page = await server.ask("tasks/list")
         assert await server.ask("tasks/get", taskId=id) == UNKNOWN
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             await model.cancelled.wait()
     assert page["tasks"] == []

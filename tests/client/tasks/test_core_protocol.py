@@ -24,7 +24,7 @@ from mcp_wire import v2025_06_18, v2025_11_25
 from tests.client.scripted import Recorded, client_violations, connected
 from tests.client.tasks.core_server import DONE, REVISION, CoreServer, text
 
-WAIT_S = 10
+WAIT_S = 30.0
 
 
 class Counted(msgspec.Struct):
@@ -371,12 +371,12 @@ async def test_a_server_that_says_nothing_of_its_task_is_given_up_and_told_so() 
 async def test_a_task_may_take_longer_than_each_request_but_not_longer_than_the_client_has() -> (
     None
 ):
-    server = CoreServer(*["working"] * 1000)
+    server = CoreServer(then="working")
     recorded = Recorded(server)
-    async with Client("c", max_timeout_s=0.2) as client:
+    async with Client("c", max_timeout_s=1) as client:
         session = await client.connect(recorded, revision=REVISION)
-        with pytest.raises(RequestTimeout, match=r"'t1' was not over in 0\.2 s"):
-            await session.call_tool("work", {}, task=True, timeout_s=0.1)
+        with pytest.raises(RequestTimeout, match=r"'t1' was not over in 1 s"):
+            await session.call_tool("work", {}, task=True, timeout_s=0.5)
         await session.ping()
     assert len(server.sent("tasks/get")) > 1
     assert server.sent("tasks/cancel") == [{"taskId": "t1"}]

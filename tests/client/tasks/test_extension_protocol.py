@@ -26,9 +26,9 @@ from mcp_gen import (
 from mcp_wire import v2025_06_18
 from mcp_wire.extensions.tasks import EXTENSION
 from tests.client.tasks.core_server import text
-from tests.client.tasks.extension_server import ASKS, REVISION, ExtensionServer, session_with
+from tests.client.tasks.extension_server import ASKS, REVISION, ExtensionServer, Until, session_with
 
-WAIT_S = 10
+WAIT_S = 30.0
 IDENTIFIER = EXTENSION.identifier
 
 
@@ -200,7 +200,8 @@ async def test_what_a_task_asks_is_answered_once_each() -> None:
         return {"name": f"answer {len(asked)}"}
 
     both = asking(a=ASKS, b=ASKS)
-    server = ExtensionServer(asking(a=ASKS), both, both, "working", "completed")
+    states = [Until(1, asking(a=ASKS)), Until(2, both), both, "working", "completed"]
+    server = ExtensionServer(*states)
     async with session_with(server, elicitation=form) as session:
         result = await session.call_tool("work", {})
     assert text_of(result) == "done"
@@ -211,7 +212,7 @@ async def test_what_a_task_asks_is_answered_once_each() -> None:
 
 
 async def test_an_update_that_the_server_refuses_ends_the_call() -> None:
-    server = ExtensionServer(*[asking(a=ASKS)] * 20)
+    server = ExtensionServer(then=asking(a=ASKS))
     server.on("tasks/update", {"error": {"code": -32602, "message": "no such answer"}})
     async with session_with(server, elicitation=lambda session, params: {}) as session:
         with pytest.raises(McpError, match="no such answer"):
@@ -221,7 +222,7 @@ async def test_an_update_that_the_server_refuses_ends_the_call() -> None:
 
 async def test_nobody_is_asked_again_for_an_answer_that_did_not_arrive() -> None:
     asked: list[Any] = []
-    server = ExtensionServer(*[asking(a=ASKS)] * 20)
+    server = ExtensionServer(then=asking(a=ASKS))
     update = server.replies["tasks/update"]
     server.on("tasks/update", {"error": {"code": -32603, "message": "try again"}})
 
@@ -234,7 +235,7 @@ async def test_nobody_is_asked_again_for_an_answer_that_did_not_arrive() -> None
         with pytest.raises(McpError, match="try again"):
             await task.result()
         server.on("tasks/update", update)
-        server.states = [asking(a=ASKS), "completed"]
+        server.states, server.then = [Until(1, asking(a=ASKS))], "completed"
         await task.result()
     assert (len(asked), len(server.answers)) == (1, 1)
 
@@ -248,7 +249,7 @@ async def test_a_task_that_ends_while_it_is_answered_has_its_result() -> None:
 
 async def test_a_question_that_the_user_refuses_ends_the_call_and_the_task() -> None:
     sample = {"method": "sampling/createMessage", "params": {"maxTokens": 5, "messages": []}}
-    server = ExtensionServer(asking(a=sample))
+    server = ExtensionServer(then=asking(a=sample))
     async with session_with(server, sampling=lambda session, params: None) as session:
         with pytest.raises(InputRefused):
             await session.call_tool("work", {})
@@ -260,13 +261,14 @@ async def test_a_handler_that_takes_its_time_is_cancelled_when_the_task_ends() -
     cancelled = asyncio.Event()
 
     async def form(session: Any, params: Any) -> dict[str, str]:
+        server.then = "cancelled"
         try:
             await asyncio.Event().wait()
         finally:
             cancelled.set()
         return {}
 
-    server = ExtensionServer(asking(a=ASKS), asking(a=ASKS), "cancelled")
+    server = ExtensionServer(then=asking(a=ASKS))
     async with session_with(server, elicitation=form) as session:
         with pytest.raises(TaskCancelled):
             await session.call_tool("work", {})
@@ -369,7 +371,7 @@ async def test_a_task_is_begun_followed_and_called_off() -> None:
             told.append(state.message)
             if state.message:
                 break
-        server.states = ["cancelled"]
+        server.then = "cancelled"
         assert await task.cancel() == task.state
         with pytest.raises(TaskCancelled):
             await task.result()
@@ -387,7 +389,7 @@ async def test_a_task_that_goes_on_after_it_was_called_off_is_as_it_is() -> None
 
 
 async def test_a_task_of_an_earlier_connection_is_taken_up_by_its_id() -> None:
-    server = ExtensionServer("working", asking(a=ASKS), "completed")
+    server = ExtensionServer("working", Until(1, asking(a=ASKS)), "completed")
     async with session_with(server, elicitation=lambda session, params: {}) as session:
         assert text_of(await session.task("t1", tool="work").result()) == "done"
     assert server.sent("tools/call") == []

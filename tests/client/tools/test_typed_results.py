@@ -34,7 +34,7 @@ from mcp_gen.types import (
 )
 from tests.client.using import using
 from tests.support.frames import ALL, PER_REQUEST, every_revision
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 STRUCTURED = [one for one in ALL if mcp_wire.profile(one).structured_content != "none"]
 with_data = pytest.mark.parametrize("revision", STRUCTURED)
@@ -140,14 +140,14 @@ async def test_a_type_that_nothing_reads_is_the_callers_mistake() -> None:
         await returned("number", Odd, PER_REQUEST)
 
 
-def saying(revision: str, schema: Any, **members: Any) -> ScriptedPeer:
+def saying(revision: str, schema: Any, **members: Any) -> MemoryPeer:
     """Return a server with one tool, which has this output schema and returns the members."""
     per_request = mcp_wire.profile(revision).handshake is None
     typed = {"resultType": "complete"} if per_request else {}
     hints = {"ttlMs": 0, "cacheScope": "private"} if per_request else {}
     tool = {"name": "t", "inputSchema": {"type": "object"}}
     tool |= {} if schema is None else {"outputSchema": schema}
-    return ScriptedPeer(
+    return MemoryPeer(
         {
             **opening(revision),
             "tools/list": lambda params: {"tools": [tool], **typed, **hints},
@@ -156,7 +156,7 @@ def saying(revision: str, schema: Any, **members: Any) -> ScriptedPeer:
     )
 
 
-async def said(server: ScriptedPeer, revision: str, kind: Any) -> Any:
+async def said(server: MemoryPeer, revision: str, kind: Any) -> Any:
     async with using(Client("c"), await server.start(), revision) as session:
         return await session.call_tool("t", returns=kind)
 

@@ -224,7 +224,7 @@ async def test_a_middleware_is_around_notifications_and_their_hooks(revision: st
     async with talking(test.server, revision) as client:
         await client.ask(client.speaker.request(1, "tools/list"))
         client.send(client.speaker.cancel(99))
-        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.wait_for(told.wait(), 30)
         await client.ask(client.speaker.request(2, "tools/list"))
     assert test.said == ["m in", "hook", "m out"]
 
@@ -245,7 +245,7 @@ async def test_a_middleware_that_fails_at_a_notification_is_logged(
     async with talking(server, revision) as client:
         await client.ask(client.speaker.request(1, "tools/list"))
         client.send(client.speaker.cancel(99))
-        await asyncio.wait_for(failed.wait(), 5)
+        await asyncio.wait_for(failed.wait(), 30)
         assert "result" in await client.ask(add(client, 2))
     assert "notifications/cancelled failed" in caplog.text
 

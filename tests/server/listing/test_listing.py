@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import mcp_wire
 from mcp_gen import CacheHints, Context, Server, UsageError
@@ -20,6 +18,7 @@ from mcp_gen.server.listing import cursors
 from mcp_wire import latest
 from tests.support.frames import PER_REQUEST, every_revision
 from tests.support.peers.raw import RawClient, talking
+from tests.support.property_tests import given, settings, st
 
 HINTED = [one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).cache_hints]
 UNHINTED = [one for one in mcp_wire.REVISIONS if one not in HINTED]
@@ -211,7 +210,7 @@ changes = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     size=st.integers(1, 4),
     begun=st.sets(st.sampled_from(NAMES)),

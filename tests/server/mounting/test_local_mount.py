@@ -217,9 +217,9 @@ async def test_a_call_that_is_cancelled_is_cancelled_inside(revision: str) -> No
     server = mounting(inner)
     async with talk(lambda: server, revision) as client:
         asked = client.begin("tools/call", {"name": "w_wait", "arguments": {}})
-        await asyncio.wait_for(begun.wait(), 10)
+        await asyncio.wait_for(begun.wait(), 30)
         client.cancel(asked)
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 30)
 
 
 @every_revision

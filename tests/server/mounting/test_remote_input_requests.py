@@ -15,7 +15,7 @@ from tests.server.mounting.gateway import ANSWERS, at_two, gateway, until, weath
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
 from tests.support.peers.asked import SILENCE, WAIT_S, Refused
 from tests.support.peers.connect import talk
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 INTERNAL, INVALID_REQUEST = -32603, -32600
 both_lifecycles = pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
@@ -343,7 +343,7 @@ def test_handlers_that_are_given_later_go_before_the_caller() -> None:
     assert client._offer.forwards == {"elicitation", "roots"}
 
 
-class Impatient(ScriptedPeer):
+class Impatient(MemoryPeer):
     """Server that sends a request, and answers the call without waiting."""
 
     def __init__(self) -> None:

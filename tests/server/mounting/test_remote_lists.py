@@ -14,7 +14,7 @@ from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 
 def counted(server: Server) -> list[str]:
@@ -194,7 +194,7 @@ async def test_a_server_that_comes_back_is_used_again_with_what_it_has_then(
 
 
 async def test_a_server_that_has_no_subscriptions_says_so() -> None:
-    far = ScriptedPeer(
+    far = MemoryPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": [{"uri": "a:///b", "name": "b"}]},
@@ -210,6 +210,46 @@ async def test_a_server_that_has_no_subscriptions_says_so() -> None:
             refused = await client.refusal("resources/subscribe", {"uri": "a:///b"})
             assert "tells of no changes of resources" in str(refused)
         server.unmount("far")
+
+
+def without_list_changes(inside: str) -> MemoryPeer:
+    """Return a server with one tool that declares no `listChanged`."""
+    page: dict[str, Any] = {"tools": [{"name": "x", "inputSchema": {"type": "object"}}]}
+    if inside == PER_REQUEST:
+        page |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+    return MemoryPeer({**opening(inside), "tools/list": lambda _: page})
+
+
+@pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
+async def test_a_remote_server_without_list_changes_is_not_listened_to_and_asked_each_time(
+    inside: str,
+) -> None:
+    far, server = without_list_changes(inside), Server("outer")
+    async with Client("gateway") as between:
+        server.mount("far", await between.connect(await far.start(), revision=inside))
+        mount: Any = server.mounts[0]
+        async with talk(lambda: server, PER_REQUEST) as client:
+            for _ in range(2):
+                assert await client.names("tools/list", "tools") == ["far_x"]
+            assert not mount.is_static(None, TOOLS)
+            assert mount._notifications._lists is None
+        server.unmount("far")
+    asked = [frame["method"] for frame in far.asked]
+    assert asked.count("tools/list") == 2
+    assert "subscriptions/listen" not in asked
+
+
+async def test_a_listener_hears_of_the_gateways_own_lists_where_the_remote_tells_of_none() -> None:
+    far, server = without_list_changes(PER_REQUEST), Server("outer")
+    async with Client("gateway") as between:
+        server.mount("far", await between.connect(await far.start(), revision=PER_REQUEST))
+        async with talk(lambda: server, PER_REQUEST) as client:
+            await client.listen(toolsListChanged=True, promptsListChanged=True)
+            (agreed,) = client.params_of("notifications/subscriptions/acknowledged")
+            # The gateway has tools, whose list changes with each mount; and it has no prompts.
+            assert agreed["notifications"] == {"toolsListChanged": True}
+            server.unmount("far")
+            await client.hears("notifications/tools/list_changed")
 
 
 @with_handshake
@@ -237,7 +277,7 @@ async def test_a_resource_is_watched_again_when_the_server_comes_back(
 
 @each_lifecycle
 async def test_what_a_remote_server_reads_without_listing_it_can_be_read(revision: str) -> None:
-    far = ScriptedPeer(
+    far = MemoryPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": []},
@@ -271,9 +311,9 @@ async def test_when_nobody_is_served_nothing_is_listened_to() -> None:
             assert mount._notifications._watches == {}
 
 
-def hidden() -> ScriptedPeer:
+def hidden() -> MemoryPeer:
     """Return a server with a readable resource that it does not list."""
-    far = ScriptedPeer(
+    far = MemoryPeer(
         {
             **opening(HANDSHAKE),
             "resources/list": lambda _: {"resources": []},

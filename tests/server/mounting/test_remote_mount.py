@@ -135,9 +135,9 @@ async def test_a_call_that_is_cancelled_is_cancelled_at_the_remote_server(
 
     async with gateway(inner, inside) as server, talk(lambda: server, revision) as client:
         asked = client.begin("tools/call", {"name": "far_wait", "arguments": {}})
-        await asyncio.wait_for(begun.wait(), 10)
+        await asyncio.wait_for(begun.wait(), 30)
         client.cancel(asked)
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 30)
 
 
 @at_two
@@ -154,7 +154,7 @@ async def test_a_hundred_calls_go_through_one_connection_at_once(
         most = max(most, open_now)
         if most == 100:
             everybody.set()
-        await asyncio.wait_for(everybody.wait(), 10)
+        await asyncio.wait_for(everybody.wait(), 30)
         open_now -= 1
         return str(2 * n)
 

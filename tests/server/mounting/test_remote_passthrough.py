@@ -11,13 +11,13 @@ import mcp_wire
 from mcp_gen import Client, ProtocolError, Server
 from tests.support.frames import PER_REQUEST, Speaker, every_revision
 from tests.support.peers.raw import RawClient, talking
-from tests.support.peers.scripted import ScriptedPeer, opening
+from tests.support.peers.scripted import MemoryPeer, opening
 
 GIVEN = b'{"z":1.0,"a":[1e2,{"k":  null}],"huge":12345678901234567890123}'
 CONTENT = b'[{"type":"text","text":"x\\u0041",  "annotations":{"priority":1}}]'
 
 
-class Bytes(ScriptedPeer):
+class Bytes(MemoryPeer):
     """Server that answers each call with the same bytes, and records the requests."""
 
     def __init__(self, revision: str, result: bytes) -> None:

@@ -6,11 +6,10 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mcp_gen import UsageError
 from mcp_gen.server.resources.uri_templates import UriTemplate
+from tests.support.property_tests import given, settings, st
 
 MATCHES: list[tuple[str, str, dict[str, str]]] = [
     ("users://{id}/profile", "users://7/profile", {"id": "7"}),

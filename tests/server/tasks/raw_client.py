@@ -27,6 +27,8 @@ __all__ = [
     "until",
 ]
 
+CONVERSATION_S = 90.0
+"""Limit of a whole conversation, in seconds: a thousand tasks take long on a slow machine."""
 CORE = next(one for one in ALL if mcp_wire.profile(one).tasks == "core")
 """Revision with tasks in the protocol itself."""
 WITHOUT = [one for one in ALL if mcp_wire.profile(one).tasks == "none"]
@@ -118,7 +120,7 @@ async def conversing(
         if client.speaker.opening:
             client.send(*client.speaker.opening)
             await client.answer(0)
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(CONVERSATION_S):
             yield Conversation(client)
     if last:
         await server.aclose()

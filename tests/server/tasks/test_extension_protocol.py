@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mcp_gen import Context, McpError, Server, Tasks
 from mcp_wire.extensions.tasks import EXTENSION, ToClientHooks
-from tests.server.tasks.raw_client import CORE, DECLARED, DIRECTED, conversing, directed, until
+from tests.server.tasks.raw_client import (
+    CORE,
+    DECLARED,
+    DIRECTED,
+    Conversation,
+    conversing,
+    directed,
+    until,
+)
 from tests.support.frames import encoded
 from tests.support.peers.answering import EVERYTHING
+from tests.support.peers.raw import WAIT_S
 
 INVALID_PARAMS, METHOD_NOT_FOUND, MISSING = -32602, -32601, -32021
 SOON = Tasks(grace_s=0.001)
@@ -238,6 +248,96 @@ async def test_progress_is_how_the_task_stands_and_nothing_is_sent() -> None:
         go.set()
         await client.standing(made["taskId"], "completed")
         assert client.client.came == []
+
+
+LIMIT = 3
+"""Progress reports per second, in the tests of the limit."""
+
+
+class Reporting:
+    """Server whose task reports on demand, and a clock that stands still."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, limit: float | None = LIMIT) -> None:
+        self.now_s = 0.0
+        clock = SimpleNamespace(monotonic=lambda: self.now_s)
+        monkeypatch.setattr("mcp_gen.server.context.rate_limit.time", clock)
+        self.server = Server("tasks", tasks=SOON, max_progress_per_s=limit)
+        self.reports: asyncio.Queue[tuple[float, float | None, str] | None] = asyncio.Queue()
+
+        @self.server.tool(task="required")
+        async def work(ctx: Context) -> str:
+            while (report := await self.reports.get()) is not None:
+                await ctx.report_progress(*report)
+                self.reports.task_done()
+            return "done"
+
+    async def report(self, *messages: str, total: float | None = None) -> None:
+        """Let the task report each message as a step of its work."""
+        for number, message in enumerate(messages, 1):
+            self.reports.put_nowait((number, total, message))
+        async with asyncio.timeout(WAIT_S):
+            await self.reports.join()
+
+
+async def heard_of(client: Conversation, id: str) -> list[str]:
+    """Return the status messages that a listening client was sent, after what is sent now."""
+    await client.look(id)
+    told = [one for one in client.client.came if one.get("method") == "notifications/tasks"]
+    return [one["params"]["statusMessage"] for one in told]
+
+
+async def listening(client: Conversation, id: str) -> None:
+    client.send("subscriptions/listen", notifications={"taskIds": [id]})
+    await client.told("notifications/subscriptions/acknowledged")
+
+
+@pytest.mark.parametrize("count", [LIMIT - 1, LIMIT, LIMIT + 1, 50 * LIMIT])
+async def test_reports_beyond_the_limit_change_no_task_and_are_not_told(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reporting = Reporting(monkeypatch)
+    async with directed(reporting.server) as client:
+        id = await client.begin("work")
+        await listening(client, id)
+        said = [f"step {number}" for number in range(1, count + 1)]
+        await reporting.report(*said)
+        assert (await client.look(id))["statusMessage"] == said[:LIMIT][-1]
+        assert await heard_of(client, id) == said[:LIMIT]
+
+
+async def test_a_task_reports_again_as_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    reporting = Reporting(monkeypatch)
+    async with directed(reporting.server) as client:
+        id = await client.begin("work")
+        await listening(client, id)
+        await reporting.report("a", "b", "c", "too many")
+        reporting.now_s += 1.01 / LIMIT
+        await reporting.report("later", "too many")
+        reporting.now_s += 100.0
+        await reporting.report("d", "e", "f", "too many")
+        assert await heard_of(client, id) == ["a", "b", "c", "later", "d", "e", "f"]
+
+
+async def test_the_last_report_of_a_task_is_told_beyond_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reporting = Reporting(monkeypatch)
+    async with directed(reporting.server) as client:
+        id = await client.begin("work")
+        await reporting.report("a", "b", "c", "too many", "last", total=5)
+        assert (await client.look(id))["statusMessage"] == "last"
+
+
+async def test_a_task_reports_as_often_as_it_likes_where_there_is_no_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reporting = Reporting(monkeypatch, None)
+    async with directed(reporting.server) as client:
+        id = await client.begin("work")
+        await listening(client, id)
+        said = [f"step {number}" for number in range(200)]
+        await reporting.report(*said)
+        assert await heard_of(client, id) == said
 
 
 async def test_before_there_is_a_task_progress_belongs_to_the_call() -> None:

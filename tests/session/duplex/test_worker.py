@@ -248,6 +248,23 @@ async def test_what_came_behind_a_slow_handshake_is_begun_though_the_client_has_
     assert list(tools.tasks) == ["a"]
 
 
+async def test_what_waits_for_its_first_turn_is_begun_though_the_session_ends() -> None:
+    tools = Tools()
+
+    @tools.server.tool
+    async def cancels() -> None:
+        """Make another task start what comes next."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    async with talking(tools.server, HANDSHAKE) as client:
+        (session,) = tools.server.sessions()
+        client.send(call(client, 1, "cancels"), call(client, 2, "quick", name="b"))
+        session.end()
+    assert list(tools.tasks) == ["b"]
+
+
 async def test_what_waits_when_the_grace_is_over_is_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

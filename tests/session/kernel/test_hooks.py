@@ -153,9 +153,9 @@ async def test_an_error_hook_sees_the_cancellation(revision: str) -> None:
 
     async with talking(server, revision) as client:
         client.send(client.speaker.call(1, "wait"))
-        await asyncio.wait_for(began.wait(), 5)
+        await asyncio.wait_for(began.wait(), 30)
         client.send(client.speaker.cancel(1))
-        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.wait_for(told.wait(), 30)
     assert [type(error) for error in seen] == [asyncio.CancelledError]
 
 

@@ -242,7 +242,7 @@ ACTS = (
     Act(listen, 3),
     Act(change),
     Act(come_back, 4, lambda profile: profile.resumes_streams),
-    Act(poll, 2, lambda profile: profile.polls_streams),
+    Act(poll, 2, lambda profile: profile.primes_streams),
     Act(cancel, 3),
     *TASK_ACTS,
 )

@@ -38,7 +38,6 @@ class ClientWatch:
         self.violations: list[str] = []
         self._spoken = spoken
         self._used: set[bytes] = set()
-        self._open: set[bytes] = set()
         self._asked: dict[bytes, dict[str, Any]] = {}
         """Open requests of the server."""
 
@@ -56,11 +55,8 @@ class ClientWatch:
         """Record the server's requests; a server message is never wrong."""
         if not isinstance(frame, dict):
             return
-        id = _key(frame)
         if "method" in frame and "id" in frame:
-            self._asked[id] = frame
-        elif "result" in frame or "error" in frame:
-            self._open.discard(id)
+            self._asked[_key(frame)] = frame
 
     def _said(self, frame: Any) -> None:
         assert isinstance(frame, dict), f"a client sent {frame!r}"
@@ -76,12 +72,11 @@ class ClientWatch:
         self._add(revision, frame, published(revision).message(frame))
         if "id" not in frame:
             return
-        id, profile = _key(frame), mcp_wire.profile(revision)
-        taken = self._used if profile.request_ids == "unique_in_session" else self._open
-        if id in taken:
+        id = _key(frame)
+        # From 2026-07-28 on an id may be used again once it is answered; this client never does.
+        if id in self._used:
             self._add(revision, frame, [f"$.id: {frame['id']!r} was used before"])
         self._used.add(id)
-        self._open.add(id)
 
     def _answers(self, frame: dict[str, Any]) -> None:
         revision = self._spoken() or mcp_wire.LATEST

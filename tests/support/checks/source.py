@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-__all__ = ["Line", "compared_revisions", "dates", "imports", "strings"]
+__all__ = ["Line", "compared_revisions", "dates", "imports", "profile_facts", "strings"]
 
 Line: TypeAlias = tuple[int, str]
 """Line number and finding."""
@@ -60,6 +60,15 @@ def compared_revisions(text: str) -> Iterator[Line]:
                 yield node.lineno, ast.unparse(node)
         elif isinstance(node, ast.Match) and _names_revision(node.subject):
             yield node.lineno, f"match {ast.unparse(node.subject)}"
+
+
+def profile_facts(text: str) -> Iterator[Line]:
+    """Yield every attribute that is read from something called a profile."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if _name(owner).lower().endswith("profile"):
+                yield node.lineno, node.attr
 
 
 def _names(text: str) -> Iterator[Line]:

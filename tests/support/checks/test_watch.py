@@ -14,6 +14,7 @@ import mcp_wire
 from mcp_gen import Context, Server
 from mcp_gen.server.context.context import origin_of
 from mcp_wire import encode
+from tests.support.checks.client_watch import ClientWatch
 from tests.support.checks.watch import Watch, guarded
 from tests.support.frames import Speaker, every_revision, with_handshake
 from tests.support.peers.connect import talk
@@ -182,6 +183,19 @@ def test_a_request_id_that_a_server_uses_again_is_found() -> None:
     assert seen.violations == []
     seen.saw("server", ping)
     assert seen.violations == [f"$.id: 7 was used for a request before ({revision})"]
+
+
+@every_revision
+def test_a_request_id_that_a_client_uses_again_is_found_though_it_was_answered(
+    revision: str,
+) -> None:
+    seen = ClientWatch(lambda: revision)
+    call = Speaker(revision).call(1, "t")
+    seen.saw("client", call)
+    seen.saw("server", b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}')
+    assert seen.violations == []
+    seen.saw("client", call)
+    assert seen.violations == [f"tools/call: $.id: 1 was used before ({revision})"]
 
 
 def test_an_error_whose_data_its_code_forbids_is_found() -> None:

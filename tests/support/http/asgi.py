@@ -39,10 +39,12 @@ class Reply:
 
     @property
     def json(self) -> Any:
+        """Body as JSON."""
         return msgspec.json.decode(self.body)
 
     @property
     def events(self) -> list[Event]:
+        """Events of a body that is an SSE stream."""
         assert self.headers["content-type"] == "text/event-stream"
         return events_of(self.body)
 
@@ -57,6 +59,7 @@ class Event(NamedTuple):
 
     @property
     def json(self) -> Any:
+        """Data as JSON."""
         return msgspec.json.decode(self.data)
 
 
@@ -119,6 +122,7 @@ class Open:
         return self._hung_up.is_set()
 
     def hang_up(self) -> None:
+        """Disconnect; a client that did not read is disconnected as well."""
         self._hung_up.set()
         self.reading.set()
 
@@ -344,6 +348,7 @@ class WebClient:
         return opened
 
     async def aclose(self) -> None:
+        """Disconnect from every open request, and wait until the server has ended it."""
         for _, opened in self._opened:
             opened.hang_up()
             if not opened.task.done():

@@ -25,7 +25,7 @@ from tests.support.http.asgi import Open, Reply, headers_of, open_request, reque
 
 __all__ = ["http", "posting"]
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 EVENTS = "text/event-stream"
 
 

@@ -27,6 +27,7 @@ class Got(NamedTuple):
 
     @property
     def json(self) -> Any:
+        """Body as JSON."""
         return msgspec.json.decode(self.body)
 
     @property
@@ -47,10 +48,12 @@ class Web:
 
     @property
     def origin(self) -> str:
+        """Origin of the server, without a path."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
+        """URL of the MCP endpoint."""
         return f"{self.origin}/mcp"
 
     def asked(self, method: str) -> list[Got]:
@@ -134,6 +137,7 @@ class Line:
         self._writer = writer
 
     async def raw(self, data: bytes) -> None:
+        """Send bytes as they are."""
         self._writer.write(data)
         await self._writer.drain()
 

@@ -24,6 +24,8 @@ POSTS = "/post"
 
 
 class Serves(Protocol):
+    """Protocol of a server for one connection."""
+
     async def serve(self, transport: Duplex) -> None: ...
 
 

@@ -39,10 +39,12 @@ class Refused(Exception):
 
     @property
     def code(self) -> int:
+        """Error code as received."""
         return int(self.error["code"])
 
     @property
     def data(self) -> Any:
+        """Data of the error; None without any."""
         return self.error.get("data")
 
 

@@ -136,6 +136,7 @@ class Connect:
 
     @property
     def profile(self) -> Profile:
+        """Facts of the cell's revision."""
         return mcp_wire.profile(self.revision)
 
     def __call__(

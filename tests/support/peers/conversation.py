@@ -91,10 +91,12 @@ class Conversation:
         self._transport.send(message)
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Send a notification."""
         frame = {"jsonrpc": "2.0", "method": method}
         self.send(msgspec.json.encode(frame if params is None else {**frame, "params": params}))
 
     def cancel(self, asked: Asked, reason: str = "no longer needed") -> None:
+        """Send the cancellation of a request."""
         self.notify("notifications/cancelled", {"requestId": asked.id, "reason": reason})
 
     def begin(

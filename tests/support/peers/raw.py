@@ -36,6 +36,7 @@ class RawClient:
         self.hung_up = False
 
     def send(self, *messages: bytes) -> None:
+        """Send messages as they are."""
         for message in messages:
             self.transport.send(message)
 

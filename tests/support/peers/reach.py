@@ -29,6 +29,7 @@ from mcp_wire.profile import Profile
 from tests.client.scripted import Recorded
 from tests.support.http.loopback import Web, serving
 from tests.support.http.scripted_endpoint import Serves, posted
+from tests.support.peers.asked import WAIT_S
 
 __all__ = ["Reach", "Reached"]
 
@@ -48,6 +49,7 @@ class Reached:
 
     @property
     def session(self) -> ClientSession:
+        """First session of the client."""
         return self.sessions[0]
 
     @property
@@ -94,6 +96,7 @@ class Reach:
 
     @property
     def profile(self) -> Profile:
+        """Facts of the cell's revision."""
         return mcp_wire.profile(self.revision)
 
     @asynccontextmanager
@@ -146,7 +149,7 @@ async def _stdio(server: Serves, revision: str) -> AsyncIterator[Reached]:
             yield Reached(Client("test", "1.0.0"), command, lambda: recorded.sent, recorded)
         finally:
             listening.close()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(WAIT_S):
                 await asyncio.gather(*tasks)
 
 

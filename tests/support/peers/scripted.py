@@ -14,13 +14,14 @@ from mcp_gen import Client, ClientSession, Server
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.recording import Frame, RecordingTransport
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
+from tests.support.peers.asked import WAIT_S
 
-__all__ = ["ScriptedPeer", "connected", "opening", "served", "violations"]
+__all__ = ["MemoryPeer", "connected", "opening", "served", "violations"]
 
 Answers: TypeAlias = "dict[str, Callable[[Any], Any]]"
 
 
-class ScriptedPeer:
+class MemoryPeer:
     """The far end of a memory pair. `answers` return a result, or a whole frame, from the params.
 
     A method that is missing there is never answered, nor is one whose answer is None.
@@ -33,26 +34,31 @@ class ScriptedPeer:
         self._news = asyncio.Event()
 
     async def start(self) -> MemoryTransport:
+        """Start this end, and return the client's end."""
         await self._theirs.start(self)
         return self.ours
 
     def say(self, message: bytes) -> None:
+        """Send bytes as a message."""
         self._theirs.send(message)
 
     def answer(self, id: Any, result: Any) -> None:
+        """Send the result of a request."""
         self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}))
 
     def send_progress(self, token: Any, progress: float) -> None:
+        """Send a progress notification."""
         params = {"progressToken": token, "progress": progress}
         told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
         self.say(msgspec.json.encode(told))
 
     async def hang_up(self) -> None:
+        """Disconnect from the client."""
         await self._theirs.aclose()
 
     async def heard(self, method: str) -> Any:
         """Wait for a message and return it."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(WAIT_S):
             while True:
                 for frame in self.asked:
                     if frame.get("method") == method:
@@ -117,7 +123,7 @@ def violations(revision: str, frames: list[Frame]) -> list[ClosedViolation]:
 
 @asynccontextmanager
 async def connected(
-    server: ScriptedPeer, revision: str, *, pinned: bool = True, right: bool = True
+    server: MemoryPeer, revision: str, *, pinned: bool = True, right: bool = True
 ) -> AsyncIterator[ClientSession]:
     """Connect a session to a scripted server; its own frames are checked, too, if `right`."""
     transport = RecordingTransport(await server.start())
@@ -146,5 +152,5 @@ async def served(
         assert violations(session.revision, transport.frames) == []
     finally:
         await transport.aclose()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_S):
             await serving

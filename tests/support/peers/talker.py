@@ -13,6 +13,7 @@ __all__ = ["Talker", "soon"]
 
 
 async def soon(event: asyncio.Event) -> None:
+    """Wait for an event, with a time limit."""
     await asyncio.wait_for(event.wait(), WAIT_S)
 
 

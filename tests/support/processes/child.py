@@ -18,14 +18,16 @@ from typing import IO, Any
 import msgspec
 
 from tests.support.checks.watch import watch
+from tests.support.processes.forked import run_script
 
-__all__ = ["Child", "Ran", "feed", "running", "started"]
+__all__ = ["Child", "Ran", "feed", "feed_fresh", "running", "started"]
 
 SCRIPT = Path(__file__).with_name("stdio_server.py")
 WAIT_S = 30.0
 
 
 def command(options: dict[str, Any]) -> list[str]:
+    """Return the command that starts the server with these options."""
     return [sys.executable, str(SCRIPT), json.dumps(options)]
 
 
@@ -39,6 +41,7 @@ class Ran:
 
     @property
     def frames(self) -> list[Any]:
+        """Frames on stdout, in order."""
         return [msgspec.json.decode(line) for line in self.stdout.splitlines()]
 
     def answer(self, id: Any) -> Any:
@@ -48,17 +51,36 @@ class Ran:
 
 
 def feed(data: bytes | Sequence[bytes], **options: Any) -> Ran:
-    """Run the server with this input, lines or bytes; stdin ends with the input."""
-    whole = data if isinstance(data, bytes) else b"".join(line + b"\n" for line in data)
+    """Run the server with this input, lines or bytes; stdin ends with the input.
+
+    Its process is forked, since most tests ask what it answers. `feed_fresh` starts an interpreter.
+    """
+    whole = _joined(data)
+    _, *words = command(options)
+    return _watched(whole, *run_script(words, whole))
+
+
+def feed_fresh(data: bytes | Sequence[bytes], **options: Any) -> Ran:
+    """Run the server as `feed` does, as a command: an interpreter that begins and ends."""
+    whole = _joined(data)
     ran = subprocess.run(
         command(options), input=whole, capture_output=True, timeout=WAIT_S, check=False
     )
+    return _watched(whole, ran.stdout, ran.stderr, ran.returncode)
+
+
+def _joined(data: bytes | Sequence[bytes]) -> bytes:
+    return data if isinstance(data, bytes) else b"".join(line + b"\n" for line in data)
+
+
+def _watched(stdin: bytes, stdout: bytes, stderr: bytes, status: int) -> Ran:
+    """Return the run, after its frames were checked."""
     seen = watch()
-    for line in whole.splitlines():
+    for line in stdin.splitlines():
         seen.saw("client", line)
-    for line in ran.stdout.splitlines():
+    for line in stdout.splitlines():
         seen.saw("server", line)
-    return Ran(ran.stdout, ran.stderr.decode(), ran.returncode)
+    return Ran(stdout, stderr.decode(), status)
 
 
 class Child:
@@ -79,9 +101,11 @@ class Child:
         self.stderr = ""
 
     def send(self, *lines: bytes) -> None:
+        """Send messages, one per line."""
         self.write(b"".join(line + b"\n" for line in lines))
 
     def write(self, data: bytes) -> None:
+        """Write bytes to stdin; a message may be cut anywhere."""
         *lines, self._written = (self._written + data).split(b"\n")
         for line in lines:
             self._seen.saw("client", line)
@@ -112,9 +136,11 @@ class Child:
         return self.stderr
 
     def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
         self.process.send_signal(number)
 
     def close_stdin(self) -> None:
+        """Close stdin, as a client that disconnects."""
         _pipe(self.process.stdin).close()
 
     def ended(self) -> int:

@@ -1,40 +1,28 @@
-"""A server in a process of its own, over its stdin and stdout.
+"""A server in a forked process, over its stdin and stdout.
 
-Processes are forked from one that has imported the needed modules: a start takes milliseconds, and
-a test can run over stdio as often as over memory.
+A test can run over stdio as often as over memory.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from multiprocessing.connection import Connection
 
 from mcp_gen import Server
 from mcp_gen.core.transport.protocols import Duplex, Receiver
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
 from tests.support.checks.watch import Watched, watch
+from tests.support.processes.forked import fork
 
 __all__ = ["process"]
 
 WAIT_S = 30.0
 
-_forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["tests.support.processes.preloaded"])
 
-
-def _serve(make: Callable[[], Server], *ends: Connection) -> None:
-    """Run the server in the forked process, on its standard streams."""
-    for public, end in enumerate(ends):
-        os.dup2(end.fileno(), public)
-        end.close()
-    # As in a fresh interpreter: printed text is buffered.
-    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+def _serve(make: Callable[[], Server]) -> None:
     make().run("stdio")
 
 
@@ -96,12 +84,7 @@ async def process(make: Callable[[], Server], log: list[str]) -> AsyncIterator[D
     stdin, ours = os.pipe()
     theirs, stdout = os.pipe()
     with tempfile.TemporaryFile() as stderr:
-        # These go along with the order to fork; bare descriptors would have to be asked for.
-        ends = [Connection(end) for end in (stdin, stdout, os.dup(stderr.fileno()))]
-        child = _forks.Process(target=_serve, args=(make, *ends))
-        child.start()
-        for end in ends:
-            end.close()
+        child = fork(_serve, make, stdin, stdout, os.dup(stderr.fileno()))
         try:
             async with asyncio.timeout(WAIT_S):
                 yield Watched(_Pipes(theirs, ours), watch(), side="client")

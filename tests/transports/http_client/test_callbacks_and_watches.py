@@ -28,7 +28,7 @@ from tests.support.http.loopback import serving
 from tests.support.peers.answering import ASKS
 
 URLS = [one for one in ALL if mcp_wire.profile(one).url_elicitation != "none"]
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 @dataclass

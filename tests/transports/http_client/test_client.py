@@ -329,7 +329,7 @@ async def test_a_client_that_is_given_sends_everything_and_stays_open(revision: 
 
 
 @requirement("http:client:polls")
-@pytest.mark.parametrize("revision", [one for one in ALL if mcp_wire.profile(one).polls_streams])
+@pytest.mark.parametrize("revision", [one for one in ALL if mcp_wire.profile(one).primes_streams])
 async def test_a_client_comes_back_for_an_answer_when_the_server_hangs_up(revision: str) -> None:
     async with connected(revision) as (session, web):
         answer = await session.call_tool("hang_up")

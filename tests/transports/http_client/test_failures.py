@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
+import httpx2
 import msgspec
 import pytest
 
@@ -29,13 +31,13 @@ from mcp_gen.core.errors import InvalidResult
 from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
-from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST
+from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST, STREAMABLE, each_lifecycle
 from tests.support.http.loopback import Got, Line, Web, scripted_web
 from tests.support.peers.talker import soon
 from tests.support.requirement import requirement
 
 EVENTS = "text/event-stream"
-BOUND_S = 5.0
+BOUND_S = 30.0
 """Time limit of every test here, in seconds."""
 
 Answers: TypeAlias = Callable[[Got, Line], Awaitable[None]]
@@ -376,6 +378,56 @@ async def test_a_stream_that_stays_open_behind_the_answer_keeps_nobody_waiting()
         assert (await session.call_tool("t")).content[0].text == "ok"
 
 
+REST_TIMEOUT_S = "mcp_gen.transports.http_client.listening.REST_TIMEOUT_S"
+
+
+@each_lifecycle
+async def test_an_answer_may_come_long_after_its_progress(
+    revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No time at all, so that a limit which began too early would end the stream at once.
+    monkeypatch.setattr(REST_TIMEOUT_S, 0.0)
+    heard = asyncio.Event()
+
+    def progress(value: float, total: float | None, message: str | None) -> None:
+        heard.set()
+
+    async def works(got: Got, line: Line) -> None:
+        token = got.json["params"]["_meta"]["progressToken"]
+        params = {"progressToken": token, "progress": 1}
+        told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        await line.head(200, EVENTS)
+        await line.raw(data(msgspec.json.encode(told)))
+        await soon(heard)
+        await line.raw(data(result(got)))
+
+    async with session_with(speaks(revision, works), revision) as (session, _):
+        answer = await session.call_tool("t", progress=progress)
+        assert answer.content[0].text == "ok"
+
+
+@each_lifecycle
+async def test_a_stream_that_goes_on_behind_the_answer_is_left_after_a_while(
+    revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(REST_TIMEOUT_S, 0.05)
+    left = asyncio.Event()
+    note = data(b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
+
+    async def goes_on(got: Got, line: Line) -> None:
+        await line.head(200, EVENTS)
+        await line.raw(data(result(got)))
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await line.raw(note)
+                await asyncio.sleep(0)
+        left.set()
+
+    async with session_with(speaks(revision, goes_on), revision) as (session, _):
+        assert (await session.call_tool("t")).content[0].text == "ok"
+        await soon(left)
+
+
 @requirement("http:client:resumes", "http:client:retry")
 async def test_a_stream_that_breaks_is_taken_up_where_it_broke(revision: str) -> None:
     asked: list[Got] = []
@@ -614,6 +666,33 @@ async def test_a_server_that_does_not_let_a_session_end_does_not_keep_the_client
         assert len(web.by("DELETE")) == 1
 
 
+@each_lifecycle
+async def test_a_call_that_is_open_when_its_session_closes_is_left(revision: str) -> None:
+    began, left = asyncio.Event(), asyncio.Event()
+
+    async def never_answers(got: Got, line: Line) -> None:
+        await line.head(200, EVENTS)
+        began.set()
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await line.raw(b":\n\n")
+                await asyncio.sleep(0)
+        left.set()
+
+    script = speaks(revision, never_answers)
+    # The user's HTTP client stays open, so closing the session closes no connection by itself.
+    async with httpx2.AsyncClient(trust_env=False) as http_client, scripted_web(script) as web:
+        async with Client("test") as client:
+            session = await client.connect(web.url, revision=revision, http_client=http_client)
+            call = asyncio.create_task(session.call_tool("t"))
+            await soon(began)
+            await session.aclose()
+            with pytest.raises(SessionLost, match="closed"):
+                await call
+        await soon(left)
+        assert not http_client.is_closed
+
+
 async def test_a_notification_that_is_refused_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     script = speaks(HANDSHAKE, is_silent)
 
@@ -723,6 +802,26 @@ async def test_a_server_is_asked_for_a_handshake_if_its_answer_to_the_question_i
         assert session.revision == HANDSHAKE
         await client.connect(web.url)
         assert len(web.asked("server/discover")) == 1
+
+
+@pytest.mark.parametrize("revision", [one for one in STREAMABLE if one < HANDSHAKE])
+async def test_requests_name_the_agreed_revision_where_a_newer_one_was_asked_for(
+    revision: str,
+) -> None:
+    async def answers(got: Got, line: Line) -> None:
+        await line.answer(200, result(got))
+
+    async with scripted_web(speaks(revision, answers)) as web, Client("test") as client:
+        session = await client.connect(web.url)
+        await session.call_tool("t")
+        await session.aclose()
+        (asked,) = web.asked("initialize")
+        assert asked.json["params"]["protocolVersion"] == HANDSHAKE
+        later = web.got[web.got.index(asked) + 1 :]
+        assert {one.method for one in later} == {"POST", "GET", "DELETE"}
+        named = {one.headers.get("mcp-protocol-version") for one in later}
+        # The oldest revision of this transport has no such header.
+        assert named == {revision if mcp_wire.profile(revision).version_header else None}
 
 
 @requirement("http:client:refusals")

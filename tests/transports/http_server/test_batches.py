@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.frames import BATCHING, PER_REQUEST, STREAMABLE, Speaker, with_batches
 from tests.support.http.asgi import headers_of, request, surfing
+from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
 
 
@@ -140,7 +141,7 @@ async def test_who_hangs_up_on_an_array_has_cancelled_nothing(revision: str) -> 
         opened = client.post_array(batch(client.speaker.call(1, "wait")))
         await opened.watched()
         opened.hang_up()
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
         talker.go_on.set()
         await soon(talker.ended)
     assert talker.seen is None

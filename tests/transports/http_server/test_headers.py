@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from mcp_gen.core.transport.header_params import MARK, marked_params
 from mcp_gen.core.transport.header_values import decoded_value
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.session.http_server.header_check import HeaderCheck
+from mcp_wire import latest
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import Reply, headers_of, request
 from tests.support.requirement import requirement
@@ -165,28 +167,58 @@ async def test_in_a_session_arguments_have_no_headers() -> None:
     await request(app, headers=session, method="DELETE")
 
 
-@requirement("http:param-headers")
-@pytest.mark.parametrize(
+NO_NAME = "^property `a`: x-mcp-header=.*: expected the end of a header's name$"
+NO_TYPE = "^property `a`: x-mcp-header='A': expected its type to be one of boolean, integer, string"
+NO_PLACE = "^x-mcp-header: only what is reached through `properties` alone can be marked"
+WRONG_MARKS = pytest.mark.parametrize(
     ("described", "why"),
     [
-        ({"type": "string", MARK: ""}, "name"),
-        ({"type": "string", MARK: "a b"}, "name"),
-        ({"type": "string", MARK: "a\r\n"}, "name"),
-        ({"type": "string", MARK: 7}, "name"),
-        ({"type": "number", MARK: "A"}, "type"),
-        ({"type": "array", MARK: "A"}, "type"),
-        ({"type": ["string", "object"], MARK: "A"}, "type"),
-        ({MARK: "A"}, "type"),
-        ({"anyOf": [{"type": "string", MARK: "A"}, {"type": "null"}]}, "optional"),
-        ({"type": "array", "items": {"type": "string", MARK: "A"}}, "optional"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string", MARK: "A"}}}, "optional"),
+        ({"type": "string", MARK: ""}, NO_NAME),
+        ({"type": "string", MARK: "a b"}, NO_NAME),
+        ({"type": "string", MARK: "a\r\n"}, NO_NAME),
+        ({"type": "string", MARK: 7}, NO_NAME),
+        ({"type": "number", MARK: "A"}, NO_TYPE),
+        ({"type": "array", MARK: "A"}, NO_TYPE),
+        ({"type": ["string", "object"], MARK: "A"}, NO_TYPE),
+        ({MARK: "A"}, NO_TYPE),
+        ({"anyOf": [{"type": "string", MARK: "A"}, {"type": "null"}]}, NO_PLACE),
+        ({"type": "array", "items": {"type": "string", MARK: "A"}}, NO_PLACE),
+        (
+            {"$ref": "#/properties/a/$defs/b", "$defs": {"b": {"type": "string", MARK: "A"}}},
+            NO_PLACE,
+        ),
     ],
 )
+
+
+@requirement("http:param-headers")
+@WRONG_MARKS
 def test_a_mark_that_clients_do_not_understand_is_refused(
     described: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(UsageError, match=why):
         marked_params({"properties": {"a": described}})
+
+
+@WRONG_MARKS
+async def test_of_a_tool_that_is_marked_wrongly_no_header_is_checked_and_the_reason_is_logged(
+    described: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server("marked")
+
+    async def run(ctx: Any, arguments: Any) -> str:
+        return "ok"
+
+    schema = {"type": "object", "properties": {"a": described}}
+    server.add_tool(latest.Tool(name="t", input_schema=schema), run)
+    message = PEER.call(1, "t")
+    headers = {**headers_of(PEER, message), f"{PREFIX}A": "anything"}
+    assert (await post(message, headers, server)).status == 200
+    (warning,) = caplog.messages
+    assert warning.startswith("tool t: ")
+    assert warning.endswith("; its headers are not looked at")
+    reason = warning.removeprefix("tool t: ").removesuffix("; its headers are not looked at")
+    assert re.search(why, reason)
 
 
 def test_a_property_may_be_called_like_the_mark() -> None:

@@ -15,6 +15,7 @@ from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http_server.app import AsgiApp
 from tests.support.frames import PER_REQUEST, Speaker, server_violations, with_handshake
 from tests.support.http.asgi import Open, Reply, open_request, request
+from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
 from tests.support.requirement import requirement
 
@@ -57,7 +58,7 @@ class Paired:
 
     async def aclose(self) -> None:
         self.stream.hang_up()
-        await asyncio.wait([self.stream.task], timeout=5)
+        await asyncio.wait([self.stream.task], timeout=WAIT_S)
         # The session ends in a task of its own.
         for _ in range(10):
             await asyncio.sleep(0)
@@ -150,7 +151,7 @@ async def test_a_hook_sees_the_headers_that_a_notification_came_with() -> None:
     server.hooks.on_initialized(lambda ctx, _: seen.put_nowait(ctx.headers["x-colour"]))
     async with paired(server, OLD.revision) as client:
         await client.post(OLD.initialized, headers={"x-colour": "red"})
-        assert await asyncio.wait_for(seen.get(), 5) == "red"
+        assert await asyncio.wait_for(seen.get(), 30) == "red"
 
 
 async def test_a_handler_sees_who_the_client_is() -> None:

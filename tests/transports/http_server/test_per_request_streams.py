@@ -12,6 +12,7 @@ from mcp_gen.server.context.context import origin_of
 from mcp_gen.transports.http_server.reply import ENOUGH_BYTES, FULL_BYTES
 from tests.support.frames import PER_REQUEST, Speaker
 from tests.support.http.asgi import Open, Reply, WebClient, surfing
+from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
 from tests.support.requirement import requirement
 
@@ -240,7 +241,7 @@ async def hang_up_while_waiting(client: WebClient, talker: Talker, **arguments: 
     await soon(talker.began)
     opened.hang_up()
     await soon(talker.ended)
-    await asyncio.wait([opened.task], timeout=5)
+    await asyncio.wait([opened.task], timeout=WAIT_S)
     return opened
 
 
@@ -277,7 +278,7 @@ async def test_a_handler_that_goes_on_when_its_client_has_gone_is_not_answered()
         await soon(talker.began)
         opened.hang_up()
         await soon(talker.ended)
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
     assert opened.sent == []
     assert opened.task.exception() is None
 
@@ -300,7 +301,7 @@ async def test_what_the_http_server_cancels_stays_cancelled() -> None:
         opened = client.post(PEER.call(1, "wait"))
         await soon(talker.began)
         opened.task.cancel()
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
         assert opened.task.cancelled()
 
 

@@ -12,6 +12,7 @@ from mcp_gen import Context, Server
 from mcp_gen.core.stores.events import MemoryEventStore
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
 from tests.support.http.asgi import Event, Open, WebClient, begin, end, request, surfing
+from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
 from tests.support.requirement import requirement
 
@@ -36,7 +37,7 @@ def text(event: Event) -> Any:
 
 async def drop(opened: Open) -> None:
     opened.hang_up()
-    await asyncio.wait([opened.task], timeout=5)
+    await asyncio.wait([opened.task], timeout=WAIT_S)
 
 
 async def waiting(client: WebClient, talker: Talker, **arguments: str) -> tuple[Open, Event]:

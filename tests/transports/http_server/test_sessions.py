@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+import mcp_wire
 from mcp_gen import RequestTimeout, Server, SessionLost
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.streams import MAX_PENDING
 from mcp_wire import latest
-from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_sessions
+from tests.support.frames import ALL, HANDSHAKE, PER_REQUEST, Speaker, with_sessions
 from tests.support.http.asgi import (
     Open,
     Reply,
@@ -26,6 +27,7 @@ from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
 from tests.support.requirement import requirement
 
+HANDSHAKES = [one for one in ALL if mcp_wire.profile(one).handshake]
 OLD = Speaker(HANDSHAKE)
 SESSION = str(OLD.profile.session_header)
 VERSION = str(OLD.profile.version_header)
@@ -140,7 +142,7 @@ async def test_a_client_that_hangs_up_has_cancelled_nothing(revision: str) -> No
         opened = client.post(client.speaker.call(1, "wait", say="now"))
         await opened.watched()
         opened.hang_up()
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
         assert not talker.ended.is_set()
         talker.go_on.set()
         await soon(talker.ended)
@@ -153,7 +155,7 @@ async def test_a_client_that_hangs_up_before_its_stream_began_is_asked_elsewhere
         opened = client.post(OLD.call(1, "wait", then="after"))
         await opened.watched()
         opened.hang_up()
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
         listening = client.get()
         talker.go_on.set()
         assert await told(listening) == "after"
@@ -165,7 +167,7 @@ async def test_a_post_that_the_http_server_cancels_leaves_its_handler_running() 
         opened = client.post(OLD.call(1, "wait"))
         await soon(talker.began)
         opened.task.cancel()
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
         assert opened.task.cancelled()
         talker.go_on.set()
         await soon(talker.ended)
@@ -209,7 +211,7 @@ async def test_when_one_stream_ends_another_is_used() -> None:
         await first.watched()
         await second.watched()
         second.hang_up()
-        await asyncio.wait([second.task], timeout=5)
+        await asyncio.wait([second.task], timeout=WAIT_S)
         await tell(talker.server, "news")
         assert await told(first) == "news"
 
@@ -315,6 +317,60 @@ async def test_where_requests_stand_for_themselves_there_is_no_other_stream() ->
     session = await begin(app, OLD)
     reply = await request(app, headers={**session, VERSION: PER_REQUEST}, method="GET")
     assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    await end(app, session)
+
+
+# --- the agreed revision ---
+
+
+def at(*offered: str) -> tuple[Server, list[str]]:
+    """Return a server, and the revision of each ping that it has answered."""
+    server = Server("at", revisions=offered)
+    seen: list[str] = []
+    server.hooks.before_ping(lambda ctx, params: seen.append(ctx.revision))
+    return server, seen
+
+
+@with_sessions
+async def test_a_session_stays_at_the_agreed_revision_whatever_the_header_names(
+    revision: str,
+) -> None:
+    server, seen = at(*HANDSHAKES)
+    server.add_tool(lambda: "x", name="x", title="X", icons=[latest.Icon(src="data:,")])
+    app, speaker = server.asgi(), Speaker(revision)
+    session = await begin(app, speaker)
+    tools: list[Any] = []
+    for number, named in enumerate(HANDSHAKES):
+        headers = {**session, VERSION: named}
+        assert (await request(app, speaker.request(2 * number, "ping"), headers)).status == 200
+        listed = await request(app, speaker.request(2 * number + 1, "tools/list"), headers)
+        tools += listed.json["result"]["tools"]
+    assert seen == [revision] * len(HANDSHAKES)
+    known = mcp_wire.types(revision).Tool.__struct_fields__
+    assert [("title" in tool, "icons" in tool) for tool in tools] == [
+        ("title" in known, "icons" in known)
+    ] * len(HANDSHAKES)
+    await end(app, session)
+
+
+@pytest.mark.parametrize(
+    "agreed", [one for one in HANDSHAKES[:-1] if mcp_wire.profile(one).version_header]
+)
+async def test_the_header_names_the_agreed_revision_and_not_the_one_that_was_asked_for(
+    agreed: str,
+) -> None:
+    server, seen = at(*HANDSHAKES[: HANDSHAKES.index(agreed) + 1])
+    app = server.asgi()
+    begun = await request(app, OLD.initialize(0))
+    assert begun.json["result"]["protocolVersion"] == agreed
+    session = {SESSION: begun.headers[SESSION.lower()]}
+    named = {**session, VERSION: agreed}
+    assert (await request(app, OLD.initialized, named)).status == 202
+    assert (await request(app, OLD.request(1, "ping"), named)).status == 200
+    refused = await request(app, OLD.request(2, "ping"), {**session, VERSION: HANDSHAKE})
+    assert refused.status == 400
+    assert refused.json["error"]["message"] == f"unsupported protocol version {HANDSHAKE!r}"
+    assert seen == [agreed]
     await end(app, session)
 
 

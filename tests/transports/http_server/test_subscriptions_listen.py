@@ -8,6 +8,7 @@ from typing import Any
 from mcp_gen import Server
 from tests.support.frames import PER_REQUEST, Speaker
 from tests.support.http.asgi import Open, WebClient, surfing
+from tests.support.peers.raw import WAIT_S
 
 PEER = Speaker(PER_REQUEST)
 KEY = str(PEER.profile.subscription_id_key)
@@ -77,7 +78,7 @@ async def test_a_listener_that_hangs_up_is_forgotten() -> None:
         await acknowledged(opened)
         await opened.watched()
         opened.hang_up()
-        await asyncio.wait([opened.task], timeout=5)
+        await asyncio.wait([opened.task], timeout=WAIT_S)
         assert opened.task.exception() is None
         assert server.notify._listeners._by_channel == {}
 
@@ -95,7 +96,7 @@ async def test_a_listener_that_does_not_read_is_cut_off() -> None:
         opened = listen(client)
         await acknowledged(opened)
         opened.reading.clear()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             while server.notify._listeners._by_channel:
                 server.notify.tool_list_changed()
                 await asyncio.sleep(0)

@@ -190,7 +190,7 @@ async def test_each_request_in_a_batch_is_answered(connect: Connect) -> None:
         told = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/nonsense"})
         client.send(b"[" + b",".join([one, told, two]) + b"]")
         (block,) = (await first.result())["content"]
-        refused = await asyncio.wait_for(second.answer, 5)
+        refused = await asyncio.wait_for(second.answer, 30)
     assert (block["text"], refused["error"]["code"]) == ("a", -32602)
 
 
@@ -225,7 +225,7 @@ async def all_errors(connect: Connect) -> list[int]:
             frame = {"jsonrpc": "2.0", "method": "tools/list", "params": {"_meta": wrong}}
             asked, _ = client.prepare("tools/list")
             client.send(msgspec.json.encode({**frame, "id": asked.id}))
-            await asyncio.wait_for(asked.answer, 5)
+            await asyncio.wait_for(asked.answer, 30)
     async with connect(asking, capabilities={}) as poor:
         await poor.refusal("tools/call", {"name": "choose"})
     return [error["code"] for error in [*errors(client), *errors(poor)]]

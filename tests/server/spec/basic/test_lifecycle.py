@@ -111,7 +111,7 @@ async def test_a_request_at_an_unknown_revision_learns_which_ones_there_are(
         key = str(client.profile.protocol_version_key)
         for asked in ("1999-12-31", "2099-01-01", "", *HANDSHAKES):
             begun = client.begin("tools/list", meta={key: asked})
-            error = (await asyncio.wait_for(begun.answer, 5))["error"]
+            error = (await asyncio.wait_for(begun.answer, 30))["error"]
             assert error["code"] == -32022
             assert error["data"] == {"supported": [connect.revision], "requested": asked}
 
@@ -125,7 +125,7 @@ async def test_a_handshake_learns_which_revisions_a_server_without_one_speaks(
         params = handshake(client, HANDSHAKES[-1])
         frame = {"jsonrpc": "2.0", "id": asked.id, "method": "initialize", "params": params}
         client.send(msgspec.json.encode(frame))
-        error = (await asyncio.wait_for(asked.answer, 5))["error"]
+        error = (await asyncio.wait_for(asked.answer, 30))["error"]
     assert connect.revision in error["message"]
 
 

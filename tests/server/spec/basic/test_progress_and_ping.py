@@ -190,7 +190,7 @@ async def test_a_server_pings_its_client_as_often_as_it_is_told_to(connect: Conn
 @requirement("ping:timeout", "ping:lost")
 async def test_a_client_that_does_not_answer_is_given_up(connect: Connect) -> None:
     async with connect(partial(caring, 0.02, 0.02), answers={"ping": lambda _: SILENCE}) as client:
-        await asyncio.wait_for(client.hung_up.wait(), 5)
+        await asyncio.wait_for(client.hung_up.wait(), 30)
 
 
 @requirement("ping:timeout")
@@ -209,5 +209,5 @@ async def test_that_a_client_did_not_answer_is_in_the_log(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connect(partial(caring, 0.02, 0.02), answers={"ping": lambda _: SILENCE}) as client:
-        await asyncio.wait_for(client.hung_up.wait(), 5)
+        await asyncio.wait_for(client.hung_up.wait(), 30)
     assert "the client is silent" in "\n".join([caplog.text, *client.log])
