@@ -132,6 +132,16 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Put small faults into the sources and run the tests that reach them: `-- --help`.
+
+    `-- --count 150 --seed 7` chooses the faults; a second run goes on where the first one stopped.
+    """
+    install(session, "codegen", "test", project=True)
+    session.run("python", "-m", "tests.mutants", *session.posargs)
+
+
+@nox.session
 def peers(session: nox.Session) -> None:
     """Test against the official SDKs, third-party servers and the MCP Inspector."""
     install(session, "test", "peers", "node", project=True)

@@ -261,6 +261,13 @@ def test_an_unknown_method_is_found(revision: str) -> None:
     assert found == [f"$.method: {revision} has no 'tools/destroy'"]
 
 
+@every_revision
+@pytest.mark.parametrize("method", [1, None, [], {}])
+def test_a_method_that_is_no_string_is_found(revision: str, method: Any) -> None:
+    found = Conversation(revision).client(frame(method=method))
+    assert found == [f"$.method: {revision} has no {method!r}"]
+
+
 @with_handshake
 def test_a_method_of_a_later_revision_is_found(revision: str) -> None:
     found = Conversation(revision).client(frame(id=1, method="server/discover"))

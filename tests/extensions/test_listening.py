@@ -9,7 +9,7 @@ import pytest
 from mcp_gen import Client, McpError, Server, UsageError
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, Heard, Shop, client_of, entered, shop
-from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.frames import HANDSHAKE, PER_REQUEST, encoded
 from tests.support.peers.raw import talking
 
 MOVED = parcels.methods.NOTIFICATIONS_PARCELS_MOVED
@@ -28,6 +28,22 @@ async def test_a_client_that_has_not_declared_it_is_refused() -> None:
 async def test_a_server_without_it_agrees_to_nothing_of_it() -> None:
     async with entered(Server("s")) as session, session.watch(also=[WANTED]) as changes:
         assert changes.agreed(EXTENSION) == parcels.ParcelFilter()
+
+
+async def test_what_a_server_sends_is_not_taken_from_a_client() -> None:
+    server = shop()
+    seen: list[str] = []
+
+    @server.middleware
+    async def see(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        seen.append(method)
+        return await call_next(params)
+
+    async with talking(server, PER_REQUEST) as client:
+        params = {"parcelId": "p1", "place": "Oslo"}
+        client.send(encoded({"jsonrpc": "2.0", "method": MOVED.name, "params": params}))
+        await client.ask(client.speaker.request(1, "tools/list"))
+    assert seen == ["tools/list"]
 
 
 async def test_a_handler_may_agree_to_less() -> None:

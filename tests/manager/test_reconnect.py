@@ -92,6 +92,21 @@ async def test_the_lists_of_a_server_that_is_away_stay_as_they_were() -> None:
         assert (await manager.reconnect("left")).state == "connected"
 
 
+async def test_a_session_that_is_lost_is_not_asked_for_lists(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = Wire(named_server("left"))
+    async with managing({"left": wire}) as (manager, told):
+        known = await manager.tools()
+        wire.server.add_tool(lambda: "new", name="new")
+        await told.next("tools_changed")
+        with monkeypatch.context() as patch:
+            # As in the turn of the loop before the manager sees the loss.
+            patch.setattr(ClientSession, "is_lost", True)
+            assert await manager.tools() == known
+        assert len(await manager.tools()) == len(known) + 1
+
+
 async def test_the_lists_of_a_server_that_came_back_are_those_that_it_has_now() -> None:
     wire = Wire(named_server("left"))
     async with managing({"left": wire}) as (manager, told):

@@ -56,6 +56,17 @@ def test_the_facts_are_those_of_facts_toml(revision: str) -> None:
     assert {name: getattr(profile, name) for name in stated} == stated
 
 
+@every_revision
+def test_the_codes_of_json_rpc_are_the_same_at_every_revision(revision: str) -> None:
+    errors = mcp_wire.profile(revision).errors
+    assert (errors.parse_error, errors.invalid_request, errors.method_not_found) == (
+        -32700,
+        -32600,
+        -32601,
+    )
+    assert (errors.invalid_params, errors.internal_error) == (-32602, -32603)
+
+
 def test_the_lifecycles_are_those_of_the_profiles() -> None:
     stated = {one: mcp_wire.profile(one).lifecycle for one in mcp_wire.REVISIONS}
     assert stated == mcp_wire.LIFECYCLES

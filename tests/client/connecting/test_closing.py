@@ -15,9 +15,11 @@ import mcp_wire
 from mcp_gen import Client, RequestTimeout, Server, SessionLost
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.command import CommandTransport
+from mcp_gen.transports.memory import memory_pair
 from tests.client.scripted import CannedServer
 from tests.support.frames import HANDSHAKE, every_revision
 
+WAIT_S = 10.0
 QUICKSTART = Path(__file__).parents[3] / "examples/quickstart_server.py"
 
 
@@ -47,6 +49,18 @@ async def test_leaving_a_client_ends_the_servers_in_this_process(revision: str) 
     async with Client("test") as client:
         await client.connect(serving, revision=revision)
     assert serving.ended
+
+
+async def test_a_client_that_is_closed_while_it_connects_gives_up_the_session() -> None:
+    client = Client("test")
+    ours, _ = memory_pair()
+    connecting = asyncio.create_task(client.connect(ours, revision=HANDSHAKE))
+    # The request of the handshake is sent, and nobody answers it.
+    for _ in range(10):
+        await asyncio.sleep(0)
+    await client.aclose()
+    with pytest.raises(SessionLost):
+        await asyncio.wait_for(connecting, WAIT_S)
 
 
 @every_revision

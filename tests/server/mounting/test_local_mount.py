@@ -339,3 +339,25 @@ async def test_a_feature_that_comes_later_inside_is_declared_outside() -> None:
         inner.add_prompt(lambda: "hi", name="hello")
         assert "prompts" in (await client.server())["capabilities"]
         assert await client.names("prompts/list", "prompts") == ["w_hello"]
+
+
+@every_revision
+async def test_middleware_inside_is_not_asked_for_lists_that_its_server_does_not_have(
+    revision: str,
+) -> None:
+    inner = Server("inner")
+    inner.add_tool(lambda: "x", name="x")
+
+    @inner.middleware
+    async def pass_on(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        return await call_next(params)
+
+    server = mounting(inner)
+
+    @server.prompt
+    def own() -> str:
+        return "own"
+
+    async with talk(lambda: server, revision) as client:
+        assert await client.names("tools/list", "tools") == ["w_x"]
+        assert await client.names("prompts/list", "prompts") == ["own"]

@@ -249,3 +249,25 @@ async def test_a_tool_that_can_only_be_a_task_is_left_out_and_said_so(
         async with talk(lambda: server, HANDSHAKE) as client:
             assert await client.names("tools/list", "tools") == ["own"]
     assert "'long' can only be called as a task" in caplog.text
+
+
+@each_lifecycle
+@pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
+async def test_a_read_that_the_connection_did_not_outlive_is_answered_after_a_reconnect(
+    revision: str, inside: str
+) -> None:
+    inner = Server("inner")
+    reads: list[int] = []
+
+    @inner.resource("inner:///page")
+    async def page() -> str:
+        reads.append(len(reads))
+        if len(reads) == 1:
+            for session in inner.sessions():
+                session.end()
+            await asyncio.Event().wait()
+        return "the page"
+
+    async with gateway(inner, inside) as server, talk(lambda: server, revision) as client:
+        read = await client.request("resources/read", {"uri": "inner:///page"})
+    assert (read["contents"][0]["text"], len(reads)) == ("the page", 2)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -488,6 +490,37 @@ async def test_hooks_hear_of_records_before_they_are_sent_and_before_the_answer(
             assert (await client.next())["params"]["data"] == "three"
             assert (await client.next())["id"] == 1
     assert heard == [(Context, "three")]
+
+
+async def test_a_record_that_was_sent_is_not_kept_until_the_request_ends() -> None:
+    server = Server("logs")
+    alive: list[int] = []
+    sending = weakref.WeakSet[asyncio.Task[Any]]()
+
+    @server.tool
+    async def count() -> None:
+        for number in range(3):
+            logger.info("%d", number)
+            sent = asyncio.Event()
+            waiting.append(sent)
+            await asyncio.wait_for(sent.wait(), WAIT_S)
+            # The task ends, and then tells so.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        gc.collect()
+        alive.append(len(sending))
+
+    waiting: list[asyncio.Event] = []
+
+    @server.hooks.outbound.on_logging_message
+    async def hear(ctx: Any, params: latest.LoggingMessageNotificationParams) -> None:
+        sending.add(cast("asyncio.Task[Any]", asyncio.current_task()))
+        waiting[-1].set()
+
+    with logging_to(server) as logger:
+        async with talking(server, HANDSHAKE) as client:
+            await client.ask(calls(client, 1, "count"))
+    assert alive == [0]
 
 
 async def test_requests_pay_for_handlers_only_while_there_are_some() -> None:

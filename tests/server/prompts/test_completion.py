@@ -237,6 +237,7 @@ async def test_a_function_that_is_removed_completes_no_more(revision: str) -> No
         (Literal["red", "blue"], "BL", ["blue"]),
         (Literal["red", "blue"], "x", []),
         (Literal[1, 2], "", ["1", "2"]),
+        (Literal[True], "", ["true"]),
         (Literal["red"] | None, "", ["red"]),
         (NewType("Chosen", Color), "", ["red", "blue"]),
         (Annotated[Color, msgspec.Meta(description="which")], "", ["red", "blue"]),

@@ -248,6 +248,17 @@ async def test_the_first_http_request_enters_it_and_aclose_leaves_it(revision: s
     assert life.said == ["enter life", "leave"]
 
 
+@each_lifecycle
+async def test_what_an_app_holds_is_not_left_with_another_client(revision: str) -> None:
+    life, outer = Life(), Server("outer")
+    outer.mount(None, life.server)
+    await call(outer.asgi(), Speaker(revision))
+    assert await value(outer, revision) == "the database"
+    assert life.said == ["enter life"]
+    await outer.aclose()
+    assert life.said == ["enter life", "leave"]
+
+
 async def events(app: Any, *kinds: str) -> list[Any]:
     """Return the app's messages for lifespan events."""
     coming = [{"type": f"lifespan.{kind}"} for kind in kinds]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from tests.server.tasks.raw_client import CORE, conversing, until
 from tests.support.peers.raw import talking
 
 INVALID_PARAMS = -32602
+WAIT_S = 10.0
 
 
 class Clock:
@@ -335,3 +337,50 @@ async def test_a_task_whose_time_is_over_is_stopped_although_its_store_fails() -
         store.failures = 1000
         await tasks.sweep()
         await until(lambda: not tasks.running)
+
+
+def test_a_task_of_another_loop_is_cancelled_with_its_server() -> None:
+    server = Server("tasks")
+    cancelled = threading.Event()
+
+    @server.tool(task="optional")
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    async def begin() -> None:
+        async with talking(server, CORE) as client:
+            params = {"name": "work", "task": {}, "arguments": {}}
+            await client.ask(client.speaker.request(1, "tools/call", params))
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(begin(), loop).result(WAIT_S)
+        asyncio.run(server.aclose())
+        assert cancelled.wait(WAIT_S)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(WAIT_S)
+        loop.close()
+
+
+def test_a_task_of_a_loop_that_is_closed_is_not_waited_for() -> None:
+    server = Server("tasks")
+    waiting(server)
+
+    async def begin() -> None:
+        async with talking(server, CORE) as client:
+            params = {"name": "work", "task": {}, "arguments": {}}
+            await client.ask(client.speaker.request(1, "tools/call", params))
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    asyncio.run(server.aclose())

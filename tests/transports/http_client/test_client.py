@@ -13,6 +13,7 @@ import pytest
 import mcp_wire
 from mcp_gen import CacheHints, Client, Context, RequestTimeout, Server, SessionLost
 from mcp_gen.client.session.session import ClientSession
+from mcp_gen.transports.http_client.pool import origin_of
 from tests.client.scripted import client_violations
 from tests.support.frames import HANDSHAKE, PER_REQUEST, STREAMABLE, every_revision
 from tests.support.http.loopback import Web, serving
@@ -488,3 +489,9 @@ async def test_a_tool_whose_schema_is_not_known_yet_is_looked_up_when_it_refuses
         calls = web.asked("tools/call")
         assert [one.headers.get("mcp-param-region") for one in calls] == [None, "eu"]
         assert len(web.asked("tools/list")) == 1
+
+
+@pytest.mark.parametrize(("scheme", "port"), [("https", 443), ("http", 80)])
+def test_a_url_without_a_port_has_the_port_of_its_scheme(scheme: str, port: int) -> None:
+    assert origin_of(f"{scheme}://example.com/mcp") == (scheme, "example.com", port)
+    assert origin_of(f"{scheme}://example.com:8080/mcp") == (scheme, "example.com", 8080)

@@ -490,6 +490,25 @@ async def test_a_stream_that_always_breaks_is_given_up(monkeypatch: pytest.Monke
                 await session.call_tool("t")
 
 
+async def test_a_stream_is_taken_up_again_five_times_without_news(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcp_gen.transports.http_client.listening.LONGEST_WAIT_S", 0.0)
+
+    async def breaks(got: Got, line: Line) -> None:
+        await line.head(200, EVENTS)
+        await line.raw(b"id: one\nretry: 1\ndata:\n\n")
+
+    async def is_busy(got: Got, line: Line) -> None:
+        await line.answer(503)
+
+    async with session_with(speaks(HANDSHAKE, breaks, is_busy), HANDSHAKE) as (session, web):
+        with pytest.raises(SessionLost):
+            await session.call_tool("t")
+        resumed = [one for one in web.by("GET") if "last-event-id" in one.headers]
+        assert len(resumed) == 5
+
+
 @requirement("http:client:asked-anew")
 async def test_no_stream_is_taken_up_where_the_revision_has_no_such_thing() -> None:
     async def breaks(got: Got, line: Line) -> None:

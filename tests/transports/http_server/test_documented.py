@@ -10,6 +10,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from mcp_gen import Server
+from mcp_gen.server.serving.http import HttpOptions
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import headers_of, surfing
 
@@ -39,3 +40,10 @@ def test_what_the_contracts_are_called_is_there() -> None:
     assert [name for name, _ in found] == ["EventStore", "SessionStore"]
     for name, path in found:
         assert hasattr(import_module(path.replace("/", ".")), name)
+
+
+def test_the_limits_of_sessions_are_those_of_the_page() -> None:
+    options = HttpOptions()
+    assert "`max_sessions` (10 000)" in PAGE.replace("\u202f", " ").replace("\u00a0", " ")
+    assert options.max_sessions == 10_000
+    assert (options.session_idle_s, options.session_lifetime_s) == (30 * 60, 24 * 60 * 60)

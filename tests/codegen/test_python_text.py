@@ -1,0 +1,19 @@
+"""Texts of generated code."""
+
+from __future__ import annotations
+
+from codegen.emit.python_text import sections
+
+
+def test_an_entry_of_a_section_has_a_name_or_only_a_meaning() -> None:
+    parts = [("Args", [("city", "The city.")]), ("Returns", [("", "The weather.")]), ("Raises", [])]
+    assert sections("Ask.", parts, "", 4) == (
+        '"""Ask.\n'
+        "\n"
+        "    Args:\n"
+        "        city: The city.\n"
+        "\n"
+        "    Returns:\n"
+        "        The weather.\n"
+        '    """'
+    )

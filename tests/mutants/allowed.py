@@ -1,0 +1,73 @@
+"""The allow-list: faults that change nothing a test could see, each with its reason."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.places import Place
+from tests.mutants.reach import Unusable
+
+__all__ = ["FILE", "Equivalent", "equivalents", "read"]
+
+FILE = Path(__file__).with_name("equivalent.toml")
+_KEYS = frozenset({"path", "text", "what", "reason"})
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """One entry: a change of a line, wherever in its file the line stands.
+
+    Args:
+        text: The line, without its indentation.
+        what: Description of the change.
+        at: Bytes before the change in the line without indentation; None for any place in it.
+    """
+
+    path: str
+    text: str
+    what: str
+    reason: str
+    at: int | None = None
+
+    def matches(self, place: Place) -> bool:
+        same = (self.path, self.text, self.what) == (place.path, place.text, place.change.what)
+        return same and self.at in (None, place.at)
+
+
+def read(path: Path = FILE) -> list[Equivalent]:
+    """Read the allow-list.
+
+    Raises:
+        Unusable: an entry lacks a key, or has an unknown one.
+    """
+    found: list[Equivalent] = []
+    for number, row in enumerate(tomllib.loads(path.read_text("utf-8")).get("equivalent", ()), 1):
+        if row.keys() - {"at"} != _KEYS or not all(row[key] for key in _KEYS):
+            raise Unusable(f"{path.name}: entry {number}: expected path, text, what and reason")
+        found.append(Equivalent(**row))
+    return found
+
+
+def equivalents(entries: Sequence[Equivalent], places: Iterable[Place]) -> dict[str, Equivalent]:
+    """Return the entry of each place that the list names, by the place's id.
+
+    Raises:
+        Unusable: an entry names no place: the line has changed, and the reason with it perhaps.
+    """
+    by_line: dict[tuple[str, str, str], list[Equivalent]] = {}
+    for entry in entries:
+        by_line.setdefault((entry.path, entry.text, entry.what), []).append(entry)
+    found: dict[str, Equivalent] = {}
+    for place in places:
+        for entry in by_line.get((place.path, place.text, place.change.what), ()):
+            if entry.matches(place):
+                found[place.id] = entry
+    used = {id(entry) for entry in found.values()}
+    stale = [entry for entry in entries if id(entry) not in used]
+    if stale:
+        lines = "\n".join(f"  {one.path}: {one.text}: {one.what}" for one in stale)
+        raise Unusable(f"equivalent.toml names no place of the sources:\n{lines}")
+    return found

@@ -1,0 +1,147 @@
+"""Every place of the sources where a fault can be put, and the choice of some by a seed."""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.facts import allowed_values, facts_changes, overlay_changes
+from tests.mutants.operators import Change, changes, is_valid
+
+__all__ = ["PACKAGES", "Place", "all_places", "choose", "diff", "sources"]
+
+RUNTIME = ("core", "session", "transports", "server", "client", "manager", "compat", "cli")
+PACKAGES = (*RUNTIME, "codegen", "facts")
+
+MIN_PER_PACKAGE = 8
+"""Places chosen in each package, so that its share of found faults says something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One fault: a change of one file.
+
+    Args:
+        path: The file, relative to the checkout.
+        package: One of `PACKAGES`.
+        text: The line that changes, without its indentation.
+        fact: Attribute of the Profile that the change is about, or "".
+        revision: Revision whose facts change, or "".
+    """
+
+    path: str
+    package: str
+    change: Change
+    text: str
+    fact: str = ""
+    revision: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.path}:{self.change.line}:{self.change.column}: {self.change.what}"
+
+    @property
+    def at(self) -> int:
+        """Bytes before the change in the line without its indentation."""
+        return self.change.column - self.change.indentation
+
+    @property
+    def is_fact(self) -> bool:
+        return self.package == "facts"
+
+
+def sources(root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the package and the path of each file that faults are put into."""
+    for package in RUNTIME:
+        for path in sorted((root / "mcp_gen" / package).rglob("*.py")):
+            yield package, path
+    for path in sorted((root / "mcp_gen").glob("*.py")):
+        yield "core", path
+    for path in sorted((root / "codegen").rglob("*.py")):
+        yield "codegen", path
+    for path in sorted((root / "schema").rglob("facts.toml")):
+        yield "facts", path
+    yield "facts", root / "schema" / "overlay.toml"
+
+
+def all_places(root: Path, packages: Iterable[str] = PACKAGES) -> list[Place]:
+    """Return every place of the given packages, in the order of files and texts."""
+    wanted = frozenset(packages)
+    return [
+        place
+        for package, path in sources(root)
+        if package in wanted
+        for place in _places(root, package, path)
+    ]
+
+
+def _places(root: Path, package: str, path: Path) -> Iterator[Place]:
+    source = path.read_bytes()
+    name = path.relative_to(root).as_posix()
+    lines = source.decode().splitlines()
+    if package != "facts":
+        for change in changes(source):
+            yield Place(name, package, change, lines[change.line - 1].strip())
+        return
+    if path.name == "overlay.toml":
+        found = overlay_changes(source)
+    else:
+        found = facts_changes(source, allowed_values(root / "schema"), path.parent.name)
+    for one in found:
+        # `value = true` stands in many rows: the description names the row.
+        text = lines[one.change.line - 1].strip()
+        yield Place(name, package, one.change, text, one.fact, one.revision)
+
+
+def choose(places: Sequence[Place], count: int, seed: int, root: Path) -> list[Place]:
+    """Return `count` places by a seed, spread over the packages by their numbers of places.
+
+    A package has `MIN_PER_PACKAGE` places at least, if there are as many and `count` allows. With
+    the same seed, a greater count adds places and keeps those of a smaller one.
+    """
+    by_package: dict[str, list[Place]] = defaultdict(list)
+    for place in places:
+        by_package[place.package].append(place)
+    chosen: list[Place] = []
+    for package, number in _shares({k: len(v) for k, v in by_package.items()}, count).items():
+        drawn = by_package[package][:]
+        random.Random(f"{seed} {package}").shuffle(drawn)
+        chosen += _valid(drawn, number, root)
+    random.Random(f"{seed}").shuffle(chosen)
+    return chosen
+
+
+def _shares(sizes: dict[str, int], count: int) -> dict[str, int]:
+    """Return how many places each package gets."""
+    least = min(MIN_PER_PACKAGE, count // len(sizes)) if sizes else 0
+    shares = {package: min(size, least) for package, size in sizes.items()}
+    total = sum(sizes.values())
+    while (left := count - sum(shares.values())) > 0 and sum(shares.values()) < total:
+        # The package that lacks most to its proportion comes next.
+        package = max(
+            (one for one in sizes if shares[one] < sizes[one]),
+            key=lambda one: (sizes[one] * count / total - shares[one], one),
+        )
+        shares[package] += min(1, left)
+    return shares
+
+
+def _valid(drawn: Iterable[Place], number: int, root: Path) -> Iterator[Place]:
+    for place in drawn:
+        if number == 0:
+            return
+        if place.is_fact or is_valid((root / place.path).read_bytes(), place.change):
+            number -= 1
+            yield place
+
+
+def diff(place: Place, root: Path) -> str:
+    """Return the fault as a unified diff."""
+    before = (root / place.path).read_bytes()
+    after = place.change.applied(before)
+    old, new = (one.decode().splitlines(keepends=True) for one in (before, after))
+    return "".join(difflib.unified_diff(old, new, f"a/{place.path}", f"b/{place.path}"))

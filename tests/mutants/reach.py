@@ -1,0 +1,265 @@
+"""The reach map: which tests reach which lines, made by a traced run of the tests.
+
+The map is kept per state of the sources. Where only test files have changed, these alone are traced
+again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from coverage import CoverageData
+
+from tests.mutants import tracing
+
+__all__ = ["Reach", "TracedTest", "Unusable", "make", "state_of", "test_files"]
+
+INPUTS = ("mcp_gen", "codegen", "generated", "schema", "examples", "tests")
+SKIPPED = ("tests/mutants/", "tests/peers/", "tests/typing/")
+"""Folders whose tests find no faults here: they test this tool, or need other programs."""
+
+FILES_AT_ONCE = 60
+"""Test files traced by one run of pytest; a run that is ended loses no more than these."""
+
+LEAST_SHARE = 0.1
+_META = "map.json"
+
+
+class Unusable(Exception):
+    """The tool cannot run; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedTest:
+    """One test of the map.
+
+    Args:
+        id: Its node id.
+        seconds: Expected duration.
+        starts_child: True if it starts a process, whose lines are not in the map.
+        breadth: Number of source files that it reaches.
+    """
+
+    id: str
+    seconds: float
+    starts_child: bool
+    breadth: int
+
+    @property
+    def file(self) -> str:
+        return self.id.partition("::")[0]
+
+    @property
+    def function(self) -> str:
+        return self.id.partition("[")[0]
+
+
+def test_files(root: Path) -> dict[str, str]:
+    """Return the hash of each test file, by its path in the checkout."""
+    found = {path.relative_to(root).as_posix(): path for path in root.glob("tests/**/test_*.py")}
+    return {
+        name: _hash([path]) for name, path in sorted(found.items()) if not name.startswith(SKIPPED)
+    }
+
+
+def state_of(root: Path) -> str:
+    """Return a hash of all that the tests read, but of the test files themselves."""
+    tests = test_files(root).keys()
+    paths = [root / "pyproject.toml"]
+    for folder in INPUTS:
+        for path in sorted((root / folder).rglob("*")):
+            name = path.relative_to(root).as_posix()
+            passed_over = "__pycache__" in name or name.startswith(SKIPPED) or name in tests
+            # An empty file is one that makes a folder a package.
+            if path.is_file() and path.stat().st_size and not passed_over:
+                paths.append(path)
+    return _hash(paths)[:12]
+
+
+def _hash(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        data = path.read_bytes()
+        digest.update(b"%s %d\n" % (path.name.encode(), len(data)))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def make(
+    folder: Path,
+    copy: Path,
+    jobs: int,
+    say: Callable[[str], None],
+    deadline: float | None = None,
+) -> Reach:
+    """Return the map of a copy of the checkout; trace what is missing, part by part.
+
+    Args:
+        folder: Where the maps of this state of the sources are kept.
+        copy: A copy of the checkout.
+        jobs: Number of processes.
+        say: Told what takes long.
+        deadline: Time of `time.monotonic` after which no part is begun.
+
+    Raises:
+        Unusable: the time is over; the parts that are done are kept.
+    """
+    files = test_files(copy)
+    missing = sorted(files.keys() - _current(folder, files).keys())
+    done = len(files) - len(missing)
+    while missing and (deadline is None or time.monotonic() < deadline):
+        # Neighbours are alike: every nth file makes parts that take equally long.
+        part = missing[:: -(-len(missing) // FILES_AT_ONCE)]
+        say(f"tracing tests: {done} of {len(files)} files are done")
+        where = folder / f"map-{len(list(folder.glob('map-*')))}"
+        share = _trace(where, copy, part, jobs)
+        hashes = {name: files[name] for name in part}
+        meta = {"root": str(copy), "files": hashes, "share": round(share, 3)}
+        (where / _META).write_text(json.dumps(meta))
+        missing = [name for name in missing if name not in part]
+        done += len(part)
+    if missing:
+        raise Unusable(f"time is over; {done} of {len(files)} test files are traced: run it again")
+    return Reach(folder, files)
+
+
+def _current(folder: Path, files: dict[str, str]) -> dict[str, Path]:
+    """Return the map that has each test file as it is now."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob(f"map-*/{_META}")):
+        for name, hashed in json.loads(path.read_text())["files"].items():
+            if files.get(name) == hashed:
+                found[name] = path.parent
+    return found
+
+
+def _trace(folder: Path, copy: Path, files: list[str], jobs: int) -> float:
+    """Run tests under coverage.py.
+
+    Returns:
+        The share of the processors that the run had: what a test took times this is what it takes
+        on a machine with nothing else to do.
+    """
+    started, before = time.monotonic(), _cpu_s()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    words = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.tracing", "--tb=line"]
+    if len(files) > jobs:
+        words += ["-n", str(jobs)]
+    with (folder / "log.txt").open("w") as log:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *words, *files],
+            cwd=copy,
+            env={**os.environ, **_paths(copy), tracing.FOLDER: str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+        )
+    if not (folder / tracing.TESTS).exists():
+        raise Unusable(f"the traced run of the tests did not end: see {folder / 'log.txt'}")
+    share = (_cpu_s() - before) / (time.monotonic() - started) / min(jobs, len(files))
+    return min(1.0, max(LEAST_SHARE, share))
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _paths(copy: Path) -> dict[str, str]:
+    return {"PYTHONPATH": os.pathsep.join([str(copy), str(copy / "generated")])}
+
+
+class Reach:
+    """Answers which tests reach a line."""
+
+    def __init__(self, folder: Path, files: dict[str, str]) -> None:
+        self.tests: dict[str, TracedTest] = {}
+        self.failing: set[str] = set()
+        """Tests that failed in the traced run: they prove nothing."""
+        self._sources: list[tuple[Path, CoverageData, frozenset[str]]] = []
+        by_map: dict[Path, set[str]] = defaultdict(set)
+        for name, where in _current(folder, files).items():
+            by_map[where].add(name)
+        for where, names in by_map.items():
+            self._read(where, frozenset(names))
+        self.by_file: dict[str, list[TracedTest]] = defaultdict(list)
+        self.by_function: dict[str, list[TracedTest]] = defaultdict(list)
+        for test in self.tests.values():
+            self.by_file[test.file].append(test)
+            self.by_function[test.function].append(test)
+        self._contexts = lru_cache(maxsize=32)(self._read_contexts)
+
+    def _read(self, where: Path, names: frozenset[str]) -> None:
+        breadth: dict[str, int] = defaultdict(int)
+        meta = json.loads((where / _META).read_text())
+        root, share = Path(meta["root"]), float(meta["share"])
+        for path in sorted(where.glob("lines.*")):
+            data = CoverageData(basename=str(path))
+            data.read()
+            self._sources.append((root, data, names))
+            for context, number in _breadths(path):
+                breadth[context] += number
+        ran: dict[str, TracedTest] = {}
+        for test, row in json.loads((where / tracing.TESTS).read_text()).items():
+            seconds, passed, child = row
+            if passed:
+                ran[test] = TracedTest(test, seconds * share, child, breadth[test])
+            else:
+                self.failing.add(test)
+        alike: dict[str, list[TracedTest]] = defaultdict(list)
+        for one in ran.values():
+            alike[one.function].append(one)
+        for test in json.loads((where / tracing.ALL).read_text()):
+            if test.partition("::")[0] in names and test not in self.failing:
+                known = ran.get(test) or _like(test, alike[test.partition("[")[0]])
+                if known is not None:
+                    self.tests[test] = known
+
+    def _read_contexts(self, path: str) -> dict[int, set[str]]:
+        found: dict[int, set[str]] = defaultdict(set)
+        for root, data, names in self._sources:
+            for line, contexts in data.contexts_by_lineno(str(root / path)).items():
+                found[line].update(one for one in contexts if one.partition("::")[0] in names)
+        return dict(found)
+
+    def reaching(self, path: str, lines: tuple[int, int] | None = None) -> set[str]:
+        """Return the tests and test files that reach one of these lines, or the file at all."""
+        by_line = self._contexts(path)
+        wanted: Iterator[int] | Iterable[int] = (
+            by_line if lines is None else range(lines[0], lines[1] + 1)
+        )
+        return set[str]().union(*(by_line.get(line, ()) for line in wanted))
+
+
+def _like(test: str, alike: list[TracedTest]) -> TracedTest | None:
+    """Return a test that was not run, as those with other parameters are; None if all failed."""
+    if not alike:
+        return None
+    longest = max(alike, key=lambda one: one.seconds)
+    return replace(longest, id=test)
+
+
+def _breadths(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the number of files that each context reaches."""
+    # coverage.py documents the tables of its data file; its own reading would take minutes here.
+    import sqlite3
+
+    with sqlite3.connect(path) as database:
+        yield from database.execute(
+            "SELECT context, count(*) FROM line_bits JOIN context ON context_id = context.id "
+            "GROUP BY context_id"
+        )

@@ -1,0 +1,288 @@
+"""Runs the chosen tests against one fault, in stages, until one of them fails."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from tests.mutants import selecting
+from tests.mutants.copies import Copy
+from tests.mutants.forking import Forks
+from tests.mutants.places import Place
+from tests.mutants.reach import TracedTest
+from tests.mutants.selection import Selector
+
+__all__ = ["STAGES", "Outcome", "Ran", "Reliable", "Stage", "Worker"]
+
+Status: TypeAlias = Literal["killed", "timeout", "survived", "unreached"]
+
+MARK = "MUTANTS_MARK"
+"""Environment variable that the processes of one run have in common."""
+
+START_S = 3.0
+"""Estimate of the start of pytest."""
+
+FILE_S = 0.2
+"""Estimate of the collection of one test file."""
+
+SLACK = 4.0
+"""Factor from the expected duration of a run to its time limit."""
+
+ALLOWANCE_S = 30.0
+LEAST_TEST_S = 15.0
+PASSED, STOPPED, NO_TESTS = 0, 2, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One run of pytest: a short one comes first, since most faults are found at once.
+
+    Args:
+        seconds: Time after which no test of it is begun.
+        files: Most test files in it.
+    """
+
+    seconds: float
+    files: int
+
+    def take(self, tests: list[TracedTest]) -> tuple[list[TracedTest], list[TracedTest]]:
+        """Return the tests of this stage, and the others."""
+        seconds, files = 0.0, set[str]()
+        chosen: list[TracedTest] = []
+        left: list[TracedTest] = []
+        for test in tests:
+            # The first test of a stage may be longer than the stage.
+            fits = not chosen or seconds + test.seconds <= OVERBOOKED * self.seconds
+            if fits and (test.file in files or len(files) < self.files):
+                seconds += test.seconds
+                files.add(test.file)
+                chosen.append(test)
+            else:
+                left.append(test)
+        return chosen, left
+
+
+STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(30.0, 60))
+
+OVERBOOKED = 2.0
+"""Expected seconds of a stage's tests, for each second that it has: expectations are rough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of one fault.
+
+    Args:
+        by: The test that found it, or the generator.
+        why: First line of that failure.
+        tried: Number of tests that were run.
+        files: Their files.
+    """
+
+    status: Status
+    by: str = ""
+    why: str = ""
+    tried: int = 0
+    files: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """End of one run of pytest."""
+
+    status: Literal["passed", "failed", "timeout"]
+    test: str = ""
+    why: str = ""
+    began: frozenset[str] = frozenset()
+    """Tests that were run; the time of the stage may have been over before the others."""
+
+
+class Reliable:
+    """Tests that were seen to pass, or to fail, by themselves and without a fault."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._known: dict[str, bool] = json.loads(path.read_text()) if path.exists() else {}
+
+    @property
+    def unreliable(self) -> set[str]:
+        with self._lock:
+            return {test for test, passes in self._known.items() if not passes}
+
+    def known(self, test: str) -> bool | None:
+        with self._lock:
+            return self._known.get(test)
+
+    def learn(self, test: str, passes: bool) -> None:
+        with self._lock:
+            self._known[test] = passes
+            self._path.write_text(json.dumps(self._known))
+
+
+class Worker:
+    """Tries faults one after another, in a copy of its own.
+
+    Args:
+        root: The checkout.
+        copy: The copy.
+        selector: Chooses the tests.
+        reliable: Tests known to pass without a fault; shared by all workers.
+    """
+
+    def __init__(self, root: Path, copy: Copy, selector: Selector, reliable: Reliable) -> None:
+        self._root = root
+        self._copy = copy
+        self._selector = selector
+        self._reliable = reliable
+        self._forks: Forks | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the run in progress; `try_fault` raises KeyboardInterrupt then."""
+        self._stopped = True
+        if self._forks is not None:
+            self._forks.kill()
+
+    def close(self) -> None:
+        if self._forks is not None:
+            self._forks.close()
+
+    def try_fault(self, place: Place) -> Outcome:
+        """Put the fault in, run the tests that reach it, and take it out again.
+
+        A failure counts if the test fails once more with the fault, and passes without it.
+        """
+        started = time.monotonic()
+        while True:
+            outcome, proof = self._try_once(place)
+            if not proof or self._pass_without_fault(proof):
+                return replace(outcome, seconds=round(time.monotonic() - started, 1))
+
+    def _try_once(self, place: Place) -> tuple[Outcome, list[TracedTest]]:
+        """Return the outcome, and the tests that must pass without the fault."""
+        unreliable = self._reliable.unreliable
+        tests = [one for one in self._selector.tests(place) if one.id not in unreliable]
+        if not tests:
+            return Outcome("unreached"), []
+        tried: list[TracedTest] = []
+        try:
+            objection = self._copy.apply(place)
+            if objection:
+                return Outcome("killed", "the generator", objection.splitlines()[-1][:200]), []
+            for stage in STAGES:
+                chosen, tests = stage.take(tests)
+                ran, proof = self.run_until_sure(chosen, stage.seconds)
+                tests = [*(test for test in chosen if test.id not in ran.began), *tests]
+                tried += [test for test in chosen if test.id in ran.began]
+                if ran.status != "passed":
+                    status: Status = "killed" if ran.status == "failed" else "timeout"
+                    return Outcome(status, ran.test, ran.why, len(tried), _files(tried)), proof
+                if not tests:
+                    break
+            return Outcome("survived", tried=len(tried), files=_files(tried)), []
+        finally:
+            self._copy.restore(place, self._root)
+
+    def run_until_sure(
+        self, tests: list[TracedTest], seconds: float
+    ) -> tuple[Ran, list[TracedTest]]:
+        """Run tests until none fails, or one fails by itself as well."""
+        began = frozenset[str]()
+        while tests:
+            ran = self.run(tests, seconds)
+            began |= ran.began
+            ran = replace(ran, began=began)
+            failed = [test for test in tests if test.id == ran.test]
+            if ran.status == "passed":
+                return ran, []
+            if not failed:
+                # A file that cannot be imported, or a run that does not end.
+                return ran, tests if ran.status == "timeout" else []
+            if len(tests) == 1 or self.run(failed).status != "passed":
+                return ran, failed
+            tests = [test for test in tests if test.id not in began]
+        return Ran("passed", began=began), []
+
+    def _pass_without_fault(self, tests: list[TracedTest]) -> bool:
+        """Return True if tests pass without a fault; learn which one does not."""
+        (first, *more) = tests
+        known = None if more else self._reliable.known(first.id)
+        if known is None:
+            ran = self.run(tests)
+            known = ran.status == "passed"
+            if not more:
+                self._reliable.learn(first.id, known)
+            elif not known:
+                raise RuntimeError(f"tests do not pass without a fault: {ran.test} {ran.why}")
+        return known
+
+    def run(self, tests: list[TracedTest], seconds: float = math.inf) -> Ran:
+        """Run tests in the copy as it is now, as many as `seconds` allow."""
+        if self._stopped:
+            raise KeyboardInterrupt
+        files = _files(tests)
+        expected = START_S + FILE_S * len(files) + sum(test.seconds for test in tests)
+        each = max(LEAST_TEST_S, 8 * max(test.seconds for test in tests))
+        with tempfile.TemporaryDirectory(prefix="m-", ignore_cleanup_errors=True) as folder:
+            order = Path(folder, selecting.ORDER)
+            order.write_text(json.dumps({"tests": [test.id for test in tests], "seconds": seconds}))
+            words = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
+            words += ["-p", "tests.mutants.selecting", f"--timeout={each:.0f}"]
+            # The plugins of other packages are imported before the fork.
+            words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            # Shorter than pytest's own folder: paths of Unix sockets have a limit.
+            words += [f"--basetemp={folder}/t", *files]
+            if self._forks is None:
+                self._forks = Forks(self._copy.folder, self._copy.environment)
+            own = {selecting.FOLDER: folder, MARK: folder}
+            status = self._forks.run(words, own, SLACK * expected + ALLOWANCE_S)
+            _end_children(folder)
+            if self._stopped:
+                raise KeyboardInterrupt
+            found: dict[str, str] = _json(Path(folder, selecting.RESULT), {})
+            began: list[str] = _json(Path(folder, selecting.RAN), [])
+        if found:
+            began.append(found["test"])
+        return replace(_judge(status, found), began=frozenset(began))
+
+
+def _json(path: Path, default: Any) -> Any:
+    return json.loads(path.read_text()) if path.exists() else default
+
+
+def _files(tests: list[TracedTest]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(test.file for test in tests))
+
+
+def _judge(status: int | None, found: dict[str, str]) -> Ran:
+    test, why = found.get("test", ""), found.get("why", "")
+    if status is None and not test:
+        return Ran("timeout")
+    if status == PASSED or (status == STOPPED and not test):
+        return Ran("passed")
+    if status == NO_TESTS and not test:
+        raise RuntimeError("pytest found none of the tests of the map: remove .mutants")
+    if "Timeout (>" in why:
+        return Ran("timeout", test, why)
+    # Without a test's name pytest itself could not run, as when a conftest cannot be imported.
+    return Ran("failed", test or "collection", why or f"pytest ended with {status}")
+
+
+def _end_children(mark: str) -> None:
+    """End the processes that a run has started: some have a session of their own."""
+    wanted = f"{MARK}={mark}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                os.kill(int(entry.name), signal.SIGKILL)

@@ -1,0 +1,164 @@
+"""The choice of tests for a fault: those that reach it, the nearest and fastest first."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import lru_cache
+from math import log2
+from pathlib import Path
+
+from tests.mutants.places import Place
+from tests.mutants.reach import Reach, TracedTest
+
+__all__ = ["Selector"]
+
+FACT_TESTS = (
+    "tests/wire/",
+    "tests/server/spec/",
+    "tests/client/spec/",
+    "tests/session/",
+    "tests/compat/",
+    "tests/core/",
+    "tests/codegen/",
+    "tests/hostile/",
+    "tests/server/tasks/",
+)
+"""Tests of what generated code decides; the generated code itself is not traced."""
+
+_WORDS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
+_COMMON = frozenset(
+    {"", "a", "become", "dropped", "fact", "gen", "i", "mcp", "of", "py", "test", "the", "value"}
+)
+_REVISION = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Selector:
+    """Chooses tests by the reach map.
+
+    Args:
+        reach: The map.
+        root: The checkout.
+        unreliable: Tests that also fail without a fault.
+    """
+
+    def __init__(self, reach: Reach, root: Path, unreliable: set[str]) -> None:
+        self._reach = reach
+        self._readers = _fact_readers(root)
+        self._unreliable = unreliable
+
+    def tests(self, place: Place) -> list[TracedTest]:
+        """Return the tests that may find a fault, the most promising ones first."""
+        rings = self._fact_rings(place) if place.is_fact else self._rings(place)
+        direct = self._direct(place)
+        # Where no line of a test's process is reached, the names tell more than the duration.
+        weight = 1.0 if place.is_fact or direct else 4.0
+        chosen: dict[str, TracedTest] = {}
+        for ring in rings:
+            known = (self._reach.tests.get(one) for one in ring)
+            for test in self._sorted(place, [one for one in known if one], direct, weight):
+                if test.id not in self._unreliable:
+                    chosen.setdefault(test.id, test)
+        return list(chosen.values())
+
+    def _direct(self, place: Place) -> set[str]:
+        direct = self._reach.reaching(place.path, place.change.reach)
+        if place.change.reach is None:
+            # A test file that imports the module proves nothing about it.
+            direct = {one for one in direct if "::" in one}
+        return direct
+
+    def _rings(self, place: Place) -> list[Iterable[str]]:
+        direct = self._direct(place)
+        files = {one.partition("::")[0] for one in direct}
+        if direct:
+            functions = {one.partition("[")[0] for one in direct}
+            alike = [test.id for one in functions for test in self._reach.by_function[one]]
+            same_file = [test.id for file in files for test in self._reach.by_file[file]]
+            near = self._children(place)
+            if place.package == "codegen":
+                # Those that run the whole generator find most, and take longest.
+                return [{*alike, *near}, same_file]
+            return [alike, same_file, near]
+        # No test of this process reaches it: one that starts a process may.
+        module = {one for one in self._reach.reaching(place.path) if "::" in one}
+        children = self._children(None)
+        near = [test.id for test in self._reach.tests.values() if _affinity(place, test.file) > 1]
+        return [children, module, near]
+
+    def _children(self, place: Place | None) -> list[str]:
+        """Return the tests that start a process, or those of them that are near a place."""
+        starting = [test for test in self._reach.tests.values() if test.starts_child]
+        if place is not None:
+            least = 1 if place.package == "codegen" else 2
+            starting = [test for test in starting if _affinity(place, test.file) >= least]
+        return [test.id for test in starting]
+
+    def _fact_rings(self, place: Place) -> list[Iterable[str]]:
+        direct: set[str] = set()
+        for path, lines in self._readers.get(place.fact, ()):
+            direct |= self._reach.reaching(path, lines)
+        every = [one.id for one in self._reach.tests.values() if one.file.startswith(FACT_TESTS)]
+        functions = {one.partition("[")[0] for one in direct}
+        alike = [test.id for one in functions for test in self._reach.by_function[one]]
+        return [alike, every]
+
+    def _sorted(
+        self, place: Place, tests: list[TracedTest], direct: set[str], weight: float
+    ) -> list[TracedTest]:
+        by_function: dict[str, list[TracedTest]] = defaultdict(list)
+        for test in tests:
+            by_function[test.function].append(test)
+        scored: list[tuple[float, str, TracedTest]] = []
+        for alike in by_function.values():
+            alike.sort(
+                key=lambda one: (
+                    -_same_revision(place, one),
+                    one.id not in direct,
+                    one.seconds,
+                    one.id,
+                )
+            )
+            for rank, test in enumerate(alike):
+                # The same test with another parameter rarely finds what the first does not.
+                cost = log2(1 + rank) + log2(1 + 4 * test.seconds) + log2(2 + test.breadth) / 3
+                name = test.function if place.is_fact else test.file
+                worth = weight * _affinity(place, name) + 2 * _same_revision(place, test)
+                scored.append((cost - worth, test.id, test))
+        return [test for _, _, test in sorted(scored)]
+
+
+def _affinity(place: Place, file: str) -> int:
+    """Return how much the names of a fault's place and of a test file have in common."""
+    if place.is_fact:
+        return len(_words(f"{place.fact} {place.change.what}") & _words(file))
+    shared = _words(place.path) & _words(file)
+    # The names of the files themselves count twice.
+    return len(shared) + len(shared & _words(Path(place.path).stem) & _words(Path(file).stem))
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    # A plural names the same.
+    return frozenset(word.lower().rstrip("s") for word in _WORDS.split(text)) - _COMMON
+
+
+def _same_revision(place: Place, test: TracedTest) -> int:
+    """Return 1 for a test at the fact's revision, -1 for one at another revision."""
+    named = _REVISION.findall(test.id)
+    if not place.revision or not named:
+        return 0
+    return 1 if place.revision in named else -1
+
+
+def _fact_readers(root: Path) -> dict[str, list[tuple[str, tuple[int, int]]]]:
+    """Return the statements of the runtime that read each attribute."""
+    found: dict[str, list[tuple[str, tuple[int, int]]]] = defaultdict(list)
+    for path in sorted((root / "mcp_gen").rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Attribute):
+                found[node.attr].append((name, (node.lineno, node.end_lineno or node.lineno)))
+    return found

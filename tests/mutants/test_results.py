@@ -1,0 +1,110 @@
+"""Results and reports: what is kept between runs, and what a run says."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.mutants.operators import changes
+from tests.mutants.places import Place
+from tests.mutants.report import Report, Result
+from tests.mutants.results import Results
+from tests.mutants.running import Outcome
+
+SOURCE = "X = 1\nY = 2\nZ = 3\n"
+
+FILES = {"tests/test_a.py": "hash a", "tests/test_b.py": "hash b"}
+KILLED = Outcome("killed", "tests/test_a.py::test", "assert 0", 1, ("tests/test_a.py",), 1.0)
+SURVIVED = Outcome("survived", tried=2, files=("tests/test_a.py", "tests/test_b.py"))
+
+
+def places(package: str = "core") -> list[Place]:
+    lines = SOURCE.splitlines()
+    return [Place("a.py", package, one, lines[one.line - 1]) for one in changes(SOURCE.encode())]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "a.py").write_text(SOURCE)
+    return tmp_path
+
+
+def test_a_result_is_known_in_the_next_run(tmp_path: Path) -> None:
+    first, second, third = places()
+    results = Results(tmp_path / "r", FILES)
+    results.add(first, KILLED)
+    results.add(second, SURVIVED)
+    again = Results(tmp_path / "r", FILES)
+    assert [again.get(one) for one in (first, second, third)] == [KILLED, SURVIVED, None]
+
+
+def test_a_changed_test_file_forgets_what_it_may_find_now(tmp_path: Path) -> None:
+    first, second, _ = places()
+    results = Results(tmp_path / "r", FILES)
+    results.add(first, KILLED)
+    results.add(second, SURVIVED)
+    other = Results(tmp_path / "r", FILES | {"tests/test_b.py": "another hash"})
+    assert [other.get(first), other.get(second)] == [KILLED, None]
+    own = Results(tmp_path / "r", FILES | {"tests/test_a.py": "another hash"})
+    assert own.get(first) is None
+
+
+def test_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+    first, second, _ = places()
+    results = Results(tmp_path / "r", FILES)
+    results.add(first, KILLED)
+    results.add(second, KILLED)
+    text = (tmp_path / "r").read_text()
+    (tmp_path / "r").write_text(text[:-20])
+    again = Results(tmp_path / "r", FILES)
+    assert [again.get(first), again.get(second)] == [KILLED, None]
+
+
+def report(root: Path, outcomes: list[Outcome | None], reason: str = "") -> Report:
+    found = [
+        Result(place, outcome, reason) for place, outcome in zip(places(), outcomes, strict=True)
+    ]
+    return Report(found, root, 90, 80)
+
+
+def test_what_is_found_by_time_counts_and_what_is_equivalent_does_not(root: Path) -> None:
+    first, second, third = places()
+    found = [
+        Result(first, KILLED),
+        Result(second, replace(KILLED, status="timeout")),
+        Result(third, None, "a reason"),
+    ]
+    core, total = Report(found, root, 90, 80).lines()
+    assert (core.killed, core.timeout, core.equivalent, core.percent) == (1, 1, 1, 100.0)
+    assert total.tried == 2
+
+
+def test_thresholds_hold_for_each_package_and_for_all(root: Path) -> None:
+    assert report(root, [KILLED, KILLED, KILLED]).faults() == []
+    assert report(root, [KILLED, KILLED, SURVIVED]).faults() == [
+        "core: 67 % found, expected 80 %",
+        "all: 66.7 % found, expected 90 %",
+    ]
+
+
+def test_what_no_test_reaches_is_not_found(root: Path) -> None:
+    _, total = report(root, [KILLED, Outcome("unreached"), None]).lines()
+    assert (total.survived, total.left, total.percent) == (1, 1, 50.0)
+
+
+def test_a_survivor_is_shown_as_a_diff_with_the_tests_that_were_tried(root: Path) -> None:
+    text = io.StringIO()
+    report(root, [KILLED, SURVIVED, KILLED]).show(Console(file=text, width=100))
+    shown = text.getvalue()
+    assert "-Y = 2\n+Y = 3\n" in shown
+    assert "tried: 2 tests in tests/test_a.py, tests/test_b.py" in shown
+
+
+def test_a_script_gets_the_same_numbers(root: Path) -> None:
+    found = report(root, [KILLED, SURVIVED, KILLED]).json()
+    assert found["packages"]["all"]["percent"] == 66.7
+    assert [one["id"] for one in found["survivors"]] == ["a.py:2:4: 2 becomes 3"]

@@ -1,0 +1,239 @@
+"""Faults in a small checkout: found, not found, found by time, or reached by no test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from tests.mutants import reach, running
+from tests.mutants.copies import Copy
+from tests.mutants.operators import changes
+from tests.mutants.places import Place
+from tests.mutants.reach import Reach, TracedTest, Unusable
+from tests.mutants.running import Outcome, Ran, Reliable, Stage, Worker
+from tests.mutants.selection import Selector
+
+HERE = Path(__file__).parent
+
+SOURCE = """\
+LIMIT = 3
+
+
+def add(a, b):
+    return a + b
+
+
+def is_small(n):
+    return n < LIMIT
+
+
+def wait(n):
+    while n > 0:
+        n -= 1
+
+
+def never(n):
+    return n == 1
+"""
+
+TESTS = """\
+import os
+
+import pytest
+
+from mcp_gen.core.sums import add, is_small, wait
+
+
+@pytest.mark.parametrize("n", range(20))
+def test_a_sum_is_made(n):
+    assert add(n, 1) == n + 1
+
+
+def test_a_small_number_is_small():
+    assert is_small(1)
+
+
+def test_waiting_ends():
+    wait(5)
+
+
+def test_by_itself_it_fails():
+    assert os.environ.get("MUTANTS_TRACE")
+    assert is_small(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of one module and its tests."""
+    root = tmp_path_factory.mktemp("checkout")
+    files = {
+        "mcp_gen/__init__.py": "",
+        "mcp_gen/core/__init__.py": "",
+        "mcp_gen/core/sums.py": SOURCE,
+        "tests/__init__.py": "",
+        "tests/core/__init__.py": "",
+        "tests/core/test_sums.py": TESTS,
+        "tests/mutants/__init__.py": "",
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for name in ("forking.py", "selecting.py", "tracing.py"):
+        shutil.copy2(HERE / name, root / "tests" / "mutants" / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def map_(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Reach:
+    folder = tmp_path_factory.mktemp("maps")
+    copy = Copy.make(checkout, tmp_path_factory.mktemp("traced"))
+    return reach.make(folder, copy.folder, 1, lambda text: None)
+
+
+@pytest.fixture(scope="module")
+def worker(
+    checkout: Path, map_: Reach, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
+    folder = tmp_path_factory.mktemp("worker")
+    copy = Copy.make(checkout, folder / "copy")
+    reliable = Reliable(folder / "reliable.json")
+    worker = Worker(checkout, copy, Selector(map_, checkout, set()), reliable)
+    yield worker
+    worker.close()
+
+
+def place(text: str, what: str) -> Place:
+    lines = SOURCE.splitlines()
+    return next(
+        Place("mcp_gen/core/sums.py", "core", one, text)
+        for one in changes(SOURCE.encode())
+        if lines[one.line - 1].strip() == text and one.what == what
+    )
+
+
+@contextmanager
+def soon() -> Generator[None]:
+    """Let a run that does not end be over soon."""
+    with (
+        mock.patch.object(running, "LEAST_TEST_S", 2.0),
+        mock.patch.object(running, "ALLOWANCE_S", 5.0),
+    ):
+        yield
+
+
+def test_the_map_tells_which_tests_reach_a_line(map_: Reach) -> None:
+    direct = map_.reaching("mcp_gen/core/sums.py", (9, 9))
+    assert {test.partition("::")[2] for test in direct} == {
+        "test_a_small_number_is_small",
+        "test_by_itself_it_fails",
+    }
+
+
+def test_of_many_parameters_some_are_run_and_all_are_known(map_: Reach) -> None:
+    direct = map_.reaching("mcp_gen/core/sums.py", (5, 5))
+    assert {test.rpartition("::")[2] for test in direct} == {
+        f"test_a_sum_is_made[{n}]" for n in (0, 6, 13, 19)
+    }
+    assert len(map_.by_function["tests/core/test_sums.py::test_a_sum_is_made"]) == 20
+
+
+def test_a_map_is_made_once_and_again_for_a_changed_test_file(
+    checkout: Path, tmp_path: Path
+) -> None:
+    copy = Copy.make(checkout, tmp_path / "copy")
+    said: list[str] = []
+    for _ in range(2):
+        reach.make(tmp_path / "maps", copy.folder, 1, said.append)
+    assert said == ["tracing tests: 0 of 1 files are done"]
+    added = copy.folder / "tests/core/test_more.py"
+    added.write_text("from mcp_gen.core.sums import never\n\ndef test_it():\n    never(1)\n")
+    map_ = reach.make(tmp_path / "maps", copy.folder, 1, said.append)
+    assert said[1] == "tracing tests: 1 of 2 files are done"
+    assert map_.reaching("mcp_gen/core/sums.py", (18, 18)) == {"tests/core/test_more.py::test_it"}
+    assert len(map_.tests) == 24
+
+
+def test_a_map_is_not_begun_when_the_time_is_over(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match="0 of 1 test files are traced"):
+        reach.make(tmp_path, checkout, 1, lambda text: None, deadline=0.0)
+
+
+def test_a_fault_is_found_by_a_test_that_reaches_it(worker: Worker) -> None:
+    outcome = worker.try_fault(place("return a + b", "`+` becomes `-`"))
+    assert (outcome.status, outcome.files) == ("killed", ("tests/core/test_sums.py",))
+    assert outcome.by.startswith("tests/core/test_sums.py::test_a_sum_is_made")
+    assert outcome.why.startswith("assert")
+
+
+def test_a_fault_that_no_test_sees_survives(worker: Worker) -> None:
+    outcome = worker.try_fault(place("return n < LIMIT", "`<` becomes `<=`"))
+    assert (outcome.status, outcome.by) == ("survived", "")
+
+
+def test_a_test_that_fails_without_a_fault_proves_nothing(worker: Worker) -> None:
+    outcome = worker.try_fault(place("LIMIT = 3", "3 becomes 4"))
+    assert outcome.status == "survived"
+
+
+def test_a_fault_that_runs_for_ever_is_found_by_time(worker: Worker) -> None:
+    with soon():
+        outcome = worker.try_fault(place("n -= 1", "`-=` becomes `+=`"))
+    assert outcome.status == "timeout"
+
+
+def test_a_fault_that_no_test_reaches_is_told(worker: Worker, map_: Reach) -> None:
+    fault = place("return n == 1", "`==` becomes `!=`")
+    with mock.patch.object(map_, "tests", dict[str, TracedTest]()):
+        assert worker.try_fault(fault) == Outcome("unreached")
+
+
+def test_a_failure_that_does_not_come_again_is_no_proof(worker: Worker) -> None:
+    tests = [TracedTest(f"tests/test_{n}.py::test", 1.0, False, 1) for n in range(3)]
+    first, second, third = tests
+    ran = [
+        Ran("failed", second.id, began=frozenset({first.id, second.id})),
+        Ran("passed", began=frozenset({second.id})),
+        Ran("passed", began=frozenset({third.id})),
+    ]
+    with mock.patch.object(worker, "run", side_effect=ran) as run:
+        found, proof = worker.run_until_sure(tests, 9.0)
+    assert [call.args[0] for call in run.call_args_list] == [tests, [second], [third]]
+    assert (found.status, proof) == ("passed", [])
+
+
+def test_the_copy_is_whole_after_a_fault(worker: Worker, checkout: Path) -> None:
+    worker.try_fault(place("return a + b", "`+` becomes `-`"))
+    again = [TracedTest("tests/core/test_sums.py::test_a_sum_is_made[3]", 0.1, False, 1)]
+    assert worker.run(again).status == "passed"
+
+
+def test_a_stage_is_bounded_by_seconds_and_files() -> None:
+    tests = [TracedTest(f"tests/test_{n}.py::test", 1.0, False, 1) for n in range(9)]
+    by_seconds, by_files = Stage(2.0, 9), Stage(9.0, 3)
+    assert [len(part) for part in by_seconds.take(tests)] == [4, 5]
+    assert [len(part) for part in by_files.take(tests)] == [3, 6]
+
+
+def test_a_test_longer_than_its_stage_is_run_first_or_later() -> None:
+    long = TracedTest("tests/test_long.py::test", 60.0, False, 1)
+    short = TracedTest("tests/test_short.py::test", 1.0, False, 1)
+    assert Stage(2.0, 3).take([long, short]) == ([long], [short])
+    assert Stage(2.0, 3).take([short, long]) == ([short], [long])
+
+
+def test_no_test_is_begun_when_the_time_of_its_stage_is_over(worker: Worker) -> None:
+    tests = [
+        TracedTest(f"tests/core/test_sums.py::test_a_sum_is_made[{n}]", 0.1, False, 1)
+        for n in range(9)
+    ]
+    ran = worker.run(tests, 0.0)
+    assert ran.status == "passed"
+    assert ran.began == {tests[0].id}
