@@ -49,7 +49,14 @@ def mcp_gen(*arguments: str, **environment: str) -> Ran:
         text=True,
         timeout=LIMIT_S,
         check=False,
-        env={**os.environ, "COLUMNS": "160", "TERM": "dumb", **environment},
+        # In debug mode asyncio writes to stderr what took long.
+        env={
+            **os.environ,
+            "COLUMNS": "160",
+            "TERM": "dumb",
+            "PYTHONASYNCIODEBUG": "",
+            **environment,
+        },
     )
     return Ran(ran.stdout, ran.stderr, ran.returncode)
 
