@@ -58,7 +58,7 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     expected = getattr(report, "wasxfail", None)
     if expected is not None:
         # A report with this attribute is shown as an expected failure, whatever its outcome.
-        del report.wasxfail  # type: ignore[union-attr]
+        del report.wasxfail
         return f"expected to fail ({expected})"
     match report.longrepr:
         case (_, _, str(message)):

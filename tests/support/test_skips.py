@@ -15,6 +15,7 @@ from tests.support.skips import LISTED
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 50
 
+# Tests of a run of its own, which must refuse each of these skips.
 SKIPS = """
 import pytest
 

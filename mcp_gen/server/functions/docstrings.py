@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 __all__ = ["DocstringInfo", "parse_docstring"]
 
+# Texts, not compiled patterns: `re` compiles and keeps each one when it is first used.
 _HEADINGS = r"(?:Args|Arguments|Params|Parameters|Keyword Args|Keyword Arguments|Other Parameters)"
 _GOOGLE = rf"{_HEADINGS}:\s*"
 _NUMPY = rf"{_HEADINGS}\s*"

@@ -26,6 +26,7 @@ from mcp_gen.server.resources.uris import check_literal, decoded
 
 __all__ = ["UriTemplate"]
 
+# Texts, not compiled patterns: `re` compiles and keeps each one when it is first used.
 _EXPRESSION = r"\{([^{}]*)\}"
 _VARIABLE = r"([A-Za-z_][A-Za-z0-9_]*)(\*?)"
 _FRAGMENT = r"\{#([^{}]*)\}\Z"

@@ -8,6 +8,7 @@ from mcp_gen.core.errors import UsageError
 
 __all__ = ["check_literal", "check_prefix", "check_uri", "decoded", "is_uri"]
 
+# Texts, not compiled patterns: `re` compiles and keeps each one when it is first used.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
 _SCHEME_BEGUN = r"([A-Za-z][A-Za-z0-9+.\-]*)?"
 _NO_LITERAL = r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})"

@@ -39,7 +39,7 @@ def _with_streams(run: Callable[..., object], argument: Any, *ends: Connection) 
     for public, end in enumerate(ends):
         os.dup2(end.fileno(), public)
         end.close()
-    # As in a fresh interpreter: printed text is buffered.
+    # As in a fresh interpreter: printed text is buffered, and the stream is open until the end.
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     run(argument)
 
