@@ -171,7 +171,9 @@ def read(folder: Path, overlay: Overlay) -> Revision:
     label = f"schema/{folder.name}/schema.json"
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
     check_facts(source.facts, source.definitions, source.revision)
-    return build(source, normalize(source, overlay), overlay)
+    made = build(source, normalize(source, overlay), overlay)
+    source.stops.check()
+    return made
 
 
 def _extensions(root: Path, overlay: Overlay) -> list[Extension]:

@@ -99,7 +99,9 @@ def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
         check_facts(source.facts, source.definitions, draft.name)
     else:
         source = replace(source, facts=inherited(read_toml(facts)))
-    return build(source, normalize(source, overlay), overlay)
+    made = build(source, normalize(source, overlay), overlay)
+    source.stops.check()
+    return made
 
 
 def _told(text: str, before: str, after: str) -> list[Told]:

@@ -9,12 +9,12 @@ from typing import Any
 from codegen.emit.changes import table
 from codegen.emit.extension import emit_extension
 from codegen.emit.pydantic_models import models
-from codegen.emit.python_text import IRREGULAR, annotation, literal, sections
+from codegen.emit.python_text import annotation, literal, sections
 from codegen.emit.renderer import COMMAND, Renderer, names, split
 from codegen.extensions.read import Extension
 from codegen.model import ir
 from codegen.model.docs import Docs
-from codegen.model.names import constant, snake
+from codegen.model.names import IRREGULAR, constant, snake
 from codegen.model.overlay import Overlay
 
 _SHARED = (
@@ -400,6 +400,8 @@ def _spans(dates: list[str]) -> str:
 
 def _fact_type(values: list[Any]) -> str:
     present = [value for value in values if value is not None]
+    if not present:
+        return "None"
     kinds = sorted({type(value).__name__ for value in present})
     if kinds == ["str"] and all(snake(value) == value for value in present):
         made = f"Literal[{', '.join(literal(value) for value in dict.fromkeys(present))}]"

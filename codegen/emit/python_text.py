@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from codegen.errors import printable
 from codegen.model import ir
-from codegen.model.names import camel, constant, snake
+from codegen.model.names import constant, snake, wire_name
 
 _SCALARS = {
     "str": "str",
@@ -18,10 +19,6 @@ _SCALARS = {
 }
 
 _WIDTH = 100
-
-IRREGULAR = {"meta": "_meta", "schema": "$schema"}
-"""Python names whose wire name is not their camelCase, the same in every type."""
-
 
 def annotation(type_: ir.Type, prefix: str = "") -> str:
     """Return the type as an annotation, with `prefix` before every definition name."""
@@ -41,8 +38,10 @@ def annotation(type_: ir.Type, prefix: str = "") -> str:
 
 
 def literal(value: Any) -> str:
+    """Return a value as a Python literal, in one line and in printable characters."""
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{printable(quoted)}"'
     return repr(value)
 
 
@@ -67,7 +66,9 @@ def method_shape(method: Any) -> str:
 def class_line(struct: ir.Struct, name: str = "") -> str:
     bases = ["Wire", *([struct.marker] if struct.marker else [])]
     if struct.tag:
-        bases += [f'tag_field="{struct.tag.wire}"', f'tag="{struct.tag.value}"']
+        bases += [f"tag_field={literal(struct.tag.wire)}", f"tag={literal(struct.tag.value)}"]
+    if struct.closed:
+        bases.append("forbid_unknown_fields=True")
     return f"class {name or struct.name}({', '.join([*bases, 'kw_only=True'])}):"
 
 
@@ -76,9 +77,7 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
     if field.wire in raw:
         return f"{field.name}: Raw | UnsetType = UNSET"
     type_ = annotation(field.type)
-    named = (
-        None if IRREGULAR.get(field.name, camel(field.name)) == field.wire else literal(field.wire)
-    )
+    named = None if wire_name(field.name) == field.wire else literal(field.wire)
     match field.absent:
         case "refused":
             return f"{field.name}: {type_}" + (f" = field(name={named})" if named else "")

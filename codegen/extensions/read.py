@@ -100,15 +100,19 @@ class _Reader:
             self._base,
             self._source.label,
             self._source.sha256,
-            {**self._revision.definitions, **own},
+            {**self._revision.definitions, **_local(own)},
             self._merged_facts(),
+            self._source.container,
+            self._source.stops,
         )
         normalized = normalize(merged, self._overlay)
         names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
         self._check_stated({n: normalized.definitions[n] for n in names})
         for name in names & normalized.definitions.keys():
             _without_required_meta(normalized.definitions[name])
-        whole = self._narrowed(build(merged, normalized, self._overlay, facts.directions), names)
+        model = build(merged, normalized, self._overlay, facts.directions)
+        merged.stops.check()
+        whole = self._narrowed(model, names)
         self._check_methods(whole)
         own_model = replace(
             whole,
@@ -164,7 +168,7 @@ class _Reader:
             scalars=tuple(one for one in model.scalars if one.name in names),
             unions=tuple(one for one in model.unions if one.name in names),
             methods=methods,
-            enums={name: one for name, one in model.enums.items() if name in names},
+            enums=tuple(one for one in model.enums if one.name in names),
             pages={
                 name: "" if page.startswith("schema#") else page
                 for name, page in model.pages.items()
@@ -294,6 +298,16 @@ def _without_required_meta(schema: Object) -> None:
     """
     if "_meta" in schema.get("required", ()):
         schema["required"] = [one for one in schema["required"] if one != "_meta"]
+
+
+def _local(schema: Any) -> Any:
+    """Point the references to definitions of a revision's file at those of the merged schema."""
+    if is_object(schema):
+        ref = schema.get("$ref")
+        if isinstance(ref, str):
+            return {**schema, "$ref": f"#{ref.partition('#')[2]}"}
+        return {key: _local(value) for key, value in schema.items()}
+    return [_local(item) for item in schema] if is_array(schema) else schema
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -78,12 +78,14 @@ def _places(definitions: Object) -> Iterator[tuple[str, Object]]:
         yield from walk(schema, name)
 
 
-def _properties(schema: Object, definitions: Object) -> Object:
+def _properties(schema: Object, definitions: Object, passed: tuple[str, ...] = ()) -> Object:
     """Return the properties of an object, including inherited ones."""
     found: Object = {}
     arms = schema.get("allOf")
     for arm in arms if is_array(arms) else ():
-        resolved = definitions[arm["$ref"].rpartition("/")[2]] if "$ref" in arm else arm
-        found |= _properties(resolved, definitions)
+        name = str(arm["$ref"]).rpartition("/")[2] if "$ref" in arm else ""
+        if name not in passed:
+            resolved = definitions.get(name, {}) if name else arm
+            found |= _properties(resolved, definitions, (*passed, name) if name else passed)
     found |= schema.get("properties", {})
     return found
