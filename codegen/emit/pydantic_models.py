@@ -7,14 +7,25 @@ from typing import Any
 from datamodel_code_generator import InputFileType, LiteralType, generate
 from datamodel_code_generator.enums import DataModelType, NamingStrategy
 from datamodel_code_generator.format import Formatter, PythonVersion
+from pydantic import BaseModel
 
 from codegen.emit.python_text import literal
 from codegen.errors import CodegenError
 from codegen.model import ir
+from codegen.schema.keywords import BOUNDS
 from codegen.schema.load import Object, is_array, is_object
 
-_TAKEN = {"schema": "schema_"}
-"""Attributes of pydantic's BaseModel, and what a field of that name is called instead."""
+_CHECKED = (
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+)
+"""Bounds that the models check; patterns and formats mean other things in Python."""
 
 _IMPORTS = """
 import typing
@@ -22,6 +33,19 @@ from typing import TypeAlias
 from mcp_wire.base import UnknownContent
 from mcp_wire.pydantic.base import Picked, Tagged
 """
+
+_EXACTLY = """
+from pydantic import PlainValidator
+
+def _exactly(*values: Any) -> Any:
+    def checked(value: Any) -> Any:
+        if any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values):
+            return value
+        raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
+
+    return PlainValidator(checked, json_schema_input_type=Literal[values])
+"""
+"""Validator of listed values where one is equal to a boolean in Python, and not in JSON."""
 
 
 def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> str:
@@ -37,6 +61,14 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     made = [_definition(node, revision, missing) for node in tree.body if node not in imports]
     exports = ", ".join(map(literal, sorted(definitions)))
     ours = f"{_IMPORTS}from mcp_wire.{revision.module} import types\n__all__ = [{exports}]"
+    exact = _Exact()
+    made = [exact.visit(node) for node in made]
+    helpers = [_EXACTLY] if exact.used else []
+    if any("_by_tag(" in ast.unparse(node) for node in made):
+        helpers.append(_BY_TAG)
+    if helpers:
+        names = "from functools import partial\nfrom typing import Annotated, Any, Literal"
+        ours = "\n".join([names, ours, *helpers])
     tree.body = [*imports, *ast.parse(ours).body, *made]
     _give_names_back(tree, definitions)
     _check_names(made, definitions, revision)
@@ -100,10 +132,10 @@ def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str
         elif alias and isinstance(alias.type, ir.Choice):
             prepared["enum"] = list(alias.type.values)
         elif alias and alias.strategy == "tag" and not alias.keeps_unknown:
-            wire = _tag(alias, revision).wire
-            if wire not in missing:
-                prepared["discriminator"] = {"propertyName": wire}
-        made[name] = prepared
+            tag = _tag(alias, revision)
+            if tag.wire not in missing and _is_plain(alias, revision):
+                prepared["discriminator"] = {"propertyName": tag.wire}
+        made[name] = _with_checked_bounds(prepared)
     return document(made)
 
 
@@ -120,6 +152,24 @@ def _properties(struct: ir.Struct, schemas: Object) -> Object:
     return properties
 
 
+def _with_checked_bounds(schema: Any, *, alone: bool = True) -> Any:
+    """Leave out the bounds that no model checks: those inside of a type would become types."""
+    if is_array(schema):
+        return [_with_checked_bounds(one, alone=False) for one in schema]
+    if not is_object(schema):
+        return schema
+    whole = schema.get("type") == "integer"
+    made: Object = {}
+    for word, value in schema.items():
+        if word == "properties":
+            made[word] = {wire: _with_checked_bounds(one) for wire, one in value.items()}
+        elif word not in BOUNDS:
+            made[word] = _with_checked_bounds(value, alone=False)
+        elif alone and word in _CHECKED and (isinstance(value, int) or not whole):
+            made[word] = value
+    return made
+
+
 def _with_both_kinds_of_number(schema: Any) -> Any:
     """Replace `number` by integer or float, so that 50 stays 50."""
     if is_array(schema):
@@ -134,26 +184,82 @@ def _with_both_kinds_of_number(schema: Any) -> Any:
 
 
 def _attributes(revision: ir.Revision) -> dict[str, str]:
-    """Return our attribute names of properties that are not Python identifiers."""
+    """Return our attribute names of properties, by `Type.property`."""
     return {
-        f"{struct.name}.{field.wire}": _TAKEN.get(field.name, field.name)
+        f"{struct.name}.{wire}": _attribute(name)
         for struct in revision.structs.values()
-        for field in struct.fields
-        if not field.wire.isidentifier()
+        for wire, name in _named(struct)
+        if not wire.isidentifier() or _attribute(name) != wire
     }
 
 
+def _named(struct: ir.Struct) -> list[tuple[str, str]]:
+    tag = [(struct.tag.wire, struct.tag.name)] if struct.tag else []
+    return [*tag, *((field.wire, field.name) for field in struct.fields)]
+
+
+def _attribute(name: str) -> str:
+    """Return the attribute of a model: BaseModel has some names for itself."""
+    return f"{name}_" if hasattr(BaseModel, name) else name
+
+
 def _tag(alias: ir.Alias, revision: ir.Revision) -> ir.Tag:
-    tag = revision.structs[ir.arm_names(alias.type)[0]].tag
+    tag = _structs(alias.type, revision)[0].tag
     assert tag is not None
     return tag
+
+
+def _structs(type_: ir.Type, revision: ir.Revision) -> list[ir.Struct]:
+    """Return the structs that a union has as arms, those of nested unions included."""
+    found: list[ir.Struct] = []
+    for name in ir.arm_names(type_):
+        if name in revision.structs:
+            found.append(revision.structs[name])
+        else:
+            found += _structs(revision.aliases[name].type, revision)
+    return found
+
+
+def _is_plain(alias: ir.Alias, revision: ir.Revision) -> bool:
+    """Return True if pydantic's own discriminator tells the arms apart.
+
+    It takes texts, under a key that is a name, of structs alone; and where the union is inside of
+    itself it is not looked at.
+    """
+    arms = alias.type.arms if isinstance(alias.type, ir.OneOf) else (alias.type,)
+    tag = _tag(alias, revision)
+    return (
+        len(arms) == len(ir.arm_names(alias.type))
+        and isinstance(tag.value, str)
+        and tag.wire.isidentifier()
+        and not _contains_itself(alias, revision)
+    )
+
+
+def _contains_itself(alias: ir.Alias, revision: ir.Revision) -> bool:
+    seen: set[str] = set()
+    waiting = [*ir.mentions(alias.type)]
+    while waiting:
+        name = waiting.pop()
+        if name in revision.structs:
+            types = [field.type for field in revision.structs[name].fields]
+        else:
+            types = [revision.aliases[name].type]
+        found = {one for type_ in types for one in ir.mentions(type_)} - seen
+        if alias.name in found:
+            return True
+        seen |= found
+        waiting += found
+    return False
 
 
 def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) -> ast.stmt:
     """Return a definition; a union gets its discriminator."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
-            alias = revision.aliases[name]
+            alias = revision.aliases.get(name)
+            if alias is None:
+                return node  # named by datamodel-code-generator: `_check_names` stops
             text = _told_apart(alias, ast.unparse(type_), revision, missing)
             if isinstance(alias.type, ir.Ref):
                 text = f"{name}: TypeAlias = {text}"
@@ -174,7 +280,21 @@ def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict
         return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
     if wire in missing:
         return f"Annotated[{text}, Tagged({literal(wire)}, {literal(missing[wire])})]"
-    return text
+    return text if _is_plain(alias, revision) else _by_tag(alias, text, revision)
+
+
+def _by_tag(alias: ir.Alias, text: str, revision: ir.Revision) -> str:
+    """Return a union of which some arms are structs told apart by a tag, of any type."""
+    structs = _structs(alias.type, revision)
+    tag = _tag(alias, revision)
+    arms = " | ".join(
+        f"Annotated[{one.name}, Tag({literal(repr(one.tag.value))})]" for one in structs if one.tag
+    )
+    found = f"Annotated[{arms}, _by_tag({literal(tag.wire)}, {literal(_attribute(tag.name))})]"
+    named = {name for name in ir.arm_names(alias.type) if name not in revision.structs}
+    named |= {one.name for one in structs}
+    others = [arm for arm in text.split(" | ") if arm not in named]
+    return " | ".join([found, *others])
 
 
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:
@@ -207,19 +327,44 @@ def _check_names(made: list[ast.stmt], definitions: Object, revision: ir.Revisio
         )
     for node in made:
         if isinstance(node, ast.ClassDef):
-            found = [name for one in node.body for name in _defined(one)]
-            wanted = _attributes_of(revision.structs[node.name])
+            found = [name for one in node.body for name in _defined(one) if name != "model_config"]
+            wanted = [_attribute(name) for _, name in _named(revision.structs[node.name])]
             if found != wanted:
                 raise CodegenError(
                     f"{revision.name}: {node.name}: datamodel-code-generator has the attributes "
-                    f"{', '.join(found)}; expected {', '.join(wanted)}: "
-                    "see _TAKEN in codegen/emit/pydantic_models.py"
+                    f"{', '.join(found)}; expected {', '.join(wanted)}"
                 )
 
 
-def _attributes_of(struct: ir.Struct) -> list[str]:
-    names = [*([struct.tag.name] if struct.tag else []), *(field.name for field in struct.fields)]
-    return [_TAKEN.get(name, name) for name in names]
+_BY_TAG = """
+from pydantic import Discriminator, Tag
+
+def _by_tag(*keys: str) -> Discriminator:
+    def tag(value: Any) -> str | None:
+        find = value.get if isinstance(value, dict) else partial(getattr, value)
+        return next((repr(one) for one in (find(key, None) for key in keys) if one is not None), None)
+
+    return Discriminator(tag)
+"""
+"""Discriminator of a union whose tag is an integer, or which has other arms too."""
+
+
+class _Exact(ast.NodeTransformer):
+    """Makes literals of which pydantic takes a boolean for a number, or the other way, exact."""
+
+    def __init__(self) -> None:
+        self.used = False
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if not isinstance(node.value, ast.Name) or node.value.id != "Literal":
+            return self.generic_visit(node)
+        values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        found = [value.value for value in values if isinstance(value, ast.Constant)]
+        if not any(isinstance(value, bool) or value in (0, 1) for value in found):
+            return node
+        self.used = True
+        listed = ", ".join(map(literal, found))
+        return ast.parse(f"Annotated[{ast.unparse(node)}, _exactly({listed})]", mode="eval").body
 
 
 def _defined(node: ast.stmt) -> list[str]:

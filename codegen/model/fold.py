@@ -141,7 +141,8 @@ class Folder:
         arms: list[Object] = []
         for arm in union[word]:
             try:
-                arms.append(self.meet(other, arm) if swapped else self.meet(arm, other))
+                met = self.meet(other, arm) if swapped else self.meet(arm, other)
+                arms.append({**met, **_place(arm)})
             except Empty:
                 continue
         if not arms:

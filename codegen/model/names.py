@@ -16,7 +16,8 @@ def snake(name: str) -> str:
     """Convert `mimeType` to `mime_type`, `_meta` to `meta`, `io.x/logLevel` to `log_level`."""
     last = name.rsplit("/", 1)[-1]
     words: list[str] = _WORD.findall(unicodedata.normalize("NFKC", last))
-    made = "_".join(word.lower() for word in words)
+    # A letter may become two: a small one, and a mark that the generated models would leave out.
+    made = "_".join("".join(filter(str.isalnum, word.lower())) for word in words)
     return f"{made}_" if keyword.iskeyword(made) else made
 
 
@@ -103,13 +104,10 @@ def module(revision: str) -> str:
 
 _GENERATED = frozenset(
     """
-    Any Arm ClassVar KEEPS_UNKNOWN Literal NOT_DECODED PROFILE Raw TYPE_CHECKING TypeAlias UNSET
-    UnknownContent UnsetType Wire always annotations arm_of arm_readers const convert field has
-    read_arm
-    AttributeError TypeError ValueError bool dict float int isinstance list object staticmethod str
-    tuple type
-    BaseModel ConfigDict Field Picked Tagged TypeAliasType WireModel typing
-    dispatch methods requests types
+    Any Arm ClassVar Literal PROFILE Raw TypeAlias UNSET UnknownContent UnsetType Wire
+    AttributeError TypeError ValueError
+    BaseModel ConfigDict Discriminator Field Picked PlainValidator Tag Tagged TypeAliasType
+    WireModel
     """.split()
 )
 """Names that the generated modules of one revision use for something else."""
@@ -121,6 +119,8 @@ def names_class(name: str) -> bool:
         name.isidentifier()
         and name == unicodedata.normalize("NFKC", name)
         and not keyword.iskeyword(name)
-        and not name.startswith("_")
+        # datamodel-code-generator would call it something else.
+        and name[0].isupper()
+        and "_" not in name
         and name not in _GENERATED
     )

@@ -19,10 +19,11 @@ from codegen.model.overlay import Overlay
 from codegen.model.rows import pattern, row
 from codegen.model.values import listed
 from codegen.model.vocabulary import ANYTHING, AT, REF, pointer_of, read_definitions
-from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS
+from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS, escape
 from codegen.schema.load import Object, Source, is_array, is_object
 
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/]+)")
+_NOT_IN_KEYS = re.compile(r'["\\\x00-\x1f]')
 _OF_ONE_TYPE = ("properties", "required", "additionalProperties", "items")
 
 
@@ -265,7 +266,9 @@ class _Normalizer:
             return self._shape(arms[0], path, top=top)
         if all(set(arm) <= {"type", AT} and arm["type"] in SCALARS for arm in arms):
             return {"type": kinds}
-        return {"anyOf": [self._shape(arm, path) for arm in arms]}
+        # The object of a definition is another one, and needs a path of its own.
+        paths = [f"{path}/{kind}" if top else path for kind in kinds]
+        return {"anyOf": [self._shape(arm, at) for arm, at in zip(arms, paths, strict=True)]}
 
     def _object(self, schema: Object, bounds: Object, path: str, *, top: bool) -> Object:
         extras = schema.get("additionalProperties")
@@ -296,6 +299,7 @@ class _Normalizer:
                 "unknown keys may be dropped",
                 row("open", named, self._revision),
             )
+        self._check_keys(properties, pointer_of(schema, "#"))
         shaped: Object = {
             "type": "object",
             "properties": {
@@ -310,6 +314,15 @@ class _Normalizer:
             return shaped
         pointer = pointer_of(schema, "#")
         return self._hoist(self._object_name(path, pointer), shaped, path, pointer)
+
+    def _check_keys(self, properties: Object, pointer: str) -> None:
+        for wire in properties:
+            if _NOT_IN_KEYS.search(wire):
+                raise self._stop(
+                    f"{pointer}/properties/{escape(wire)}",
+                    "a key with a quote, a backslash or a control character, which msgspec refuses",
+                    "leave it out with a [[patch]] row",
+                )
 
     def _object_name(self, path: str, pointer: str) -> str:
         row_ = self._overlay.match("name", self._revision, path)

@@ -198,10 +198,13 @@ class Unions:
         }
 
     def _suggested(self, name: str, arms: list[str]) -> str:
-        """Return a [[pick]] row: arms with a key of their own first, one without it last."""
+        """Return a [[pick]] row: arms with a key of their own, then one without it."""
         own = {arm: self._own_key(arm, arms) for arm in arms}
         listed = [{"type": arm, "when": [own[arm]]} for arm in arms if own[arm]]
-        listed += [{"type": arm, "when": []} for arm in arms if not own[arm]]
+        others = [arm for arm in arms if not own[arm]]
+        if len(others) > 1:
+            return ""
+        listed += [{"type": arm, "when": []} for arm in others]
         return row("pick", {"name": name, "arms": listed}, self._revision)
 
     def _own_key(self, arm: str, arms: list[str]) -> str:

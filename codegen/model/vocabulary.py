@@ -1,6 +1,7 @@
 """Reads the definitions of a schema by the closed table of keywords; marks each schema's place."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,6 +17,9 @@ ANYTHING: Object = {"type": "object", "additionalProperties": {}}
 
 MAX_DEPTH = 64
 """Levels of schemas in schemas; the stages that follow recurse over them."""
+
+_SHOWN = 40
+"""Characters of a wrong value in a message."""
 
 _NEVER = "`false`, which no value satisfies"
 
@@ -57,7 +61,7 @@ class _Reader:
             self._stop(pointer, _NEVER, "remove it with a [[patch]] row")
             return {AT: pointer}
         if not is_object(schema):
-            self._stop(pointer, f"expected a schema, got {_kind(schema)}", "correct the file")
+            self._stop(pointer, f"expected a schema, got {_shown(schema)}", "correct the file")
             return {AT: pointer}
         if depth > MAX_DEPTH:
             self._stop(
@@ -90,7 +94,7 @@ class _Reader:
                 return known
             expected = known.expected or _EXPECTED[known.holds]
             self._stop(
-                f"{pointer}/{word}", f"expected {expected}, got {_kind(value)}", "correct the file"
+                f"{pointer}/{word}", f"expected {expected}, got {_shown(value)}", "correct the file"
             )
         return None
 
@@ -162,24 +166,9 @@ def _holds(holds: Holds, value: Any) -> bool:
             return True
 
 
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "an array", str: "a text", bool: str(value).lower()}
-    return names.get(type(value), repr(value)) if value != [] else "an empty list"
-
-
-def parts(schema: Object) -> Iterator[tuple[tuple[str, ...], Object]]:
-    """Yield the schemas directly inside a schema, with the steps that lead there."""
-    for word, value in schema.items():
-        known = KEYWORDS.get(word)
-        match known.holds if known else None:
-            case Holds.SCHEMA if is_object(value):
-                yield (word,), value
-            case Holds.SCHEMA_LIST:
-                yield from (((word, str(i)), part) for i, part in enumerate(value))
-            case Holds.SCHEMA_BY_NAME:
-                yield from (((word, name), part) for name, part in value.items())
-            case _:
-                pass
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def mapped(schema: Object, change: Callable[[Object], Object]) -> Object:

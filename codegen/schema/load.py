@@ -62,15 +62,21 @@ def load(schema: Path, facts: Path | None, revision: str, label: str) -> Source:
         data = schema.read_bytes()
     except OSError as error:
         raise CodegenError(f"{label}: cannot read it ({error}); give the schema.json") from error
+    return source_of(data, read_toml(facts) if facts else {}, revision, label)
+
+
+def source_of(data: bytes, facts: Object, revision: str, label: str) -> Source:
+    """Check the text of a schema and return it with its facts.
+
+    Raises:
+        CodegenError: not JSON, or no definitions.
+    """
     try:
         document = structure(parse_schema(data))
     except CodegenError as error:
         raise CodegenError(f"{label}: {error}") from error
-    stated = read_toml(facts) if facts else {}
     sha256 = hashlib.sha256(data).hexdigest()
-    source = Source(
-        revision, label, sha256, definitions(document), stated, container(document)
-    )
+    source = Source(revision, label, sha256, definitions(document), facts, container(document))
     source.stops.add(_beside_definitions(document, revision))
     return source
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, NoReturn, TypeAlias
 
-from codegen.errors import CodegenError
+from codegen.errors import CodegenError, printable
 from codegen.schema.keywords import KEYWORDS, Holds, escape
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
@@ -24,10 +25,8 @@ def parse_schema(text: bytes) -> dict[str, Json]:
         raise CodegenError(f"expected JSON ({error}); give the published schema.json") from error
     if not isinstance(schema, dict) or not definitions(schema):
         raise CodegenError("expected `$defs` or `definitions`; give the published schema.json")
-    try:
-        json.dumps(schema, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise CodegenError(f"a text is not Unicode ({error.reason}); correct it") from error
+    for pointer in _no_unicode(schema, "#"):
+        raise CodegenError(f"{printable(pointer)}: a text with half a surrogate pair; correct it")
     return schema
 
 
@@ -111,6 +110,22 @@ def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"an object has the key {twice!r} twice")
     return made
+
+
+def _no_unicode(value: Json, pointer: str) -> Iterator[str]:
+    """Yield the places of texts that cannot be written in UTF-8."""
+    match value:
+        case str() if any("\ud800" <= character <= "\udfff" for character in value):
+            yield pointer
+        case list():
+            for index, item in enumerate(value):
+                yield from _no_unicode(item, f"{pointer}/{index}")
+        case dict():
+            for key, item in value.items():
+                yield from _no_unicode(key, f"{pointer}/{escape(key)}")
+                yield from _no_unicode(item, f"{pointer}/{escape(key)}")
+        case _:
+            return
 
 
 def _no_number(text: str) -> NoReturn:
