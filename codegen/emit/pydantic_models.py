@@ -37,13 +37,13 @@ from mcp_wire.pydantic.base import Picked, Tagged
 _EXACTLY = """
 from pydantic import PlainValidator
 
-def _exactly(*values: Any) -> Any:
-    def checked(value: Any) -> Any:
+def _exactly(*values: object) -> PlainValidator:
+    def checked(value: object) -> object:
         if any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values):
             return value
         raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
 
-    return PlainValidator(checked, json_schema_input_type=Literal[values])
+    return PlainValidator(checked, json_schema_input_type=typing.Literal[values])
 """
 """Validator of listed values where one is equal to a boolean in Python, and not in JSON."""
 
@@ -63,13 +63,11 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     ours = f"{_IMPORTS}from mcp_wire.{revision.module} import types\n__all__ = [{exports}]"
     exact = _Exact()
     made = [exact.visit(node) for node in made]
-    helpers = [_EXACTLY] if exact.used else []
-    if any("_by_tag(" in ast.unparse(node) for node in made):
-        helpers.append(_BY_TAG)
-    if helpers:
-        names = "from functools import partial\nfrom typing import Annotated, Any, Literal"
-        ours = "\n".join([names, ours, *helpers])
+    ours += _EXACTLY if exact.used else ""
+    ours += _BY_TAG if any("_by_tag(" in ast.unparse(node) for node in made) else ""
     tree.body = [*imports, *ast.parse(ours).body, *made]
+    if not any(one.name == "Annotated" for node in imports for one in node.names):
+        _qualify_annotated(made)
     _give_names_back(tree, definitions)
     _check_names(made, definitions, revision)
     return ast.unparse(tree)
@@ -308,6 +306,16 @@ def _give_names_back(tree: ast.Module, definitions: Object) -> None:
                 _rename(tree, f"{name}Model", name)
 
 
+def _qualify_annotated(made: list[ast.stmt]) -> None:
+    """Spell our own uses of `Annotated` out, where datamodel-code-generator has none."""
+    for node in (inner for one in made for inner in ast.walk(one)):
+        match node:
+            case ast.Subscript(value=ast.Name(id="Annotated") as name):
+                name.id = "typing.Annotated"
+            case _:
+                continue
+
+
 def _rename(tree: ast.Module, old: str, new: str) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == old:
@@ -340,9 +348,10 @@ _BY_TAG = """
 from pydantic import Discriminator, Tag
 
 def _by_tag(*keys: str) -> Discriminator:
-    def tag(value: Any) -> str | None:
-        find = value.get if isinstance(value, dict) else partial(getattr, value)
-        return next((repr(one) for one in (find(key, None) for key in keys) if one is not None), None)
+    def tag(value: object) -> str | None:
+        is_object = isinstance(value, dict)
+        found = (value.get(key) if is_object else getattr(value, key, None) for key in keys)
+        return next((repr(one) for one in found if one is not None), None)
 
     return Discriminator(tag)
 """

@@ -74,7 +74,8 @@ class _Normalizer:
         self._name_unions(names)
         for name, schema in self._given.items():
             shaped = self._shape(_renamed(schema, names), name, top=True)
-            self._define(names[name], shaped, name, pointer_of(schema, "#"))
+            with self._stops.collected():
+                self._define(names[name], shaped, name, pointer_of(schema, "#"))
         return Normalized(self._made, self._origin, self._pointers)
 
     # --- the overlay's rows ---
@@ -168,6 +169,7 @@ class _Normalizer:
                         f"the name {wanted} is already a definition",
                         "choose another",
                     )
+                names[name] = name
         return names
 
     def _check_name(self, name: str, path: str, pointer: str) -> None:
