@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ from codegen.emit import tree
 from codegen.emit.extension import emit_extension
 from codegen.emit.package import emit
 from codegen.emit.reference import reference
-from codegen.errors import CodegenError
+from codegen.errors import CodegenError, Stopped, Stops
 from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
 from codegen.model.build import build
 from codegen.model.docs import NO_DOCS, read_docs
@@ -56,6 +56,9 @@ an extension of your own:
 """
 
 
+_TO_ADD = "rows for schema/overlay.toml, each to be given its reason:"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the generator and return the exit code."""
     options = _options(arguments)
@@ -65,6 +68,11 @@ def main(arguments: list[str] | None = None) -> int:
         return _draft(options) if options.schema else _regenerate(options)
     except CodegenError as error:
         print(f"codegen: {error}", file=sys.stderr)
+        rows = [stop.row for stop in error.stops if stop.row] if isinstance(error, Stopped) else []
+        if rows:
+            print(
+                f"\n{_TO_ADD}\n", "\n".join(dict.fromkeys(rows)), sep="\n", end="", file=sys.stderr
+            )
         return 1
 
 
@@ -98,7 +106,7 @@ def _draft(options: argparse.Namespace) -> int:
     overlay.lend(draft.name, folders[-1].name)
     if draft.overlay:
         overlay.read_also(draft.overlay)
-    published = [read(folder, overlay) for folder in folders]
+    published = _read_all(folders, overlay)
     extensions = _extensions(options.root, overlay)
     made = make(draft, published, overlay, options.root, extensions)
     package = options.out / PACKAGE
@@ -143,7 +151,7 @@ def generate(root: Path) -> Generated:
         CodegenError: what stopped the run, and what to add.
     """
     overlay = Overlay(root / "schema" / "overlay.toml")
-    revisions = [read(folder, overlay) for folder in _folders(root)]
+    revisions = _read_all(_folders(root), overlay)
     check_alike(revisions)
     docs = read_docs(root)
     extensions = _extensions(root, overlay)
@@ -170,9 +178,20 @@ def read(folder: Path, overlay: Overlay) -> Revision:
     """Read one revision's model from its folder under `schema/`."""
     label = f"schema/{folder.name}/schema.json"
     source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
-    check_facts(source.facts, source.definitions, source.revision)
+    check_facts(source)
     made = build(source, normalize(source, overlay), overlay)
     source.stops.check()
+    return made
+
+
+def _read_all(folders: Iterable[Path], overlay: Overlay) -> list[Revision]:
+    """Read the models of several revisions; what stops in any of them is raised at once."""
+    stops = Stops()
+    made: list[Revision] = []
+    for folder in folders:
+        with stops.collected():
+            made.append(read(folder, overlay))
+    stops.check()
     return made
 
 

@@ -1,7 +1,6 @@
 """CodegenError, the error type of the generator, and the collected stops of a run."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -49,13 +48,9 @@ class Stops:
         """Add stops; each is kept once."""
         self._found.update(dict.fromkeys(stops))
 
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Collect the stops that the block raises, and continue after it."""
-        try:
-            yield
-        except Stopped as stopped:
-            self.add(stopped.stops)
+    def collected(self) -> "_Collecting":
+        """Return a context that collects the stops its block raises, and continues after it."""
+        return _Collecting(self)
 
     def check(self) -> None:
         """Raise all stops that were collected.
@@ -65,6 +60,20 @@ class Stops:
         """
         if self._found:
             raise Stopped(*self._found)
+
+
+class _Collecting:
+    def __init__(self, stops: Stops) -> None:
+        self._stops = stops
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> bool:
+        if not isinstance(raised, Stopped):
+            return False
+        self._stops.add(raised.stops)
+        return True
 
 
 def printable(text: str) -> str:

@@ -20,6 +20,7 @@ _SCALARS = {
 
 _WIDTH = 100
 
+
 def annotation(type_: ir.Type, prefix: str = "") -> str:
     """Return the type as an annotation, with `prefix` before every definition name."""
     match type_:

@@ -9,10 +9,10 @@ from codegen.model import ir
 from codegen.model.bounds import bounds
 from codegen.model.methods import Messages, build_methods
 from codegen.model.names import attribute, attributes, constant, constants, module
+from codegen.model.normal.vocabulary import REF
 from codegen.model.normalize import Normalized
 from codegen.model.overlay import Overlay
 from codegen.model.unions import Unions, in_turn, is_struct
-from codegen.model.vocabulary import REF
 from codegen.schema.keywords import escape
 from codegen.schema.load import Object, Source
 
@@ -217,7 +217,7 @@ class _Builder:
 
     def _deprecated(self, name: str) -> str:
         row = self._facts.get("deprecated", {}).get(name)
-        return str(row["advice"]) if row else ""
+        return str(row.get("advice", "")) if row else ""
 
     # --- order ---
 
@@ -312,7 +312,9 @@ class _Builder:
                 aliases, key=lambda alias: (order.get(alias.name, (999, 0)), alias.name)
             )
         }
-        return tuple(waiting[name] for name in in_turn({name: alias.type for name, alias in waiting.items()}))
+        return tuple(
+            waiting[name] for name in in_turn({name: alias.type for name, alias in waiting.items()})
+        )
 
     def _stop(self, pointer: str, construct: str, advice: str) -> Stopped:
         return Stopped(Stop(self._revision, pointer, construct, advice))

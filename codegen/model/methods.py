@@ -38,9 +38,7 @@ class Messages:
 
     def stop(self, name: str, construct: str, advice: str, row_: str = "") -> Stopped:
         """Return the error for a message, or another definition."""
-        return Stopped(
-            Stop(self.revision, self.pointers.get(name, "#"), construct, advice, row_)
-        )
+        return Stopped(Stop(self.revision, self.pointers.get(name, "#"), construct, advice, row_))
 
 
 def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
@@ -206,7 +204,7 @@ def _capability(messages: Messages, name: str, wire: str) -> str:
             return ""
         raise messages.stop(
             name,
-            f"`{wire}`: which capability must be declared for it?",
+            f"no row says which capability `{wire}` needs",
             'add a [[capability]] row (path = "" for none)',
             row("capability", {"method": wire, "path": ""}),
         )

@@ -103,12 +103,32 @@ def module(revision: str) -> str:
 
 
 _GENERATED = frozenset(
-    """
-    Any Arm ClassVar Literal PROFILE Raw TypeAlias UNSET UnknownContent UnsetType Wire
-    AttributeError TypeError ValueError
-    BaseModel ConfigDict Discriminator Field Picked PlainValidator Tag Tagged TypeAliasType
-    WireModel
-    """.split()
+    {
+        "Any",
+        "Arm",
+        "AttributeError",
+        "BaseModel",
+        "ClassVar",
+        "ConfigDict",
+        "Discriminator",
+        "Field",
+        "Literal",
+        "PROFILE",
+        "Picked",
+        "PlainValidator",
+        "Raw",
+        "Tag",
+        "Tagged",
+        "TypeAlias",
+        "TypeAliasType",
+        "TypeError",
+        "UNSET",
+        "UnknownContent",
+        "UnsetType",
+        "ValueError",
+        "Wire",
+        "WireModel",
+    }
 )
 """Names that the generated modules of one revision use for something else."""
 

@@ -1,24 +1,23 @@
 """Normalises a schema: names every object and struct union, and applies the overlay.
 
-Also where the overlay is applied: what comes out is what types are made from. Every construct
-comes out with exactly its meaning, or stops; all stops of a schema are collected.
+Every construct comes out with exactly its meaning, or stops; all stops of a schema are collected.
+What comes out is what types are made from.
 """
 
 import copy
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 from codegen.errors import Stop, Stopped
-from codegen.model.fold import Folder, plain, values_of
 from codegen.model.names import names_class, pascal
+from codegen.model.normal.fold import Folder, plain, values_of
+from codegen.model.normal.rows_applied import apply_aliases, apply_patches, fix_constants, inject
+from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, without_tag
+from codegen.model.normal.values import listed
+from codegen.model.normal.vocabulary import ANYTHING, AT, REF, pointer_of, read_definitions
 from codegen.model.overlay import Overlay
 from codegen.model.rows import pattern, row
-from codegen.model.values import listed
-from codegen.model.vocabulary import ANYTHING, AT, REF, pointer_of, read_definitions
 from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS, escape
 from codegen.schema.load import Object, Source, is_array, is_object
 
@@ -52,125 +51,66 @@ class _Normalizer:
         self._revision = source.revision
         self._overlay = overlay
         self._stops = source.stops
-        self._given: Object = _rebase(copy.deepcopy(source.definitions))
-        self._folder = Folder(self._revision, {})
+        given: Object = _rebase(copy.deepcopy(source.definitions))
+        apply_patches(source, given, overlay)
+        apply_aliases(source, given, overlay)
+        self._given = self._folded(read_definitions(source, given, overlay))
+        self._folder = Folder(self._revision, self._given)
+        self._names = self._class_names()
+        self._unions = self._named_unions()
         self._made: Object = {}
         self._origin: dict[str, str] = {}
         self._pointers: dict[str, str] = {}
-        self._unions: dict[frozenset[str], str] = {}
-        self._before: dict[str, str] = {}
 
     def run(self) -> Normalized:
-        self._patch()
-        self._alias()
-        self._given = read_definitions(self._source, self._given, self._overlay)
-        self._folder = Folder(self._revision, self._given)
-        self._fold()
         for name, schema in self._given.items():
-            self._fix_constants(name, schema)
-            self._inject(name, schema)
-        self._folder = Folder(self._revision, self._given)
-        names = self._names()
-        self._name_unions(names)
-        for name, schema in self._given.items():
-            shaped = self._shape(_renamed(schema, names), name, top=True)
+            shaped = self._shape(schema, name, top=True)
             with self._stops.collected():
-                self._define(names[name], shaped, name, pointer_of(schema, "#"))
+                self._define(self._names[name], shaped, name, pointer_of(schema, "#"))
         return Normalized(self._made, self._origin, self._pointers)
 
-    # --- the overlay's rows ---
-
-    def _patch(self) -> None:
-        for row_ in self._overlay.rows("patch", self._revision):
-            with self._stops.collected():
-                *parents, last = row_["pointer"].strip("/").split("/")
-                target: Any = self._given
-                try:
-                    for step in parents:
-                        target = target[_key(target, step)]
-                    found = target[_key(target, last)]
-                except (LookupError, TypeError, ValueError):
-                    if row_.passes_over(self._revision):
-                        continue
-                    raise self._row_stop(
-                        row_["pointer"], f"{row_} points at nothing here", "correct or remove it"
-                    ) from None
-                if found != row_["old"]:
-                    if row_.passes_over(self._revision):
-                        continue
-                    raise self._row_stop(
-                        row_["pointer"],
-                        f"{row_} expects the old value {json.dumps(row_['old'])}, "
-                        f"found {json.dumps(found)}",
-                        "check whether the patch is still wanted",
-                    )
-                target[_key(target, last)] = row_["new"]
-                row_.use("the row")
-
-    def _alias(self) -> None:
-        for row_ in self._overlay.rows("alias", self._revision):
-            name, target = row_["name"], row_["target"]
-            if name not in self._given:
-                continue
-            # A draft may have made it a type of its own, which a row for others must not undo.
-            copied = self._given[name] == self._given.get(target)
-            if not copied and row_.passes_over(self._revision):
-                continue
-            row_.use("the row")
-            self._given[name] = {"$ref": REF + target}
-
-    def _fold(self) -> None:
-        folded: Object = {}
-        for name, schema in self._given.items():
-            folded[name] = {AT: schema[AT]}
+    def _folded(self, given: Object) -> Object:
+        folder = Folder(self._revision, given)
+        made: Object = {}
+        for name, schema in given.items():
+            made[name] = {AT: schema[AT]}
             with self._stops.collected():
                 # Copied: rows change definitions, and a folded one shares parts with others.
-                folded[name] = copy.deepcopy(self._folder.definition(name))
-        self._given = folded
-
-    def _fix_constants(self, name: str, schema: Object) -> None:
-        for row_ in self._overlay.rows("const", self._revision):
-            only, but = row_.values.get("only"), row_.values.get("but", ())
-            if (only is not None and name not in only) or name in but:
-                continue
-            known = schema.get("properties", {}).get(row_["property"])
-            # What says itself which value it has is an extension's, and has its own.
-            if known is not None and "const" not in known:
-                schema["properties"][row_["property"]] = {"const": row_["value"], "type": "string"}
-                row_.use("the row")
-
-    def _inject(self, name: str, schema: Object) -> None:
-        params = schema.get("properties", {}).get("params", {})
-        if params.get("type") != "object" or "method" not in schema["properties"]:
-            return
-        for row_ in self._overlay.rows("inject", self._revision):
-            if row_["property"] not in params.get("properties", {}) and name.endswith(
-                tuple(row_["into"])
-            ):
-                params.setdefault("properties", {})[row_["property"]] = copy.deepcopy(ANYTHING)
-                row_.use("the row")
+                made[name] = copy.deepcopy(folder.definition(name))
+        for name, schema in made.items():
+            fix_constants(self._revision, name, schema, self._overlay)
+            inject(self._revision, name, schema, self._overlay)
+        return made
 
     # --- names ---
 
-    def _names(self) -> dict[str, str]:
+    def _class_names(self) -> dict[str, str]:
         """Return the name of the class of each definition."""
         names: dict[str, str] = {}
         for name, schema in self._given.items():
-            row_ = self._overlay.match("name", self._revision, name)
-            wanted = str(row_["name"]) if row_ else name
+            found = self._overlay.match("name", self._revision, name)
+            names[name] = str(found["name"]) if found else name
             with self._stops.collected():
-                self._check_name(wanted, name, pointer_of(schema, "#"))
-            names[name] = wanted
+                self._check_name(names[name], name, pointer_of(schema, "#"))
         for name, wanted in names.items():
             if wanted != name and [*names.values()].count(wanted) > 1:
-                with self._stops.collected():
-                    raise self._stop(
-                        pointer_of(self._given[name], "#"),
-                        f"the name {wanted} is already a definition",
-                        "choose another",
-                    )
                 names[name] = name
+                self._add_stop(
+                    pointer_of(self._given[name], "#"),
+                    f"the name {wanted} is already a definition",
+                    "choose another",
+                )
         return names
+
+    def _named_unions(self) -> dict[frozenset[str], str]:
+        """Return the definitions that name a union of definitions alone, by those."""
+        found: dict[frozenset[str], str] = {}
+        for name, schema in self._given.items():
+            arms = schema.get("anyOf") or schema.get("oneOf") or []
+            if arms and all("$ref" in arm for arm in arms):
+                refs = frozenset(self._names[name_of(arm)] for arm in arms)
+                found.setdefault(refs, self._names[name])
+        return found
 
     def _check_name(self, name: str, path: str, pointer: str) -> None:
         if not names_class(name):
@@ -182,6 +122,18 @@ class _Normalizer:
                 self._name_row(path, suggested if names_class(suggested) else f"{suggested}Type"),
             )
 
+    def _name_of(self, what: str, path: str, pointer: str) -> str:
+        """Return the name that a row gives to something; without one it stops, with the row."""
+        found = self._overlay.match("name", self._revision, path)
+        if found:
+            name = str(found["name"])
+            self._check_name(name, path, pointer)
+            return name
+        name = pascal(path)
+        said = (f"{what} without a name", "add a [[name]] row", self._name_row(path, name))
+        self._add_stop(pointer, *said)
+        return name
+
     def _name_row(self, path: str, name: str) -> str:
         return row("name", {"paths": [pattern(path)], "name": name}, self._revision)
 
@@ -189,18 +141,16 @@ class _Normalizer:
 
     def _shape(self, schema: Object, path: str, *, top: bool = False) -> Object:
         """Return a schema in the form that types are made from; anything, if it stops."""
-        try:
+        with self._stops.collected():
             return self._shaped(schema, path, top=top)
-        except Stopped as stopped:
-            self._stops.add(stopped.stops)
-            return {}
+        return {}
 
     def _shaped(self, schema: Object, path: str, *, top: bool) -> Object:
         if self._overlay.match("open", self._revision, path):
             return copy.deepcopy(ANYTHING)
         if "$ref" in schema:
-            return {"$ref": schema["$ref"]}
-        union = next((word for word in ("anyOf", "oneOf") if word in schema), None)
+            return {"$ref": REF + self._names[name_of(schema)]}
+        union = next((word for word in UNIONS if word in schema), None)
         if union:
             return self._union(schema, union, path, top=top)
         if values_of(schema) is not None:
@@ -214,7 +164,6 @@ class _Normalizer:
                 (kind,) = KEYWORDS[word].kinds
                 raise self._patch_stop(
                     schema,
-                    path,
                     f"`{word}` without a `type`, so that anything but an {kind} is valid",
                     {**plain(schema), "type": kind},
                 )
@@ -234,16 +183,11 @@ class _Normalizer:
         }
         for word in found:
             if not self._overlay.names("unchecked", self._revision, word):
-                self._stops.add(
-                    [
-                        Stop(
-                            self._revision,
-                            pointer_of(schema, "#"),
-                            f"decoding does not check `{word}`",
-                            "say so with an [[unchecked]] row",
-                            row("unchecked", {"names": [word]}),
-                        )
-                    ]
+                self._add_stop(
+                    pointer_of(schema, "#"),
+                    f"decoding does not check `{word}`",
+                    "say so with an [[unchecked]] row",
+                    row("unchecked", {"names": [word]}),
                 )
         return found
 
@@ -272,50 +216,57 @@ class _Normalizer:
         paths = [f"{path}/{kind}" if top else path for kind in kinds]
         return {"anyOf": [self._shape(arm, at) for arm, at in zip(arms, paths, strict=True)]}
 
+    # --- objects ---
+
     def _object(self, schema: Object, bounds: Object, path: str, *, top: bool) -> Object:
+        pointer = pointer_of(schema, "#")
         extras = schema.get("additionalProperties")
-        properties: Object = dict(schema.get("properties", {}))
         required: list[str] = schema.get("required", [])
-        for wire in required:
-            if wire not in properties and extras is False:
-                raise self._patch_stop(
-                    schema,
-                    path,
-                    f"`{wire}` is required and not allowed",
-                    {**plain(schema), "required": [one for one in required if one != wire]},
-                )
-            properties.setdefault(wire, extras if is_object(extras) else {})
+        properties = self._properties(schema, required, extras)
         if not properties and extras is not False:
-            values = extras if is_object(extras) else {}
-            return {
-                "type": "object",
-                "additionalProperties": self._shape(values, f"{path}/values"),
-                **bounds,
-            }
+            values = self._shape(extras if is_object(extras) else {}, f"{path}/values")
+            return {"type": "object", "additionalProperties": values, **bounds}
         if is_object(extras) and not self._overlay.match("closed", self._revision, path):
-            named = {"paths": [pattern(path)]}
             raise self._stop(
-                pointer_of(schema, "#"),
+                pointer,
                 "an object with properties and additionalProperties",
                 "say with an [[open]] row that it stays a map, or with a [[closed]] row that "
                 "unknown keys may be dropped",
-                row("open", named, self._revision),
+                row("open", {"paths": [pattern(path)]}, self._revision),
             )
-        self._check_keys(properties, pointer_of(schema, "#"))
+        self._check_keys(properties, pointer)
         shaped: Object = {
             "type": "object",
             "properties": {
-                name: self._shape(value, f"{path}/{name}") for name, value in properties.items()
+                wire: self._shape(value, f"{path}/{wire}") for wire, value in properties.items()
             },
-            "required": [name for name in properties if name in required],
+            "required": [wire for wire in properties if wire in required],
             **bounds,
         }
         if extras is False:
             shaped["additionalProperties"] = False
         if top:
             return shaped
-        pointer = pointer_of(schema, "#")
-        return self._hoist(self._object_name(path, pointer), shaped, path, pointer)
+        owner, _, last = path.rpartition("/")
+        if last == "params" and owner.endswith(("Request", "Notification")):
+            found = self._overlay.match("name", self._revision, path)
+            name = str(found["name"]) if found else f"{owner}Params"
+        else:
+            name = self._name_of("an object", path, pointer)
+        return self._hoist(name, shaped, path, pointer)
+
+    def _properties(self, schema: Object, required: list[str], extras: Any) -> Object:
+        """Return the properties of an object; a required name without one may be anything."""
+        properties: Object = dict(schema.get("properties", {}))
+        for wire in required:
+            if wire not in properties and extras is False:
+                raise self._patch_stop(
+                    schema,
+                    f"`{wire}` is required and not allowed",
+                    {**plain(schema), "required": [one for one in required if one != wire]},
+                )
+            properties.setdefault(wire, extras if is_object(extras) else {})
+        return properties
 
     def _check_keys(self, properties: Object, pointer: str) -> None:
         for wire in properties:
@@ -326,121 +277,46 @@ class _Normalizer:
                     "leave it out with a [[patch]] row",
                 )
 
-    def _object_name(self, path: str, pointer: str) -> str:
-        row_ = self._overlay.match("name", self._revision, path)
-        if row_:
-            name = str(row_["name"])
-            self._check_name(name, path, pointer)
-            return name
-        owner, _, last = path.rpartition("/")
-        if last == "params" and owner.endswith(("Request", "Notification")):
-            return f"{owner}Params"
-        name = pascal(path)
-        self._stops.add(
-            [
-                Stop(
-                    self._revision,
-                    pointer,
-                    "an object without a name",
-                    "add a [[name]] row",
-                    self._name_row(path, name),
-                )
-            ]
-        )
-        return name
-
     # --- unions ---
 
     def _union(self, schema: Object, word: str, path: str, *, top: bool) -> Object:
-        if word == "oneOf":
-            self._check_disjoint(schema, path)
-        if "discriminator" in schema:
-            self._check_discriminator(schema, word)
-        arms = list(_flat(self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema[word])))
-        arms = [arm for i, arm in enumerate(arms) if arm not in arms[:i]]
+        pointer = pointer_of(schema, "#")
+        both = overlap(schema[word], self._folder) if word == "oneOf" else None
+        if both:
+            raise self._patch_stop(
+                schema,
+                f"`oneOf` whose arms {both[0]} and {both[1]} may hold at once",
+                {"anyOf": plain(schema["oneOf"])},
+            )
+        untagged = without_tag(schema, word, self._folder) if "discriminator" in schema else None
+        if untagged is not None:
+            wire = schema["discriminator"]["propertyName"]
+            raise self._stop(
+                pointer,
+                f"a `discriminator` `{wire}` that arm {untagged} lacks as a required constant",
+                "give it one with a [[patch]] row",
+            )
+        arms = flat(self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema[word]))
         if not all(arms):  # one that holds anything: so does the union
             return {}
         if len(arms) == 1:
             return arms[0]
-        refs = [_name(arm) for arm in arms if "$ref" in arm]
+        refs = [name_of(arm) for arm in arms if "$ref" in arm]
         if top or len(refs) < 2:
             return {"anyOf": arms}
-        others = [arm for arm in arms if "$ref" not in arm]
         name = self._unions.get(frozenset(refs))
         if name is None:
-            name = self._union_name(refs, path, pointer_of(schema, "#"))
-            union = {"anyOf": [{"$ref": REF + ref} for ref in refs]}
-            self._hoist(name, union, path, pointer_of(schema, "#"))
+            name = self._name_of(f"a union of {', '.join(refs)}", path, pointer)
+            self._hoist(name, {"anyOf": [{"$ref": REF + ref} for ref in refs]}, path, pointer)
         named: Object = {"$ref": REF + name}
+        others = [arm for arm in arms if "$ref" not in arm]
         return {"anyOf": [named, *others]} if others else named
-
-    def _check_disjoint(self, schema: Object, path: str) -> None:
-        for (i, one), (j, other) in combinations(enumerate(schema["oneOf"]), 2):
-            # In the folder's names: those of the file.
-            if not self._folder.disjoint(self._original(one), self._original(other)):
-                raise self._patch_stop(
-                    schema,
-                    path,
-                    f"`oneOf` whose arms {i} and {j} may hold at once",
-                    {"anyOf": plain(schema["oneOf"])},
-                )
-
-    def _check_discriminator(self, schema: Object, word: str) -> None:
-        wire = schema["discriminator"]["propertyName"]
-        mapping: Object = schema["discriminator"].get("mapping", {})
-        for i, arm in enumerate(schema[word]):
-            whole = self._folder.resolve(self._original(arm))
-            values = values_of(whole.get("properties", {}).get(wire, {})) or []
-            wanted = [one for one, target in mapping.items() if _is_target(arm, str(target))]
-            if len(values) != 1 or wire not in whole.get("required", ()) or wanted not in (
-                [],
-                values,
-            ):
-                raise self._stop(
-                    pointer_of(schema, "#"),
-                    f"a `discriminator` `{wire}` that arm {i} does not have as a required constant",
-                    "give it one with a [[patch]] row",
-                )
-
-    def _name_unions(self, names: dict[str, str]) -> None:
-        """Find the definitions that name a union of definitions alone, by those."""
-        for name, schema in self._given.items():
-            arms = schema.get("anyOf") or schema.get("oneOf") or []
-            if arms and all("$ref" in arm for arm in arms):
-                refs = frozenset(names[_name(arm)] for arm in arms)
-                self._unions.setdefault(refs, names[name])
-        self._before = {new: old for old, new in names.items()}
-
-    def _original(self, schema: Object) -> Object:
-        return _renamed(schema, self._before)
-
-    def _union_name(self, refs: list[str], path: str, pointer: str) -> str:
-        row_ = self._overlay.match("name", self._revision, path)
-        if row_:
-            name = str(row_["name"])
-            self._check_name(name, path, pointer)
-            return name
-        name = pascal(path)
-        self._stops.add(
-            [
-                Stop(
-                    self._revision,
-                    pointer,
-                    f"a union of {', '.join(refs)} without a name",
-                    "add a [[name]] row",
-                    self._name_row(path, name),
-                )
-            ]
-        )
-        return name
 
     # --- definitions ---
 
     def _hoist(self, name: str, schema: Object, path: str, pointer: str) -> Object:
-        if name in self._before:
-            raise self._stop(
-                pointer, f"the name {name} is already a definition", "choose another"
-            )
+        if name in self._names.values():
+            raise self._stop(pointer, f"the name {name} is already a definition", "choose another")
         self._define(name, schema, path, pointer)
         return {"$ref": REF + name}
 
@@ -456,64 +332,29 @@ class _Normalizer:
         self._origin.setdefault(name, path)
         self._pointers.setdefault(name, pointer)
 
+    # --- stops ---
+
     def _stop(self, pointer: str, construct: str, advice: str, row_: str = "") -> Stopped:
         return Stopped(Stop(self._revision, pointer, construct, advice, row_))
 
-    def _row_stop(self, pointer: str, construct: str, advice: str) -> Stopped:
-        return self._stop(f"#/{self._source.container}{pointer}", construct, advice)
+    def _add_stop(self, pointer: str, construct: str, advice: str, row_: str = "") -> None:
+        self._stops.add([Stop(self._revision, pointer, construct, advice, row_)])
 
-    def _patch_stop(self, schema: Object, path: str, construct: str, new: Object) -> Stopped:
-        """Return a stop that a [[patch]] row may end, with the row if the file has the schema."""
+    def _patch_stop(self, schema: Object, construct: str, new: Object) -> Stopped:
+        """Return a stop that a [[patch]] row may end, with the row."""
         pointer = pointer_of(schema, "#")
         values = {
             "pointer": pointer.removeprefix(f"#/{self._source.container}"),
             "old": plain(schema),
             "new": new,
         }
-        return self._stop(
-            pointer,
-            construct,
-            "say what is meant with a [[patch]] row",
-            row("patch", values, self._revision),
-        )
+        advice = "say what is meant with a [[patch]] row"
+        return self._stop(pointer, construct, advice, row("patch", values, self._revision))
 
 
 def _speaks(word: str, kind: str) -> bool:
     """Return True if a keyword says something about values of a type."""
     return word == AT or (word != "type" and kind in KEYWORDS[word].kinds)
-
-
-def _flat(arms: Iterator[Object]) -> Iterator[Object]:
-    for arm in arms:
-        if set(arm) == {"anyOf"}:
-            yield from arm["anyOf"]
-        else:
-            yield arm
-
-
-def _is_target(arm: Object, target: str) -> bool:
-    return _name(arm) == target.rpartition("/")[2] if "$ref" in arm else False
-
-
-def _key(container: Any, step: str) -> Any:
-    if isinstance(container, list):
-        return int(step)
-    return step if step in container else step.replace("~1", "/").replace("~0", "~")
-
-
-def _name(schema: Object) -> str:
-    return str(schema["$ref"]).removeprefix(REF)
-
-
-def _renamed(schema: Any, names: dict[str, str]) -> Any:
-    """Point every reference at the new name of its definition."""
-    if is_array(schema):
-        return [_renamed(one, names) for one in schema]
-    if not is_object(schema):
-        return schema
-    if isinstance(schema.get("$ref"), str):
-        return {**schema, "$ref": REF + names.get(_name(schema), _name(schema))}
-    return {word: _renamed(value, names) for word, value in schema.items()}
 
 
 def _rebase(schema: Any) -> Any:

@@ -77,8 +77,7 @@ def _without_prose(schema: Json, pointer: str, problems: list[str]) -> Json:
         known = KEYWORDS.get(keyword)
         if known is None:
             problems.append(
-                f"unknown keyword `{keyword}` at `#{pointer}`; "
-                "add it to codegen/schema/keywords.py"
+                f"unknown keyword `{keyword}` at `#{pointer}`; add it to codegen/schema/keywords.py"
             )
             made[keyword] = value
         elif known.holds is not Holds.PROSE:
@@ -98,7 +97,9 @@ def _behind(holds: Holds, value: Json, pointer: str, problems: list[str]) -> Jso
         return [_without_prose(part, f"{pointer}/{index}", problems) for index, part in parts]
     if isinstance(value, dict) and kind is dict:
         named = value.items()
-        return {key: _without_prose(one, f"{pointer}/{escape(key)}", problems) for key, one in named}
+        return {
+            key: _without_prose(one, f"{pointer}/{escape(key)}", problems) for key, one in named
+        }
     problems.append(f"expected an {name} at `#{pointer}`, got {type(value).__name__}")
     return value
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from codegen.model.fold import kind_of, kinds_of, same, values_of
+from codegen.model.normal.fold import kind_of, kinds_of, same, values_of
 from codegen.schema.load import Object
 
 _BOOLEANS = {"true", "false"}

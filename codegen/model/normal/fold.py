@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from codegen.errors import Stop, Stopped
-from codegen.model.vocabulary import AT, REF, mapped, pointer_of
+from codegen.model.normal.vocabulary import AT, REF, mapped, pointer_of
 from codegen.schema.keywords import BOUNDS, TYPES
 from codegen.schema.load import Object, is_array, is_object
 
@@ -74,7 +74,8 @@ class Folder:
         at = _place(schema)
         arms = [*schema.get("allOf", ()), *({word: one, **at} for word, one in apart.items()), own]
         try:
-            return {**reduce(self.meet, arms), **hint, **at}
+            met: Object = reduce(self.meet, arms)
+            return {**met, **hint, **at}
         except Empty as error:
             raise self._stop(schema, f"no value satisfies all of it: {error}") from error
 
@@ -310,7 +311,7 @@ def _type_of(kinds: frozenset[str], schemas: Iterable[Object]) -> str | list[str
         if "type" in schema and kinds_of({"type": schema["type"]}) == kinds:
             written: str | list[str] = schema["type"]
             return written
-    named = [kind for kind in TYPES if kind in kinds]
+    named: list[str] = [kind for kind in TYPES if kind in kinds]
     if _FRACTION in kinds:
         named = ["number" if kind == _WHOLE else kind for kind in named]
     return named[0] if len(named) == 1 else named

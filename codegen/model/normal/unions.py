@@ -1,0 +1,77 @@
+"""Checks of unions: that arms exclude each other where the schema says so, and discriminators."""
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+from codegen.model.normal.fold import Folder, values_of
+from codegen.model.normal.vocabulary import REF
+from codegen.schema.load import Object
+
+UNIONS = ("anyOf", "oneOf")
+
+
+def overlap(arms: list[Object], folder: Folder) -> tuple[int, int] | None:
+    """Return the numbers of two arms that one value may satisfy, if there are any.
+
+    Raises:
+        Stopped: an arm that cannot be folded.
+    """
+    for (i, one), (j, other) in combinations(enumerate(arms), 2):
+        if not folder.disjoint(one, other):
+            return i, j
+    return None
+
+
+def without_tag(schema: Object, word: str, folder: Folder) -> int | None:
+    """Return the number of an arm that lacks what its `discriminator` says of it.
+
+    Each arm needs the property as a required constant; a `mapping` repeats its value.
+    """
+    wire = schema["discriminator"]["propertyName"]
+    mapping: Object = schema["discriminator"].get("mapping", {})
+    for i, arm in enumerate(schema[word]):
+        whole = folder.resolve(arm)
+        values = values_of(whole.get("properties", {}).get(wire, {})) or []
+        told = [value for value, target in mapping.items() if _is_target(arm, str(target))]
+        if len(values) != 1 or wire not in whole.get("required", ()) or told not in ([], values):
+            return i
+    return None
+
+
+def flat(arms: Iterable[Object]) -> list[Object]:
+    """Return the arms of a union and of the unions inside it, each once."""
+    found: list[Object] = []
+    for arm in _each(arms):
+        if arm not in found:
+            found.append(arm)
+    return found
+
+
+def name_of(schema: Object) -> str:
+    """Return the name of the definition that a schema refers to."""
+    return str(schema["$ref"]).removeprefix(REF)
+
+
+def renamed(schema: Any, names: dict[str, str]) -> Any:
+    """Point every reference at the new name of its definition."""
+    if isinstance(schema, list):
+        return [renamed(one, names) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(schema.get("$ref"), str):
+        name = name_of(schema)
+        return {**schema, "$ref": REF + names.get(name, name)}
+    return {word: renamed(value, names) for word, value in schema.items()}
+
+
+def _each(arms: Iterable[Object]) -> Iterator[Object]:
+    for arm in arms:
+        if set(arm) == {"anyOf"}:
+            yield from arm["anyOf"]
+        else:
+            yield arm
+
+
+def _is_target(arm: Object, target: str) -> bool:
+    return "$ref" in arm and name_of(arm) == target.rpartition("/")[2]
