@@ -286,13 +286,27 @@ def _by_tag(alias: ir.Alias, text: str, revision: ir.Revision) -> str:
     structs = _structs(alias.type, revision)
     tag = _tag(alias, revision)
     arms = " | ".join(
-        f"Annotated[{one.name}, Tag({literal(repr(one.tag.value))})]" for one in structs if one.tag
+        f"Annotated[{literal(one.name)}, Tag({literal(repr(one.tag.value))})]"
+        for one in structs
+        if one.tag
     )
     found = f"Annotated[{arms}, _by_tag({literal(tag.wire)}, {literal(_attribute(tag.name))})]"
-    named = {name for name in ir.arm_names(alias.type) if name not in revision.structs}
-    named |= {one.name for one in structs}
-    others = [arm for arm in text.split(" | ") if arm not in named]
+    named = {*ir.arm_names(alias.type), *(one.name for one in structs)}
+    others = [arm for arm in _arms_in(ast.parse(text, mode="eval").body) if arm not in named]
     return " | ".join([found, *others])
+
+
+def _arms_in(node: ast.expr) -> list[str]:
+    """Return the arms of a union as it is spelled; a name that is not defined yet is quoted."""
+    match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [*_arms_in(left), *_arms_in(right)]
+        case ast.Subscript(value=ast.Name(id="Union"), slice=ast.Tuple(elts=arms)):
+            return [one for arm in arms for one in _arms_in(arm)]
+        case ast.Constant(value=str(name)):
+            return [name]
+        case _:
+            return [ast.unparse(node)]
 
 
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:

@@ -88,6 +88,9 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
         case "unset":
             default = f"field(default=UNSET, name={named})" if named else "UNSET"
             return f"{field.name}: {type_} | UnsetType = {default}"
+        case "const" | "always" if named:
+            made = f"default_factory=lambda: {literal(field.default)}"
+            return f"{field.name}: {type_} = field({made}, name={named})"
         case "const" | "always":
             return f"{field.name}: {type_} = {field.absent}({literal(field.default)})"
 

@@ -11,8 +11,9 @@ from codegen.model.methods import Messages, build_methods
 from codegen.model.names import attribute, attributes, constant, constants, module
 from codegen.model.normal.vocabulary import REF
 from codegen.model.normalize import Normalized
+from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
-from codegen.model.unions import Unions, in_turn, is_struct
+from codegen.model.unions import Unions, is_struct
 from codegen.schema.keywords import escape
 from codegen.schema.load import Object, Source
 
@@ -236,7 +237,7 @@ class _Builder:
                 )
             self._types[name] = ANY
 
-        return in_turn(self._types, in_a_circle)
+        return in_turn(self._types, lambda name: ir.mentions(self._types[name]), in_a_circle)
 
     # --- facts ---
 
@@ -313,7 +314,7 @@ class _Builder:
             )
         }
         return tuple(
-            waiting[name] for name in in_turn({name: alias.type for name, alias in waiting.items()})
+            waiting[name] for name in in_turn(waiting, lambda name: ir.mentions(waiting[name].type))
         )
 
     def _stop(self, pointer: str, construct: str, advice: str) -> Stopped:

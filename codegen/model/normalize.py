@@ -11,11 +11,12 @@ from typing import Any
 
 from codegen.errors import Stop, Stopped
 from codegen.model.names import names_class, pascal
-from codegen.model.normal.fold import Folder, plain, values_of
+from codegen.model.normal.fold import Folder, needs, plain, values_of
 from codegen.model.normal.rows_applied import apply_aliases, apply_patches, fix_constants, inject
 from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, without_tag
 from codegen.model.normal.values import listed
 from codegen.model.normal.vocabulary import ANYTHING, AT, REF, pointer_of, read_definitions
+from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
 from codegen.model.rows import pattern, row
 from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS, escape
@@ -72,11 +73,14 @@ class _Normalizer:
     def _folded(self, given: Object) -> Object:
         folder = Folder(self._revision, given)
         made: Object = {}
+        for name in in_turn(given, lambda name: needs(given[name])):
+            with self._stops.collected():
+                folder.definition(name)
         for name, schema in given.items():
             made[name] = {AT: schema[AT]}
             with self._stops.collected():
                 # Copied: rows change definitions, and a folded one shares parts with others.
-                made[name] = copy.deepcopy(folder.definition(name))
+                made[name] = copy.deepcopy(folder.whole(folder.definition(name)))
         for name, schema in made.items():
             fix_constants(self._revision, name, schema, self._overlay)
             inject(self._revision, name, schema, self._overlay)

@@ -1,6 +1,6 @@
 """Unions of one revision: how their arms are told apart, and which of them can be decoded."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,29 +16,6 @@ from codegen.schema.load import Object
 
 def is_struct(schema: Object) -> bool:
     return "properties" in schema
-
-
-def in_turn(
-    types: Mapping[str, ir.Type], in_a_circle: Callable[[str], None] = lambda _name: None
-) -> list[str]:
-    """Return the names in their order, but each after those that its type names.
-
-    Without recursion: a chain of aliases may be long.
-    """
-    done: dict[str, None] = {}
-    for first in types:
-        open_ = {first: ir.mentions(types[first])}
-        while open_:
-            name, others = next(reversed(open_.items()))
-            inner = next((one for one in others if one in types), None)
-            if inner is None or name in done:
-                done.setdefault(name)
-                del open_[name]
-            elif inner in open_:
-                in_a_circle(inner)
-            elif inner not in done:
-                open_[inner] = ir.mentions(types[inner])
-    return [*done]
 
 
 class Unions:
@@ -100,7 +77,10 @@ class Unions:
     # --- facts about every alias, each from those it names ---
 
     def _of_each(self, found: Callable[[ir.Type, dict[str, Any]], Any]) -> dict[str, Any]:
-        """Return a fact about each alias; `found` is given those of the aliases it names."""
+        """Return a fact about each alias; `found` is given those of the aliases it names.
+
+        Only one that names itself, which has stopped, is not among them.
+        """
         made: dict[str, Any] = {}
         for name in self._order:
             made[name] = found(self._types[name], made)
@@ -111,7 +91,10 @@ class Unions:
         """The structs that each union decodes to, including those of nested unions."""
 
         def found(type_: ir.Type, known: dict[str, Any]) -> tuple[str, ...]:
-            names = (known.get(name, (name,)) for name in ir.arm_names(type_))
+            names = (
+                known.get(name, () if name in self._types else (name,))
+                for name in ir.arm_names(type_)
+            )
             return tuple(dict.fromkeys(one for each in names for one in each))
 
         return self._of_each(found)
@@ -120,7 +103,9 @@ class Unions:
     def names_a_struct(self) -> dict[str, bool]:
         """Whether each alias mentions a struct at any depth of lists, maps and unions."""
         return self._of_each(
-            lambda type_, known: any(known.get(name, True) for name in ir.mentions(type_))
+            lambda type_, known: any(
+                known.get(name, name not in self._types) for name in ir.mentions(type_)
+            )
         )
 
     @cached_property

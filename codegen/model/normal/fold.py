@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -16,6 +16,11 @@ _FRACTION = "fraction"
 """The numbers that are no integers: `number` is both, so that types can be intersected as sets."""
 _KINDS = frozenset({*TYPES, _FRACTION} - {"number"})
 _UNIONS = ("anyOf", "oneOf")
+_ARMS = ("allOf", *_UNIONS)
+_MAX_MEETINGS = 24
+"""References inside references whose types are intersected; more make ever larger types."""
+_MAX_DEPTH = 96
+"""Levels of a folded schema: those of the file, and of the copies of definitions in it."""
 _STRICTER = {"max": min, "min": max}
 _LIMITS = {
     word: _STRICTER.get(word.removeprefix("exclusive").lower()[:3])
@@ -29,17 +34,21 @@ class Empty(Exception):
 
 
 class Folder:
-    """Folds the definitions of one revision; each is folded once."""
+    """Folds the definitions of one revision; each is folded once.
+
+    A schema is folded at its own level: it, and the arms of its unions. What is inside its members
+    and items is folded when that is asked for, so that a type may contain itself.
+    """
 
     def __init__(self, revision: str, given: Object) -> None:
         self._revision = revision
         self._given = given
         self._done: Object = {}
-        self._folding: list[str] = []
-        self._meeting: list[tuple[str, ...]] = []
+        self._folding: set[str] = set()
+        self._meeting: set[str] = set()
 
     def definition(self, name: str) -> Object:
-        """Return a definition without `allOf`, and without keywords beside `$ref` or a union.
+        """Return a definition, folded at its own level.
 
         Raises:
             Stopped: it has no such form; each later call raises it again.
@@ -47,7 +56,7 @@ class Folder:
         if name not in self._done:
             if name in self._folding:
                 raise self._stop(self._given[name], "an `allOf` that comes back to itself")
-            self._folding.append(name)
+            self._folding.add(name)
             try:
                 self._done[name] = self.fold(self._given[name])
             finally:
@@ -55,13 +64,25 @@ class Folder:
         made: Object = self._done[name]
         return made
 
+    def whole(self, schema: Object, depth: int = 0, at: str = "#") -> Object:
+        """Return a schema folded at every level; `at` is the place of what it is in.
+
+        Raises:
+            Stopped: a part of it has no such form, or copies of definitions have no end.
+        """
+        at = pointer_of(schema, at)
+        if depth > _MAX_DEPTH:
+            raise self._stop({AT: at}, "an `allOf` of types that contain themselves")
+        return mapped(self.fold(schema), lambda part: self.whole(part, depth + 1, at))
+
     def fold(self, schema: Object) -> Object:
-        """Return a schema as `definition` does.
+        """Return a schema without `allOf`, and without keywords beside `$ref` or a union.
 
         Raises:
             Stopped: it has no such form.
         """
-        schema = mapped(schema, self.fold)
+        arms = {word: [*map(self.fold, schema[word])] for word in _ARMS if word in schema}
+        schema = {**schema, **arms}
         apart = {word: schema[word] for word in ("$ref", *_UNIONS) if word in schema}
         own = {
             word: schema[word] for word in schema if word not in {"allOf", "discriminator", *apart}
@@ -72,12 +93,12 @@ class Folder:
         if "allOf" not in schema and len(apart) + is_constraint(own) < 2:
             return schema
         at = _place(schema)
-        arms = [*schema.get("allOf", ()), *({word: one, **at} for word, one in apart.items()), own]
+        parts = [*schema.get("allOf", ()), *({word: one, **at} for word, one in apart.items()), own]
         try:
-            met: Object = reduce(self.meet, arms)
-            return {**met, **hint, **at}
+            met: Object = reduce(self.meet, parts)
         except Empty as error:
             raise self._stop(schema, f"no value satisfies all of it: {error}") from error
+        return {**met, **hint, **at}
 
     def disjoint(self, one: Object, other: Object) -> bool:
         """Return True if no value satisfies both."""
@@ -115,6 +136,7 @@ class Folder:
             return other
         if not is_constraint(other):
             return one
+        one, other = self.fold(one), self.fold(other)
         if "$ref" in one or "$ref" in other:
             return self._meet_references(one, other)
         for union, beside in ((one, other), (other, one)):
@@ -124,15 +146,15 @@ class Folder:
         return self._meet_plain(one, other)
 
     def _meet_references(self, one: Object, other: Object) -> Object:
-        pair = tuple(str(schema.get("$ref", "")) for schema in (one, other))
-        if all(pair) and pair in self._meeting:
+        pair = f"{plain(one)} {plain(other)}"
+        if pair in self._meeting or len(self._meeting) > _MAX_MEETINGS:
             raise self._stop(one, "an `allOf` of types that contain themselves")
-        self._meeting.append(pair)
+        self._meeting.add(pair)
         try:
             whole = [self.resolve(one), self.resolve(other)]
             made = self.meet(*whole)
         finally:
-            self._meeting.pop()
+            self._meeting.remove(pair)
         for schema, resolved in zip((one, other), whole, strict=True):
             if "$ref" in schema and _essence(made) == _essence(resolved):
                 return schema
@@ -315,3 +337,12 @@ def _type_of(kinds: frozenset[str], schemas: Iterable[Object]) -> str | list[str
     if _FRACTION in kinds:
         named = ["number" if kind == _WHOLE else kind for kind in named]
     return named[0] if len(named) == 1 else named
+
+
+def needs(schema: Object) -> Iterator[str]:
+    """Yield the definitions that are needed to fold a schema at its own level."""
+    if "$ref" in schema:
+        yield schema["$ref"].removeprefix(REF)
+    for word in _ARMS:
+        for arm in schema.get(word, ()):
+            yield from needs(arm)
