@@ -1,6 +1,7 @@
 """Pydantic models of a normalised schema, by datamodel-code-generator; unions are added here."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from datamodel_code_generator.enums import DataModelType, NamingStrategy
 from datamodel_code_generator.format import Formatter, PythonVersion
 from pydantic import BaseModel
 
-from codegen.emit.python_text import literal
+from codegen.emit.python_text import annotation, literal
 from codegen.errors import CodegenError
 from codegen.model import ir
 from codegen.schema.keywords import BOUNDS
@@ -61,6 +62,7 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     made = [_definition(node, revision, missing) for node in tree.body if node not in imports]
     exports = ", ".join(map(literal, sorted(definitions)))
     ours = f"{_IMPORTS}from mcp_wire.{revision.module} import types\n__all__ = [{exports}]"
+    made = _after_classes(made)
     exact = _Exact()
     made = [exact.visit(node) for node in made]
     ours += _EXACTLY if exact.used else ""
@@ -129,7 +131,7 @@ def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str
             prepared["properties"] = _properties(struct, prepared["properties"])
         elif alias and isinstance(alias.type, ir.Choice):
             prepared["enum"] = list(alias.type.values)
-        elif alias and alias.strategy == "tag" and not alias.keeps_unknown:
+        elif alias and alias.strategy == "tag" and _is_union(alias) and not alias.keeps_unknown:
             tag = _tag(alias, revision)
             if tag.wire not in missing and _is_plain(alias, revision):
                 prepared["discriminator"] = {"propertyName": tag.wire}
@@ -218,16 +220,20 @@ def _structs(type_: ir.Type, revision: ir.Revision) -> list[ir.Struct]:
     return found
 
 
+def _is_union(alias: ir.Alias) -> bool:
+    """Return True for a union, and False for another name of one."""
+    return isinstance(alias.type, ir.OneOf)
+
+
 def _is_plain(alias: ir.Alias, revision: ir.Revision) -> bool:
     """Return True if pydantic's own discriminator tells the arms apart.
 
     It takes texts, under a key that is a name, of structs alone; and where the union is inside of
     itself it is not looked at.
     """
-    arms = alias.type.arms if isinstance(alias.type, ir.OneOf) else (alias.type,)
     tag = _tag(alias, revision)
     return (
-        len(arms) == len(ir.arm_names(alias.type))
+        next(_without_structs(alias.type, revision), None) is None
         and isinstance(tag.value, str)
         and tag.wire.isidentifier()
         and not _contains_itself(alias, revision)
@@ -260,7 +266,7 @@ def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) 
                 return node  # named by datamodel-code-generator: `_check_names` stops
             text = _told_apart(alias, ast.unparse(type_), revision, missing)
             if isinstance(alias.type, ir.Ref):
-                text = f"{name}: TypeAlias = {text}"
+                text = f"{name}: TypeAlias = {alias.type.name}"
             else:
                 text = f"{name} = TypeAliasType({literal(name)}, {text})"
             return ast.parse(text).body[0]
@@ -268,45 +274,59 @@ def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) 
             return node
 
 
+def _after_classes(made: list[ast.stmt]) -> list[ast.stmt]:
+    """Move other names of classes behind the classes, where these come later."""
+    there: set[str] = set()
+    early: list[ast.stmt] = []
+    for node in made:
+        match node:
+            case ast.AnnAssign(value=ast.Name(id=name)) if name not in there:
+                early.append(node)
+            case _:
+                there.update(_defined(node))
+    late = [node for node in made if isinstance(node, ast.Expr)]  # `X.model_rebuild()`
+    return [*(node for node in made if node not in [*early, *late]), *early, *late]
+
+
 def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict[str, str]) -> str:
     if alias.strategy == "pick":
         return f"Annotated[{text}, Picked(types.{alias.marker})]"
-    if alias.strategy != "tag":
+    if alias.strategy != "tag" or not _is_union(alias):
         return text
     wire = _tag(alias, revision).wire
     if alias.keeps_unknown:
         return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
     if wire in missing:
         return f"Annotated[{text}, Tagged({literal(wire)}, {literal(missing[wire])})]"
-    return text if _is_plain(alias, revision) else _by_tag(alias, text, revision)
+    return text if _is_plain(alias, revision) else _by_tag(alias, revision)
 
 
-def _by_tag(alias: ir.Alias, text: str, revision: ir.Revision) -> str:
+def _by_tag(alias: ir.Alias, revision: ir.Revision) -> str:
     """Return a union of which some arms are structs told apart by a tag, of any type."""
-    structs = _structs(alias.type, revision)
     tag = _tag(alias, revision)
-    arms = " | ".join(
+    arms = ", ".join(
         f"Annotated[{literal(one.name)}, Tag({literal(repr(one.tag.value))})]"
-        for one in structs
+        for one in _structs(alias.type, revision)
         if one.tag
     )
-    found = f"Annotated[{arms}, _by_tag({literal(tag.wire)}, {literal(_attribute(tag.name))})]"
-    named = {*ir.arm_names(alias.type), *(one.name for one in structs)}
-    others = [arm for arm in _arms_in(ast.parse(text, mode="eval").body) if arm not in named]
-    return " | ".join([found, *others])
+    found = (
+        f"Annotated[typing.Union[{arms}], "
+        f"_by_tag({literal(tag.wire)}, {literal(_attribute(tag.name))})]"
+    )
+    others = [literal(annotation(one)) for one in _without_structs(alias.type, revision)]
+    return f"typing.Union[{', '.join([found, *others])}]" if others else found
 
 
-def _arms_in(node: ast.expr) -> list[str]:
-    """Return the arms of a union as it is spelled; a name that is not defined yet is quoted."""
-    match node:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return [*_arms_in(left), *_arms_in(right)]
-        case ast.Subscript(value=ast.Name(id="Union"), slice=ast.Tuple(elts=arms)):
-            return [one for arm in arms for one in _arms_in(arm)]
-        case ast.Constant(value=str(name)):
-            return [name]
-        case _:
-            return [ast.unparse(node)]
+def _without_structs(type_: ir.Type, revision: ir.Revision) -> Iterator[ir.Type]:
+    """Yield the arms of a union that are no structs, those of nested unions included."""
+    for arm in type_.arms if isinstance(type_, ir.OneOf) else (type_,):
+        if isinstance(arm, ir.Ref) and arm.name not in revision.structs:
+            inner = revision.aliases[arm.name].type
+            if _structs(inner, revision):
+                yield from _without_structs(inner, revision)
+                continue
+        if not isinstance(arm, ir.Ref) or arm.name not in revision.structs:
+            yield arm
 
 
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:
@@ -382,7 +402,7 @@ class _Exact(ast.NodeTransformer):
         if not isinstance(node.value, ast.Name) or node.value.id != "Literal":
             return self.generic_visit(node)
         values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        found = [value.value for value in values if isinstance(value, ast.Constant)]
+        found = [ast.literal_eval(value) for value in values]
         if not any(isinstance(value, bool) or value in (0, 1) for value in found):
             return node
         self.used = True

@@ -27,11 +27,11 @@ def listed(schema: Object) -> Object:
     booleans = [kept[key] for key in kept if key in _BOOLEANS]
     if len(booleans) == 1:
         choices += booleans
+    there = {"type": schema["type"]} if isinstance(schema.get("type"), str) else {}
+    chosen: Object = {"const": choices[0]} if len(choices) == 1 else {"enum": choices}
     if len(choices) == len(given):
-        word = "const" if "const" in schema else "enum"
-        there = {"type": schema["type"]} if isinstance(schema.get("type"), str) else {}
-        return {word: choices[0] if word == "const" else choices, **there}
-    arms: list[Object] = [{"enum": choices}] if choices else []
+        return {**chosen, **there}
+    arms: list[Object] = [chosen] if choices else []
     arms += [{"type": "boolean"}] if len(booleans) == len(_BOOLEANS) else []
     arms += [{"type": "null"}] if "null" in kept else []
     return {"anyOf": arms} if len(arms) > 1 else arms[0]
