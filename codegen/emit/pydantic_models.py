@@ -66,7 +66,7 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     exact = _Exact()
     made = [exact.visit(node) for node in made]
     ours += _EXACTLY if exact.used else ""
-    ours += _BY_TAG if any("_by_tag(" in ast.unparse(node) for node in made) else ""
+    ours += _BY_TAG if any(_needs_tag(one, revision) for one in revision.unions) else ""
     tree.body = [*imports, *ast.parse(ours).body, *made]
     if not any(one.name == "Annotated" for node in imports for one in node.names):
         _qualify_annotated(made)
@@ -285,7 +285,8 @@ def _after_classes(made: list[ast.stmt]) -> list[ast.stmt]:
             case _:
                 there.update(_defined(node))
     late = [node for node in made if isinstance(node, ast.Expr)]  # `X.model_rebuild()`
-    return [*(node for node in made if node not in [*early, *late]), *early, *late]
+    moved = {id(node) for node in (*early, *late)}
+    return [*(node for node in made if id(node) not in moved), *early, *late]
 
 
 def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict[str, str]) -> str:
@@ -299,6 +300,12 @@ def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict
     if wire in missing:
         return f"Annotated[{text}, Tagged({literal(wire)}, {literal(missing[wire])})]"
     return text if _is_plain(alias, revision) else _by_tag(alias, revision)
+
+
+def _needs_tag(alias: ir.Alias, revision: ir.Revision) -> bool:
+    """Return True if `_by_tag` tells the arms of an alias apart."""
+    told_otherwise = alias.strategy != "tag" or not _is_union(alias) or alias.keeps_unknown
+    return not told_otherwise and not _is_plain(alias, revision)
 
 
 def _by_tag(alias: ir.Alias, revision: ir.Revision) -> str:
