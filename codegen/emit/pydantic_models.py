@@ -62,7 +62,7 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     made = [_definition(node, revision, missing) for node in tree.body if node not in imports]
     exports = ", ".join(map(literal, sorted(definitions)))
     ours = f"{_IMPORTS}from mcp_wire.{revision.module} import types\n__all__ = [{exports}]"
-    made = _after_classes(made)
+    made = _after_classes(made, [alias.name for alias in (*revision.scalars, *revision.unions)])
     exact = _Exact()
     made = [exact.visit(node) for node in made]
     ours += _EXACTLY if exact.used else ""
@@ -274,8 +274,11 @@ def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) 
             return node
 
 
-def _after_classes(made: list[ast.stmt]) -> list[ast.stmt]:
-    """Move other names of classes behind the classes, where these come later."""
+def _after_classes(made: list[ast.stmt], in_turn: list[str]) -> list[ast.stmt]:
+    """Move other names of classes behind the classes, where these come later.
+
+    `in_turn` has all such names, each after those it is for.
+    """
     there: set[str] = set()
     early: list[ast.stmt] = []
     for node in made:
@@ -286,6 +289,8 @@ def _after_classes(made: list[ast.stmt]) -> list[ast.stmt]:
                 there.update(_defined(node))
     late = [node for node in made if isinstance(node, ast.Expr)]  # `X.model_rebuild()`
     moved = {id(node) for node in (*early, *late)}
+    places = {name: place for place, name in enumerate(in_turn)}
+    early.sort(key=lambda node: places[_defined(node)[0]])
     return [*(node for node in made if id(node) not in moved), *early, *late]
 
 

@@ -13,6 +13,9 @@ from codegen.model.overlay import Overlay
 from codegen.model.rows import row
 from codegen.schema.load import Object
 
+MAX_DEPTH = 64
+"""Aliases inside each other; decoders are made by recursion."""
+
 
 def is_struct(schema: Object) -> bool:
     return "properties" in schema
@@ -48,6 +51,12 @@ class Unions:
             Stopped: a union that nobody can tell apart.
         """
         type_ = self._types[name]
+        if self.depths[name] == MAX_DEPTH + 1:
+            raise self._stop(
+                name,
+                f"names for names over {MAX_DEPTH} deep, which pydantic does not follow",
+                "leave some out with a [[patch]] row",
+            )
         unknown = self._overlay.names("unknown", self._revision, name)
         made = ir.Alias(name, type_, "scalar", deprecated=deprecated, bounds=bounds)
         if name in self._typing_only:
@@ -125,6 +134,15 @@ class Unions:
                 return any(self._holds_null(arm, known) for arm in arms)
             case _:
                 return isinstance(type_, ir.Scalar) and type_.name in ("any", "null")
+
+    @cached_property
+    def depths(self) -> dict[str, int]:
+        """How many aliases are inside each other in each."""
+
+        def found(type_: ir.Type, known: dict[str, Any]) -> int:
+            return 1 + max((known.get(name, 0) for name in ir.mentions(type_)), default=0)
+
+        return self._of_each(found)
 
     # --- arms ---
 

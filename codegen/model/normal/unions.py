@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from codegen.model.normal.fold import Folder, values_of
+from codegen.model.normal.fold import Folder, same, values_of
 from codegen.model.normal.vocabulary import REF
 from codegen.schema.load import Object
 
@@ -17,10 +17,26 @@ def overlap(arms: list[Object], folder: Folder) -> tuple[int, int] | None:
     Raises:
         Stopped: an arm that cannot be folded.
     """
+    if _have_a_tag([folder.resolve(arm) for arm in arms]):
+        return None
     for (i, one), (j, other) in combinations(enumerate(arms), 2):
         if not folder.disjoint(one, other):
             return i, j
     return None
+
+
+def _have_a_tag(arms: list[Object]) -> bool:
+    """Return True if a required property is a constant of its own in each arm, all objects."""
+    constants = [
+        {
+            wire: same(member["const"])
+            for wire, member in arm.get("properties", {}).items()
+            if "const" in member and wire in arm.get("required", ()) and arm.get("type") == "object"
+        }
+        for arm in arms
+    ]
+    shared = set(constants[0]).intersection(*constants)
+    return any(len({found[wire] for found in constants}) == len(arms) for wire in shared)
 
 
 def without_tag(schema: Object, word: str, folder: Folder) -> int | None:

@@ -1,4 +1,4 @@
-"""Draws schemas from the grammar, generates from them, and compares what is decoded with a judge."""
+"""Draws schemas, generates from them, and compares what is decoded with a validator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from codegen.errors import CodegenError, Stopped
+from codegen.errors import Stopped
 from codegen.model import ir
 from codegen.schema.keywords import BOUNDS
 from mcp_wire.base import decode, encode
@@ -73,7 +73,9 @@ def _generated(definitions: dict[str, Any], overlay: Path) -> ir.Revision | None
         try:
             return model(document, overlay)
         except Stopped as stopped:
-            assert all(stop.pointer.startswith("#/") for stop in stopped.stops), str(stopped)
+            placeless = [stop for stop in stopped.stops if not stop.pointer.startswith("#/")]
+            if placeless:
+                raise RuntimeError(f"no place: {placeless}") from stopped
             named = [stop.row for stop in stopped.stops if stop.row.startswith("[[name]]")]
             if not named:
                 return None

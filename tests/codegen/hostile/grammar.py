@@ -168,7 +168,9 @@ def _instance(random: Random, definitions: dict[str, Any], schema: Any, depth: i
             return of({**schema, "type": random.choice(kinds)})
         case {"type": "array"}:
             shorter = depth > 2 * MAX_DEPTH
-            return [of(schema.get("items", {})) for _ in range(0 if shorter else random.randint(0, 2))]
+            return [
+                of(schema.get("items", {})) for _ in range(0 if shorter else random.randint(0, 2))
+            ]
         case {"type": "object"}:
             return _members(random, schema, of, depth)
         case {"type": kind}:
