@@ -56,7 +56,7 @@ an extension of your own:
 """
 
 
-_TO_ADD = "rows for schema/overlay.toml, each to be given its reason:"
+_TO_ADD = "rows for the overlay, each to be given its reason:"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,9 +17,9 @@ class Stop:
     pointer: str
     """JSON pointer into the published schema, as `#/$defs/Tool/properties/name`."""
     construct: str
-    """What stands there."""
+    """The construct that stands there."""
     advice: str
-    """What to do about it."""
+    """The remedy."""
     row: str = ""
     """Row of the overlay to paste, in TOML; empty where no row helps."""
 

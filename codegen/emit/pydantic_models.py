@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from codegen.emit.python_text import annotation, literal
 from codegen.errors import CodegenError
 from codegen.model import ir
+from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS
-from codegen.schema.load import Object, is_array, is_object
 
 _CHECKED = (
     "minimum",

@@ -15,7 +15,8 @@ from codegen.model.docs import Docs
 from codegen.model.names import module, snake
 from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
-from codegen.schema.load import Object, Source, is_array, is_object, load
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.load import Source, load
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from codegen.model import ir
+from codegen.schema.json_values import Object
 from codegen.schema.keywords import BOUNDS
-from codegen.schema.load import Object
 
 
 def bounds(schema: Object, at: tuple[str, ...] = ()) -> Iterator[ir.Bound]:

@@ -14,8 +14,9 @@ from codegen.model.normalize import Normalized
 from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
 from codegen.model.unions import Unions, is_struct
+from codegen.schema.json_values import Object
 from codegen.schema.keywords import escape
-from codegen.schema.load import Object, Source
+from codegen.schema.load import Source
 
 _SCALARS: dict[str, ir.Scalar] = {
     "string": ir.Scalar("str"),

@@ -7,7 +7,8 @@ from pathlib import Path
 from codegen.errors import CodegenError
 from codegen.model import ir
 from codegen.model.names import snake
-from codegen.schema.load import is_object, read_toml
+from codegen.schema.json_values import is_object
+from codegen.schema.load import read_toml
 
 MAX_CHARACTERS = 90
 """Characters that fit between the quotes of a docstring, indented by 4, in a line of 100."""

@@ -5,7 +5,8 @@ from typing import Any
 
 from codegen.errors import CodegenError, Stop
 from codegen.model import ir
-from codegen.schema.load import Object, Source, is_array, is_object
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.load import Source
 
 _CONTAINERS = {"items": "items", "additionalProperties": "values"}
 

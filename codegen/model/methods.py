@@ -10,7 +10,7 @@ from codegen.model import ir
 from codegen.model.names import constant, snake
 from codegen.model.overlay import Overlay
 from codegen.model.rows import row
-from codegen.schema.load import Object
+from codegen.schema.json_values import Object
 
 SENDERS = (
     "ClientRequest",

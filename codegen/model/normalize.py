@@ -19,8 +19,9 @@ from codegen.model.normal.vocabulary import ANYTHING, AT, REF, pointer_of, read_
 from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
 from codegen.model.rows import pattern, row
+from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS, escape
-from codegen.schema.load import Object, Source, is_array, is_object
+from codegen.schema.load import Source
 
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/]+)")
 _NOT_IN_KEYS = re.compile(r'["\\\x00-\x1f]')
@@ -110,7 +111,7 @@ class _Normalizer:
         """Return the definitions that name a union of definitions alone, by those."""
         found: dict[frozenset[str], str] = {}
         for name, schema in self._given.items():
-            arms = schema.get("anyOf") or schema.get("oneOf") or []
+            arms: list[Object] = schema.get("anyOf") or schema.get("oneOf") or []
             if arms and all("$ref" in arm for arm in arms):
                 refs = frozenset(self._names[name_of(arm)] for arm in arms)
                 found.setdefault(refs, self._names[name])
@@ -303,7 +304,8 @@ class _Normalizer:
         arms = flat(self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema[word]))
         if not all(arms):  # one that holds anything: so does the union
             return {}
-        if len(arms) == 1:
+        # A definition that is a union of one stays a union: another arm may join it.
+        if len(arms) == 1 and not (top and "$ref" in arms[0]):
             return arms[0]
         refs = [name_of(arm) for arm in arms if "$ref" in arm]
         if top or len(refs) < 2:

@@ -4,6 +4,8 @@ import json
 from fnmatch import fnmatchcase
 from typing import Any
 
+from codegen.schema.json_values import is_array, is_object
+
 REASON = "say why"
 
 
@@ -23,20 +25,15 @@ def toml(value: Any) -> str:
     Raises:
         TypeError: TOML has no null.
     """
-    match value:
-        case None:
-            raise TypeError("null")
-        case dict():
-            pairs = (f"{json.dumps(key)} = {toml(one)}" for key, one in value.items())
-            return "{ " + ", ".join(pairs) + " }" if value else "{}"
-        case list():
-            return "[" + ", ".join(map(toml, value)) + "]"
-        case bool():
-            return str(value).lower()
-        case str():
-            return json.dumps(value).replace("\x7f", "\\u007f")
-        case _:
-            return repr(value)
+    if value is None:
+        raise TypeError("null")
+    if is_object(value):
+        pairs = (f"{json.dumps(key)} = {toml(one)}" for key, one in value.items())
+        return "{ " + ", ".join(pairs) + " }" if value else "{}"
+    if is_array(value):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    # As in JSON, but for one character that TOML has no place for.
+    return json.dumps(value).replace("\x7f", "\\u007f")
 
 
 def pattern(path: str) -> str:

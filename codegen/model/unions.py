@@ -11,7 +11,7 @@ from codegen.model.names import attributes
 from codegen.model.normalize import Normalized
 from codegen.model.overlay import Overlay
 from codegen.model.rows import row
-from codegen.schema.load import Object
+from codegen.schema.json_values import Object
 
 MAX_DEPTH = 64
 """Aliases inside each other; decoders are made by recursion."""
@@ -110,7 +110,7 @@ class Unions:
 
     @cached_property
     def names_a_struct(self) -> dict[str, bool]:
-        """Whether each alias mentions a struct at any depth of lists, maps and unions."""
+        """True for each alias that mentions a struct, inside of lists, maps and unions too."""
         return self._of_each(
             lambda type_, known: any(
                 known.get(name, name not in self._types) for name in ir.mentions(type_)
@@ -119,7 +119,7 @@ class Unions:
 
     @cached_property
     def null_is_data(self) -> dict[str, bool]:
-        """Whether JSON null is a value of each alias."""
+        """True for each alias of which JSON null is a value."""
         return self._of_each(self._holds_null)
 
     def holds_null(self, type_: ir.Type) -> bool:
@@ -137,7 +137,7 @@ class Unions:
 
     @cached_property
     def depths(self) -> dict[str, int]:
-        """How many aliases are inside each other in each."""
+        """Number of aliases inside each other, for each."""
 
         def found(type_: ir.Type, known: dict[str, Any]) -> int:
             return 1 + max((known.get(name, 0) for name in ir.mentions(type_)), default=0)
@@ -171,8 +171,8 @@ class Unions:
         constants = [self._constants(arm) for arm in arms]
         for wire in sorted(constants[0]):
             values = [found[wire] for found in constants if wire in found]
-            kinds = {type(value) for value in values}
-            if len(values) == len(set(values)) == len(arms) and kinds in ({str}, {int}):
+            kinds = {type(value).__name__ for value in values}
+            if len(values) == len(set(values)) == len(arms) and kinds in ({"str"}, {"int"}):
                 for arm, value in zip(arms, values, strict=True):
                     names = attributes(self._defs[arm]["properties"], ())
                     tag = ir.Tag(wire, names[wire], value)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
+from codegen.schema.json_values import is_array, is_object
+
 
 class Holds(Enum):
     """Kind of value that a JSON Schema keyword takes."""
@@ -58,15 +60,15 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
+    return is_array(value) and bool(value)
 
 
 def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return is_array(value) and all(isinstance(one, str) for one in value)
 
 
 def _is_types(value: Any) -> bool:
-    named = value if isinstance(value, list) else [value]
+    named: list[Any] = value if is_array(value) else [value]
     return bool(named) and all(isinstance(one, str) and one in TYPES for one in named)
 
 
@@ -131,7 +133,7 @@ KEYWORDS: Final[Mapping[str, Keyword]] = {
         Holds.DATA,
         Role.TYPE,
         "normalize",
-        lambda value: isinstance(value, dict) and _is_text(value.get("propertyName")),
+        lambda value: is_object(value) and _is_text(value.get("propertyName")),
         "an object with `propertyName`",
     ),
     "enum": Keyword(Holds.DATA, Role.TYPE, "values", _is_list, "a list of values"),

@@ -5,14 +5,11 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
 
 from codegen.errors import CodegenError, Stop, Stops
+from codegen.schema.json_values import Object
 from codegen.schema.keywords import KEYWORDS, Role
 from codegen.schema.structure import container, definitions, parse_schema, structure
-
-Object: TypeAlias = dict[str, Any]
-"""A JSON object: a schema, or a table of schemas or facts."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +24,7 @@ class Source:
     container: str = "$defs"
     """Keyword under which the file has its definitions."""
     stops: Stops = field(default_factory=Stops, compare=False)
-    """What no type was found for, of all stages."""
-
-
-def is_object(value: Any) -> TypeGuard[Object]:
-    return isinstance(value, dict)
-
-
-def is_array(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
+    """Stops of all stages."""
 
 
 def read_toml(path: Path) -> Object:

@@ -93,7 +93,7 @@ def test_the_rows_to_add_are_said_with_the_stops(
         "codegen: 2030-01-01: #/$defs/Box/properties/lid: an object without a name; "
         "add a [[name]] row\n"
         "\n"
-        "rows for schema/overlay.toml, each to be given its reason:\n"
+        "rows for the overlay, each to be given its reason:\n"
         "\n"
         "[[name]]\n"
         'paths = ["Box/lid"]\n'

@@ -8,13 +8,14 @@ from typing import Any
 
 from codegen.errors import Stop, Stopped
 from codegen.model.normal.vocabulary import AT, REF, mapped, pointer_of
+from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS, TYPES
-from codegen.schema.load import Object, is_array, is_object
 
 _WHOLE = "integer"
 _FRACTION = "fraction"
 """The numbers that are no integers: `number` is both, so that types can be intersected as sets."""
 _KINDS = frozenset({*TYPES, _FRACTION} - {"number"})
+_OBJECT = frozenset({"object"})
 _UNIONS = ("anyOf", "oneOf")
 _ARMS = ("allOf", *_UNIONS)
 _MAX_MEETINGS = 24
@@ -181,7 +182,7 @@ class Folder:
             made["type"] = _type_of(kinds, [one, other])
         self._meet_values(made, kinds, one, other)
         if "object" in kinds:
-            self._meet_objects(made, one, other, alone=kinds == {"object"})
+            self._meet_objects(made, one, other, alone=kinds == _OBJECT)
         if "items" in one and "items" in other:
             try:
                 made["items"] = self.meet(one["items"], other["items"])
@@ -220,7 +221,9 @@ class Folder:
                 raise self._stop(
                     made, f"arms of an `allOf` between which `{wire}` has no value"
                 ) from error
-        others = [s["additionalProperties"] for s in (one, other) if "additionalProperties" in s]
+        others: list[Any] = [
+            s["additionalProperties"] for s in (one, other) if "additionalProperties" in s
+        ]
         if any(is_object(extras) and not is_constraint(extras) for extras in others):
             # Open, as without the keyword; folded, an object says so by leaving it out.
             others = [extras for extras in others if extras is False or is_constraint(extras)]
@@ -286,22 +289,22 @@ def values_of(schema: Object) -> list[Any] | None:
 
 def kinds_of(schema: Object) -> frozenset[str]:
     """Return the JSON types of a schema's values; numbers as integers and fractions."""
-    named = schema.get("type", TYPES)
-    kinds = {named} if isinstance(named, str) else set(named)
+    named: Any = schema.get("type", TYPES)
+    kinds: set[str] = {named} if isinstance(named, str) else set(named)
     if "number" in kinds:
         kinds |= {_WHOLE, _FRACTION}
     found = values_of(schema)
     if found is not None:
         kinds &= {kind_of(value) for value in found}
-    return _KINDS & kinds
+    return frozenset(kinds) & _KINDS
 
 
 def kind_of(value: Any) -> str:
     """Return the JSON type of a value, as `kinds_of` names it."""
     if isinstance(value, float):
         return _WHOLE if math.isfinite(value) and value.is_integer() else _FRACTION
-    names = {bool: "boolean", int: _WHOLE, str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "null")
+    names = {"bool": "boolean", "int": _WHOLE, "str": "string", "list": "array", "dict": "object"}
+    return names.get(type(value).__name__, "null")
 
 
 def same(value: Any) -> str:

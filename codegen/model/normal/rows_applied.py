@@ -7,7 +7,8 @@ from typing import Any
 from codegen.errors import Stop, Stopped
 from codegen.model.normal.vocabulary import ANYTHING, REF
 from codegen.model.overlay import Overlay
-from codegen.schema.load import Object, Source
+from codegen.schema.json_values import Object
+from codegen.schema.load import Source
 
 
 def apply_patches(source: Source, given: Object, overlay: Overlay) -> None:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
-from typing import Any
 
 from codegen.model.normal.fold import Folder, same, values_of
 from codegen.model.normal.vocabulary import REF
-from codegen.schema.load import Object
+from codegen.schema.json_values import Object
 
 UNIONS = ("anyOf", "oneOf")
 
@@ -67,18 +66,6 @@ def flat(arms: Iterable[Object]) -> list[Object]:
 def name_of(schema: Object) -> str:
     """Return the name of the definition that a schema refers to."""
     return str(schema["$ref"]).removeprefix(REF)
-
-
-def renamed(schema: Any, names: dict[str, str]) -> Any:
-    """Point every reference at the new name of its definition."""
-    if isinstance(schema, list):
-        return [renamed(one, names) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(schema.get("$ref"), str):
-        name = name_of(schema)
-        return {**schema, "$ref": REF + names.get(name, name)}
-    return {word: renamed(value, names) for word, value in schema.items()}
 
 
 def _each(arms: Iterable[Object]) -> Iterator[Object]:

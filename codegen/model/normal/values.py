@@ -3,7 +3,7 @@
 from typing import Any
 
 from codegen.model.normal.fold import kind_of, kinds_of, same, values_of
-from codegen.schema.load import Object
+from codegen.schema.json_values import Object
 
 _BOOLEANS = {"true", "false"}
 _LARGEST = 2**63 - 1

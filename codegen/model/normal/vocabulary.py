@@ -7,8 +7,9 @@ from urllib.parse import unquote
 
 from codegen.errors import Stop, Stops
 from codegen.model.overlay import Overlay
+from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import KEYWORDS, Holds, Keyword, Role, escape
-from codegen.schema.load import Object, Source, is_array, is_object
+from codegen.schema.load import Source
 
 REF = "#/$defs/"
 AT = "#"

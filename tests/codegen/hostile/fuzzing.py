@@ -15,6 +15,7 @@ import msgspec
 
 from codegen.errors import Stopped
 from codegen.model import ir
+from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS
 from mcp_wire.base import decode, encode
 from tests.codegen.hostile.grammar import instances, schemas
@@ -25,12 +26,12 @@ INSTANCES = 50
 PYDANTIC_EVERY = 10
 """Of so many schemas one is also generated as pydantic models."""
 _ROUNDS = 4
-"""How often the rows of a stop are pasted: names of what has none."""
+"""Runs of one schema: after each the rows that it asks for, names, are pasted."""
 
 
 @dataclass
 class Report:
-    """What came of the schemas: counts by outcome, and a line for each fault."""
+    """Outcome of a run: counts of schemas and instances, and a line for each fault."""
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
     instances: Counter[str] = field(default_factory=Counter[str])
@@ -125,23 +126,23 @@ def _as_read(value: Any, back: Any) -> Any:
 
     A member that is null and was left out is absent, and a constant that was absent is there.
     """
-    if isinstance(value, dict) and isinstance(back, dict):
-        kept = {
+    if is_object(value) and is_object(back):
+        kept: Object = {
             key: _as_read(one, back[key]) if key in back else one
             for key, one in value.items()
             if key in back or one is not None
         }
         return kept | {key: one for key, one in back.items() if key not in value}
-    if isinstance(value, list) and isinstance(back, list) and len(value) == len(back):
+    if is_array(value) and is_array(back) and len(value) == len(back):
         return [_as_read(one, other) for one, other in zip(value, back, strict=True)]
     return value
 
 
 def _without_bounds(schema: Any, *, names: bool = False) -> Any:
     """Return a schema without its bounds; `names`: the keys are names, not keywords."""
-    if isinstance(schema, list):
+    if is_array(schema):
         return [_without_bounds(one) for one in schema]
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
     return {
         key: value

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from codegen.schema.json_values import is_array, is_object
+
 Schema = dict[str, Any]
 
 KEYS = ("a", "b", "kind", "next", "_meta", "str", "list", "class", "2fa", "größe", "x y", "json")
@@ -144,39 +146,34 @@ def instances(random: Random, definitions: dict[str, Any], count: int) -> Iterat
         yield value if number % 2 else _changed(random, value)
 
 
-def _instance(random: Random, definitions: dict[str, Any], schema: Any, depth: int) -> Any:
+def _instance(random: Random, definitions: Schema, schema: Any, depth: int) -> Any:
     def of(part: Any) -> Any:
         return _instance(random, definitions, part, depth + 1)
 
-    match schema:
-        case bool():
-            return random.choice(VALUES)
-        case {"$ref": str(ref)}:
-            found = definitions.get(ref.rpartition("/")[2], {})
-            return of(found) if depth < 3 * MAX_DEPTH else None
-        case {"const": value}:
-            return value
-        case {"enum": values}:
-            return random.choice(values)
-        case {"anyOf": arms} | {"oneOf": arms}:
-            return of(random.choice(arms))
-        case {"allOf": arms}:
-            parts = [of(arm) for arm in arms]
-            objects = [part for part in parts if isinstance(part, dict)]
-            return {k: v for one in objects for k, v in one.items()} if objects else parts[-1]
-        case {"type": list(kinds)}:
-            return of({**schema, "type": random.choice(kinds)})
-        case {"type": "array"}:
-            shorter = depth > 2 * MAX_DEPTH
-            return [
-                of(schema.get("items", {})) for _ in range(0 if shorter else random.randint(0, 2))
-            ]
-        case {"type": "object"}:
-            return _members(random, schema, of, depth)
-        case {"type": kind}:
-            return random.choice([one for one in (*VALUES, 1.5, -0.5) if _is(one, kind)])
-        case _:
-            return random.choice(VALUES)
+    if not is_object(schema):
+        return random.choice(VALUES)
+    if "$ref" in schema:
+        found = definitions.get(schema["$ref"].rpartition("/")[2], {})
+        return of(found) if depth < 3 * MAX_DEPTH else None
+    if "const" in schema:
+        return schema["const"]
+    for word in ("enum", "anyOf", "oneOf"):
+        if word in schema:
+            chosen: Any = random.choice(schema[word])
+            return chosen if word == "enum" else of(chosen)
+    if "allOf" in schema:
+        parts = [of(arm) for arm in schema["allOf"]]
+        objects = [part for part in parts if is_object(part)]
+        return {k: v for one in objects for k, v in one.items()} if objects else parts[-1]
+    kind: Any = schema.get("type")
+    if is_array(kind):
+        return of({**schema, "type": random.choice(kind)})
+    if kind == "array":
+        count = 0 if depth > 2 * MAX_DEPTH else random.randint(0, 2)
+        return [of(schema.get("items", {})) for _ in range(count)]
+    if kind == "object":
+        return _members(random, schema, of, depth)
+    return random.choice([one for one in (*VALUES, 1.5, -0.5) if kind is None or _is(one, kind)])
 
 
 def _members(random: Random, schema: Schema, of: Any, depth: int) -> Schema:
@@ -193,7 +190,7 @@ def _members(random: Random, schema: Schema, of: Any, depth: int) -> Schema:
 
 def _changed(random: Random, value: Any) -> Any:
     """Return a value a step away: a part is another value, or is missing, or is one too many."""
-    if isinstance(value, dict) and value and random.random() < 0.8:
+    if is_object(value) and value and random.random() < 0.8:
         key = random.choice(list(value))
         others = {name: one for name, one in value.items() if name != key}
         match random.choice(("drop", "more", "change", "change")):
@@ -203,7 +200,7 @@ def _changed(random: Random, value: Any) -> Any:
                 return {**value, random.choice((*KEYS, "z")): random.choice(VALUES)}
             case _:
                 return {**value, key: _changed(random, value[key])}
-    if isinstance(value, list) and value and random.random() < 0.8:
+    if is_array(value) and value and random.random() < 0.8:
         place = random.randrange(len(value))
         return [*value[:place], _changed(random, value[place]), *value[place + 1 :]]
     return random.choice((*VALUES, 1.5, [], {}, [1], {"a": 1}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -71,8 +71,8 @@ class Surfaces:
         """Return True if the pydantic model takes the JSON."""
         kind = getattr(self.models, name)
         strict = pydantic.ConfigDict(strict=True)
-        is_model = isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
-        adapter = pydantic.TypeAdapter[Any](kind, config=None if is_model else strict)
+        has_config = hasattr(kind, "model_config")
+        adapter = pydantic.TypeAdapter[Any](kind, config=None if has_config else strict)
         try:
             adapter.validate_json(data)
         except pydantic.ValidationError:
@@ -81,7 +81,7 @@ class Surfaces:
 
 
 @contextmanager
-def surfaces(made: ir.Revision, *, pydantic: bool = True) -> Iterator[Surfaces]:
+def surfaces(made: ir.Revision, *, pydantic: bool = True) -> Generator[Surfaces]:
     """Import the generated modules of a model; they are gone after the block."""
     home = f"mcp_wire.{made.module}"
     there = ModuleType(home)

@@ -24,21 +24,21 @@ def definitions(count: int) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for number in range(count):
         ref, base = ({"$ref": f"#/$defs/D{place}"} for place in places(random, number))
+        name = f"D{number}"
         match number % 5 if number >= 10 else 0:
             case 0:
-                tag, itself = {"const": f"k{number}"}, {"$ref": f"#/$defs/D{number}"}
+                tag, itself = {"const": f"k{number}"}, {"$ref": f"#/$defs/{name}"}
                 members = {"kind": tag, "name": {"type": "string"}, "next": itself, "other": ref}
-                schema = {"type": "object", "properties": members, "required": ["kind"]}
+                made[name] = {"type": "object", "properties": members, "required": ["kind"]}
             case 1:
-                schema = {"anyOf": [base, {"type": "null"}]}
+                made[name] = {"anyOf": [base, {"type": "null"}]}
             case 2:
-                schema = {"enum": [f"v{number}", "x", "y"]}
+                made[name] = {"enum": [f"v{number}", "x", "y"]}
             case 3:
                 more = {"type": "object", "properties": {"more": ref}, "required": ["more"]}
-                schema = {"allOf": [base, more]}
+                made[name] = {"allOf": [base, more]}
             case _:
-                schema = {"type": "array", "items": ref}
-        made[f"D{number}"] = schema
+                made[name] = {"type": "array", "items": ref}
     return made
 
 
