@@ -59,6 +59,8 @@ def build_methods(messages: Messages) -> tuple[ir.Method, ...]:
     return tuple(sorted(found.values(), key=lambda method: (method.kind != "request", method.wire)))
 
 
+_ARGUMENTS = frozenset({"methods", "progress", "self", "timeout_s", "types"})
+"""Names that the generated calls use beside the fields of the params."""
 _WIRE = re.compile(r"[A-Za-z][\w$]*([/.-][\w$]+)*", re.ASCII)
 
 
@@ -76,6 +78,16 @@ def _check_names(messages: Messages, method: ir.Method, others: Mapping[str, ir.
             f"`{method.message}`, which cannot name a call",
             "add a [[name]] row that renames the definition",
         )
+    struct = messages.structs.get(method.params)
+    taken = _ARGUMENTS if method.kind == "request" else _ARGUMENTS - {"progress"}
+    for one in struct.fields if struct else ():
+        if one.name in taken:
+            raise messages.stop(
+                method.params,
+                f"`{one.wire}` among the arguments of `{method.wire}`, where the calls have their "
+                f"own `{one.name}`",
+                "give it another name with a [[patch]] row",
+            )
     for other in others.values():
         if other.wire == method.wire:
             raise messages.stop(

@@ -63,6 +63,22 @@ def test_two_messages_that_want_one_name_stop(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("wire", ["self", "timeoutS", "progress", "types", "methods"])
+def test_an_argument_that_a_call_has_already_stops(tmp_path: Path, wire: str) -> None:
+    message = stopped(checkout(tmp_path, {"EchoRequestParams": struct(**{wire: STRING})}))
+    assert message.startswith(
+        f"2030-01-01: #/$defs/EchoRequestParams: `{wire}` among the arguments of `echo`, "
+    )
+
+
+def test_a_text_of_the_facts_that_is_more_than_a_line_stops(tmp_path: Path) -> None:
+    facts = FACTS + SECTION.format("EchoResult").replace("One", "One\\nimport os")
+    assert stopped(checkout(tmp_path, facts=facts)) == (
+        "2030-01-01: facts.toml [section] 1: a text that is not one line of plain words; "
+        "correct the row"
+    )
+
+
 def test_all_that_stops_is_said_at_once(tmp_path: Path) -> None:
     definitions = {
         "Box": struct(lid=struct(color=STRING)),
