@@ -287,8 +287,15 @@ def python_names(extension: Extension) -> dict[str, str]:
 
 def _wires(definitions: Object) -> set[str]:
     """Return the wire names of a revision's methods."""
-    found = (one.get("properties", {}).get("method", {}) for one in definitions.values())
+    found = (_inside(one, "properties", "method") for one in definitions.values())
     return {str(method["const"]) for method in found if "const" in method}
+
+
+def _inside(schema: Any, *steps: str) -> Object:
+    """Return what is inside a schema as published, or an empty object if it is not there."""
+    for step in steps:
+        schema = schema.get(step) if is_object(schema) else None
+    return schema if is_object(schema) else {}
 
 
 def _without_required_meta(schema: Object) -> None:

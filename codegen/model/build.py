@@ -141,6 +141,12 @@ class _Builder:
             for wire in properties
             if self._overlay.one("raw", self._revision, "path", f"{name}/{wire}")
         )
+        if raw and f"Raw{name}" in self._defs:
+            raise self._stop(
+                self._pointers[f"Raw{name}"],
+                f"the name Raw{name}, which is that of the undecoded {name}",
+                "add a [[name]] row",
+            )
         fields = [
             self._field(name, wire, properties[wire], required=wire in schema["required"])
             for wire in self._field_order(path, properties)
