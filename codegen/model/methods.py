@@ -80,8 +80,8 @@ def _check_names(messages: Messages, method: ir.Method, others: Mapping[str, ir.
         )
     struct = messages.structs.get(method.params)
     taken = _ARGUMENTS if method.kind == "request" else _ARGUMENTS - {"progress"}
-    for one in struct.fields if struct else ():
-        if one.name in taken:
+    for one in struct.fields if struct and not messages.stated else ():
+        if one.name in taken:  # of an extension: `codegen.extensions.checks`
             raise messages.stop(
                 method.params,
                 f"`{one.wire}` among the arguments of `{method.wire}`, where the calls have their "

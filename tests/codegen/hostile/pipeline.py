@@ -23,7 +23,7 @@ from codegen.model.docs import NO_DOCS
 from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import Source, source_of
-from mcp_wire.base import arm_readers, decode
+from mcp_wire.base import arm_readers, decode, encode
 
 _HEADER = "# of a test"
 _numbers = count(1)
@@ -66,6 +66,14 @@ class Surfaces:
         except msgspec.ValidationError:
             return False
         return True
+
+    def round_trip(self, name: str, data: bytes) -> Any:
+        """Return the JSON that is made of what the wire type decodes.
+
+        Raises:
+            msgspec.ValidationError: the JSON is not of this type.
+        """
+        return msgspec.json.decode(encode(decode(getattr(self.types, name), data)))
 
     def validates(self, name: str, data: bytes) -> bool:
         """Return True if the pydantic model takes the JSON."""

@@ -75,6 +75,16 @@ def test_the_verdicts_are_those_of_json_schema(case: Case) -> None:
     assert [one for one in [*case["refused"], *deviating] if judge.is_valid(one)] == []
 
 
+@pytest.mark.parametrize("case", cases("accepted"))
+def test_what_was_decoded_is_valid_when_it_is_encoded_again(case: Case, overlay: Path) -> None:
+    schema = {"$defs": case["definitions"], "$ref": f"#/$defs/{TYPE}"}
+    judge = jsonschema_rs.validator_for(schema)
+    with surfaces(model(text_of(case), with_rows(overlay, case)), pydantic=False) as made:
+        again = [made.round_trip(TYPE, json.dumps(one).encode()) for one in case["accepted"]]
+    deviating = case.get("deviates", [])
+    assert [one for one in again if one not in deviating and not judge.is_valid(one)] == []
+
+
 @pytest.mark.parametrize("case", cases("stops"))
 def test_a_schema_that_no_type_says_stops_once_with_all_its_places(
     case: Case, overlay: Path
