@@ -10,6 +10,7 @@ from pathlib import Path
 
 from codegen.draft import Draft, make
 from codegen.emit import tree
+from codegen.emit.changelog import changelog
 from codegen.emit.extension import emit_extension
 from codegen.emit.package import emit
 from codegen.emit.reference import reference
@@ -154,6 +155,8 @@ def generate(root: Path) -> Generated:
         own = reference([one.own], overlay, one.docs or NO_DOCS, subject)
         pages |= {folder / path: text for path, text in own.items()}
     made = Generated(emit(revisions, overlay, docs, extensions), pages)
+    dated = changelog(made.package, [revision.name for revision in revisions])
+    pages |= {Path("changes", path): text for path, text in dated.items()}
     overlay.check_used()
     docs.check_used()
     missing = docs.undocumented(revisions) if docs else []

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from codegen.decisions import Told, decisions, succession
+from codegen.emit.changelog import change_table
 from codegen.emit.package import emit, opens
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension
@@ -20,7 +19,7 @@ from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import load, read_toml
 
-_EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive")
+_EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive", "none")
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,11 @@ def make(
     if draft.facts:
         check_alike([*published, revision])
     files = emit([*published, revision], overlay, read_docs(root), extensions)
-    told = _told(files[Path("changes.py")], newest.name, draft.name)
+    table = change_table(files)
+    told = [
+        Told(row.kind, row.path, row.before, row.after, row.detail, row.effect)
+        for row in table.changes(newest.name, draft.name)
+    ]
     if opens(revision, overlay):
         asked = succession(newest, revision, overlay, told, root / "mcp_gen")
     else:  # It stands beside the newest revision: what it does not repeat is not gone.
@@ -100,14 +103,6 @@ def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
     else:
         source = replace(source, facts=inherited(read_toml(facts)))
     return build(source, normalize(source, overlay), overlay)
-
-
-def _told(text: str, before: str, after: str) -> list[Told]:
-    """Return the changes that the generated table reports, by executing that module alone."""
-    table = ModuleType("changes")
-    exec(compile(text, "changes.py", "exec"), table.__dict__)
-    rows: Any = table.changes(before, after)
-    return [Told(row.kind, row.path, row.before, row.after, row.detail, row.effect) for row in rows]
 
 
 def _changes(told: list[Told], before: str, after: str) -> list[str]:

@@ -20,6 +20,7 @@ from codegen.model.overlay import Overlay
 _SHARED = (
     "base",
     "callers",
+    "changelog",
     "changes",
     "common",
     "extension",

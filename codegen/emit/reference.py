@@ -100,6 +100,7 @@ class _Reference:
             "index",
             subject=subject,
             dates=self._dates,
+            changes=len(self._dates) > 1,
             sections=self._sections(),
             frames=self._frames(),
         )

@@ -9,7 +9,7 @@ from codegen.model.methods import Messages, build_methods
 from codegen.model.names import module, snake
 from codegen.model.normalize import REF, Normalized
 from codegen.model.overlay import Overlay
-from codegen.schema.load import Object, Source
+from codegen.schema.load import Object, Source, is_array, is_object
 
 _SCALARS: dict[str, ir.Scalar] = {
     "string": ir.Scalar("str"),
@@ -83,6 +83,10 @@ class _Builder:
             structs=structs,
             aliases=aliases,
             pages={name: self._page(name) for name in self._defs},
+            refers={
+                name: tuple(dict.fromkeys(_refers(schema)))
+                for name, schema in self._source.definitions.items()
+            },
         )
 
     # --- types ---
@@ -373,3 +377,15 @@ def _after_what_they_name(ordered: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
     for alias in waiting.values():
         place(alias)
     return tuple(done.values())
+
+
+def _refers(schema: Any) -> Iterable[str]:
+    """Yield the definitions that a schema refers to, at any depth."""
+    if is_object(schema):
+        if isinstance(schema.get("$ref"), str):
+            yield str(schema["$ref"]).rpartition("/")[2]
+        for inner in schema.values():
+            yield from _refers(inner)
+    elif is_array(schema):
+        for inner in schema:
+            yield from _refers(inner)

@@ -184,3 +184,5 @@ class Revision:
     aliases: dict[str, Alias]
     pages: dict[str, str]
     """For every struct and alias, the page of the specification that speaks of it."""
+    refers: dict[str, tuple[str, ...]]
+    """For every published definition those that it refers to, before any normalising."""
