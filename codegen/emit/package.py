@@ -29,6 +29,7 @@ _SHARED = (
     "hooks",
     "latest",
     "method",
+    "open_maps",
     "profile",
     "second_look",
     "synonyms",
@@ -178,10 +179,26 @@ class _Emitter:
                 ("ClientHandlers", "client", self._requests(by_client=False)),
             ],
             "synonyms": self._synonyms(),
+            "open_maps": self._open_maps(),
             "facts": self._fact_types(),
             "error_codes": self._error_types(),
             "roles": self._role_names(),
         }
+
+    def _open_maps(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the types of open maps by the field that holds one, for each revision."""
+        return [
+            (revision.name, found)
+            for revision in self._revisions
+            if (
+                found := [
+                    (f"{name}.{field.name}", field.described_by)
+                    for name, struct in sorted(revision.structs.items())
+                    for field in struct.fields
+                    if field.described_by
+                ]
+            )
+        ]
 
     def _messages(self, *, by_client: bool) -> tuple[list[_AnyDate], list[_AnyDate]]:
         """Return the requests and the notifications of one direction."""

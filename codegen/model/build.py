@@ -50,6 +50,7 @@ class _Builder:
         self._revision = source.revision
         self._defs = normalized.definitions
         self._origins = normalized.origins
+        self._opened = normalized.opened
         self._overlay = overlay
         self._facts = source.facts
         self._tags: dict[str, ir.Tag] = {}
@@ -172,8 +173,19 @@ class _Builder:
             absent = "unset" if self._holds_null(type_) else "none"
             self._reads("null" if absent == "none" else "")
         return ir.Field(
-            wire, snake(wire), type_, absent, default, self._deprecated(f"{owner}.{wire}")
+            wire,
+            snake(wire),
+            type_,
+            absent,
+            default,
+            self._deprecated(f"{owner}.{wire}"),
+            self._described_by(f"{self._origins[owner]}/{wire}"),
         )
+
+    def _described_by(self, path: str) -> str:
+        """Return the struct that describes an open map, if it says anything."""
+        name = self._opened.get(path, "")
+        return name if name in self._defs and _is_struct(self._defs[name]) else ""
 
     def _reads(self, rule: str) -> None:
         """Mark a decoding rule as used by this revision."""

@@ -74,6 +74,8 @@ class Field:
     absent: Absent
     default: Any = None
     deprecated: str = ""
+    described_by: str = ""
+    """Struct that says what is in this open map."""
 
 
 @dataclass(frozen=True)

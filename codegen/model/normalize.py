@@ -24,6 +24,8 @@ class Normalized:
 
     definitions: Object
     origins: dict[str, str]
+    opened: dict[str, str]
+    """For each place that an [[open]] row makes a map, the definition that describes it."""
 
 
 def normalize(source: Source, overlay: Overlay) -> Normalized:
@@ -42,6 +44,7 @@ class _Normalizer:
         self._given: Object = _rebase(copy.deepcopy(source.definitions))
         self._made: Object = {}
         self._origin: dict[str, str] = {}
+        self._opened: dict[str, str] = {}
 
     def run(self) -> Normalized:
         self._patch()
@@ -53,7 +56,7 @@ class _Normalizer:
             self._inject(name, schema)
         for name, schema in self._given.items():
             self._define(name, self._shape(schema, name, top=True), name)
-        return Normalized(self._made, self._origin)
+        return Normalized(self._made, self._origin, self._opened)
 
     # --- the overlay's rows ---
 
@@ -140,6 +143,8 @@ class _Normalizer:
 
     def _shape(self, schema: Object, path: str, *, top: bool = False) -> Object:
         if self._overlay.match("open", self._revision, path):
+            if "$ref" in schema:
+                self._opened[path] = _name(schema)
             return copy.deepcopy(ANYTHING)
         for word in _BOUNDS:
             if word in schema and not self._overlay.names("unchecked", self._revision, word):

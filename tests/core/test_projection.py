@@ -101,7 +101,9 @@ def test_any_message_becomes_valid_and_closed_at_the_target_or_is_refused_with_i
         problems = list(validator(target, type(restated).__name__).iter_errors(plain))
         assert not problems, (value, restated, problems[0].message)
     assert all(re.search(r" - at `\$.*`$", refusal) for refusal in refusals), refusals
-    assert projected > len(refusals), "most messages of one date have a place at another"
+    unstamped = [text for text in refusals if text.endswith("`$._meta`")]
+    others = len(refusals) - len(unstamped)
+    assert projected > others, "most messages of one date have a place at another"
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

@@ -9,7 +9,7 @@ import msgspec
 
 from mcp_gen.client.requests.sender import ClientRequestSender
 from mcp_gen.core.errors import SessionLost
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire.callers import ServerCaller
 
@@ -149,7 +149,7 @@ class InternalCalls:
         sender = self._new_sender(self._results_at, self._connection.listening(opened))
         notifications: Any = wanted
         if also:
-            content = [project(wanted, self._profile.revision).value, *also]
+            content = [restate(wanted, self._profile.revision).value, *also]
             notifications = {k: v for one in content for k, v in msgspec.to_builtins(one).items()}
         await self._calls_through(sender).subscriptions_listen(notifications)
 
