@@ -27,6 +27,7 @@ _SHARED = (
     "handlers",
     "hook_points",
     "hooks",
+    "json_schemas",
     "latest",
     "method",
     "open_maps",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from types import UnionType
-from typing import Any, NamedTuple, Union, cast, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -83,7 +83,10 @@ def restate(value: Any, to: str) -> Projected:
 
 
 def _check_argument(value: Any) -> None:
-    for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+    parts: list[Any] = [value]
+    if value.__class__ is list:
+        parts = value
+    for one in parts:
         if not _holds_wire_type(one):
             raise UsageError(
                 f"project() takes an instance of a generated type or a list of them, not a plain "
