@@ -18,19 +18,19 @@ from codegen.model.names import constant, snake
 from codegen.model.overlay import Overlay
 
 _SHARED = (
+    "aliases",
     "base",
-    "callers",
     "changes",
     "common",
     "extension",
     "handlers",
-    "hook_points",
+    "hook_machinery",
     "hooks",
     "latest",
+    "lenient_decoding",
     "method",
+    "peer_calls",
     "profile",
-    "second_look",
-    "synonyms",
 )
 _DATED = ("dispatch", "methods", "requests", "types")
 
@@ -158,7 +158,7 @@ class _Emitter:
             "latest_names": names(self._latest),
             "irregular": sorted(IRREGULAR.items()),
             "default_tags": self._default_tags(),
-            "any_callers": [
+            "call_classes": [
                 ("ServerCaller", "server", *self._sendable(by_client=True)),
                 ("ClientCaller", "client", *self._sendable(by_client=False)),
             ],
@@ -176,7 +176,7 @@ class _Emitter:
                 ("ServerHandlers", "server", self._requests(by_client=True)),
                 ("ClientHandlers", "client", self._requests(by_client=False)),
             ],
-            "synonyms": self._synonyms(),
+            "aliases": self._aliases(),
             "facts": self._fact_types(),
             "error_codes": self._error_types(),
             "roles": self._role_names(),
@@ -279,13 +279,13 @@ class _Emitter:
         args = [(name, meanings[name]) for name in names]
         return {"arguments": [*required, *optional], "names": names, "args": args}
 
-    def _synonyms(self) -> list[tuple[str, list[str]]]:
+    def _aliases(self) -> list[tuple[str, list[str]]]:
         """Return the names that types have at other revisions."""
         for revision in self._revisions:
-            for row in self._overlay.rows("synonym", revision.name):
+            for row in self._overlay.rows("also_named", revision.name):
                 for name in revision.structs.keys() & row["names"]:
                     row.use(name)
-        return sorted(self._overlay.synonyms(self._revisions).items())
+        return sorted(self._overlay.other_names(self._revisions).items())
 
     def _by_revision(self, fact: str) -> list[tuple[str, str]]:
         """Return one fact of every revision that states it."""
@@ -353,7 +353,7 @@ class _Emitter:
             "names": names(revision),
             "error_codes": [(name, codes.get(name)) for name, _ in self._error_types()],
             "roles": self._roles(revision),
-            "callers": [
+            "calls": [
                 ("ToServer", "server", *split([m for m in revision.methods if m.from_client])),
                 ("ToClient", "client", *split([m for m in revision.methods if m.from_server])),
             ],

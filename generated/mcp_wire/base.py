@@ -216,6 +216,6 @@ def read_again(kind: type[T], data: bytes | Raw) -> T:
         except msgspec.ValidationError:
             pass  # the lenient decoder reports the error with its path
     # Imported here: most processes never decode leniently.
-    from mcp_wire.second_look import second_look
+    from mcp_wire.lenient_decoding import decode_leniently
 
-    return second_look(kind, data)
+    return decode_leniently(kind, data)

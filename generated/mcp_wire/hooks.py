@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint, SessionHooks
+from mcp_wire.hook_machinery import HookPoint, HookSet, NoticePoint, SessionHooks
 
 if TYPE_CHECKING:
     from mcp_wire import common

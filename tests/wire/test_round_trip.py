@@ -434,7 +434,7 @@ def reads_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("first", [{}, {"resultType": "complete"}], ids=["missing", "complete"])
-def test_a_complete_result_needs_no_second_look(
+def test_a_complete_result_needs_no_lenient_decoding(
     first: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def check(name: str) -> None:
@@ -442,17 +442,19 @@ def test_a_complete_result_needs_no_second_look(
         del value["resultType"]
         assert type(decode(LATEST.named(name), encode({**first, **value}))) is LATEST.named(arm)
 
-    monkeypatch.setattr("mcp_wire.second_look.second_look", None)
+    monkeypatch.setattr("mcp_wire.lenient_decoding.decode_leniently", None)
     assert failures(unions_of_results(), check) == {}
 
 
-def test_a_result_that_asks_for_input_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_asks_for_input_needs_no_lenient_decoding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def check(name: str) -> None:
         data = b'{"requestState":"s","resultType":"input_required"}'
         wanted = v2026_07_28.InputRequiredResult(request_state="s")
         assert decode(LATEST.named(name), data) == wanted
 
-    monkeypatch.setattr("mcp_wire.second_look.second_look", None)
+    monkeypatch.setattr("mcp_wire.lenient_decoding.decode_leniently", None)
     assert failures(unions_of_results(), check) == {}
 
 

@@ -18,9 +18,9 @@ import mcp_wire
 from mcp_gen.core.errors import McpError, ProjectionError
 from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
+from mcp_wire.aliases import ALIASES
 from mcp_wire.base import Arm, arm_of
 from mcp_wire.profile import Profile
-from mcp_wire.synonyms import SYNONYMS
 
 __all__ = ["Loss", "Projected", "project", "project_error"]
 
@@ -256,8 +256,8 @@ class _Projection:
         return _StructPlan(target, tuple(kept), tuple(dropped), apply)
 
     def _namesake(self, name: str) -> type[Struct] | None:
-        """Return the target's struct of that name or of a synonym; None if there is none."""
-        for candidate in (name, *SYNONYMS.get(name, ())):
+        """Return the target's struct of that name or of an alias of it; None if there is none."""
+        for candidate in (name, *ALIASES.get(name, ())):
             found = getattr(self.home, candidate, None)
             if isinstance(found, type) and issubclass(found, Struct):
                 return found
