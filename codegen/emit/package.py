@@ -9,7 +9,7 @@ from typing import Any
 from codegen.emit.changes import table
 from codegen.emit.extension import emit_extension
 from codegen.emit.pydantic_models import models
-from codegen.emit.python_text import IRREGULAR, annotation, literal, sections
+from codegen.emit.python_text import IRREGULAR, annotation, literal, picked, sections
 from codegen.emit.renderer import COMMAND, Renderer, names, split
 from codegen.extensions.read import Extension
 from codegen.model import ir
@@ -109,6 +109,8 @@ class _Emitter:
         for revision in self._revisions:
             folder, dated = Path(revision.module), self._dated(revision)
             files |= {folder / f"{name}.py": self._render(name, dated) for name in _DATED}
+            if picked(revision):
+                files[folder / "untagged.py"] = self._render("untagged", dated)
             files[folder / "__init__.py"] = self._render("revision", dated)
         return files
 

@@ -179,6 +179,13 @@ def picked(revision: ir.Revision) -> list[ir.Alias]:
     return sorted((union for union in revision.unions if union.marker), key=depth)
 
 
+def untagged_names(revision: ir.Revision) -> list[str]:
+    """Return the markers of the untagged unions, and their arms."""
+    unions = picked(revision)
+    arms = {arm.type for union in unions for arm in union.arms}
+    return sorted({union.marker for union in unions} | arms)
+
+
 def reading(arm: ir.PickArm, revision: ir.Revision) -> str:
     """Return the expression that decodes `value` as an arm, with a hook only if needed."""
     hook = ", dec_hook=read_arm" if _holds_picks(arm, revision) else ""
@@ -296,6 +303,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "conditions": condition,
     "picked": picked,
     "reading": reading,
+    "untagged_names": untagged_names,
     "wanted": wanted,
     "resolved": resolved,
     "decoded_as": decoded_as,

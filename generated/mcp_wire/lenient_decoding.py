@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar, cast
 import msgspec
 from msgspec import Raw, inspect
 
-from mcp_wire.base import DEFAULT_TAGS, Arm, UnknownContent, decoder, encode
+from mcp_wire.base import DEFAULT_TAGS, UnknownContent, UntaggedUnion, decoder, encode
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class _Tagged(_Plan):
 class _Picked(_Plan):
     """An untagged union: the keys select the arm."""
 
-    def __init__(self, kind: type[Arm], arms: dict[type, _Plan]) -> None:
+    def __init__(self, kind: type[UntaggedUnion], arms: dict[type, _Plan]) -> None:
         self.kind = kind
         self.arms = arms
 
@@ -249,11 +249,11 @@ class _Planner:
             return _Values(value) if value else None
         if isinstance(info, inspect.UnionType):
             return self._union(info)
-        if isinstance(info, inspect.CustomType) and issubclass(info.cls, Arm):
+        if isinstance(info, inspect.CustomType) and issubclass(info.cls, UntaggedUnion):
             return self._picked(info.cls)
         return None
 
-    def _picked(self, kind: type[Arm]) -> _Picked | None:
+    def _picked(self, kind: type[UntaggedUnion]) -> _Picked | None:
         plans = {arm: self.plan(inspect.type_info(arm)) for arm in kind.__subclasses__()}
         arms = {arm: plan for arm, plan in plans.items() if plan}
         return _Picked(kind, arms) if arms else None

@@ -6,7 +6,7 @@ Source: https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2024_11_05 import methods
+from mcp_wire.v2024_11_05 import methods, untagged
 from mcp_wire.v2024_11_05.types import (
     Annotated,
     Annotations,
@@ -304,3 +304,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

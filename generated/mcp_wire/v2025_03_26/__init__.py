@@ -6,7 +6,7 @@ Source: https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2025_03_26 import methods
+from mcp_wire.v2025_03_26 import methods, untagged
 from mcp_wire.v2025_03_26.types import (
     Annotations,
     AnyResourceContents,
@@ -314,3 +314,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

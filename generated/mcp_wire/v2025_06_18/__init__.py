@@ -6,7 +6,7 @@ Source: https://modelcontextprotocol.io/specification/2025-06-18
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2025_06_18 import methods
+from mcp_wire.v2025_06_18 import methods, untagged
 from mcp_wire.v2025_06_18.types import (
     Annotations,
     AnyResourceContents,
@@ -330,3 +330,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

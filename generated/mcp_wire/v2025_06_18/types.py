@@ -12,17 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from msgspec import convert
-
 from mcp_wire.base import (
     UNSET,
-    Arm,
     Raw,
     UnknownContent,
     UnsetType,
+    UntaggedUnion,
     Wire,
-    arm_of,
-    arm_readers,
     const,
 )
 
@@ -44,62 +40,16 @@ LoggingLevel: TypeAlias = Literal[
 # --- Untagged unions ---
 
 
-class PrimitiveSchemaDefinitionArm(Arm):
-    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
+class PrimitiveSchemaDefinitionArm(UntaggedUnion):
+    """Marker of PrimitiveSchemaDefinition; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "enum" in value:
-            return EnumSchema
-        if value.get("type") == "boolean":
-            return BooleanSchema
-        if value.get("type") == "number":
-            return NumberSchema
-        if value.get("type") == "integer":
-            return NumberSchema
-        return StringSchema
 
-
-class AnyResourceContentsArm(Arm):
-    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
+class AnyResourceContentsArm(UntaggedUnion):
+    """Marker of AnyResourceContents; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
-
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "text" in value:
-            return TextResourceContents
-        if "blob" in value:
-            return BlobResourceContents
-        raise ValueError("expected `text` or `blob`")
-
-
-def read_arm(kind: Any, value: Any) -> Any:
-    """Decode an untagged union of this module; an unrolled `arm_of`."""
-    try:
-        if kind is AnyResourceContentsArm:
-            if "text" in value:
-                return convert(value, TextResourceContents)
-            if "blob" in value:
-                return convert(value, BlobResourceContents)
-        elif kind is PrimitiveSchemaDefinitionArm:
-            if "enum" in value:
-                return convert(value, EnumSchema)
-            if value.get("type") == "boolean":
-                return convert(value, BooleanSchema)
-            if value.get("type") == "number":
-                return convert(value, NumberSchema)
-            if value.get("type") == "integer":
-                return convert(value, NumberSchema)
-            return convert(value, StringSchema)
-    except (AttributeError, TypeError, ValueError):
-        pass  # `arm_of` reports the error with its path
-    return arm_of(kind, value)
-
-
-arm_readers[__name__] = read_arm
 
 
 # --- JSON-RPC ---

@@ -6,7 +6,7 @@ Source: https://modelcontextprotocol.io/specification/2025-11-25
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2025_11_25 import methods
+from mcp_wire.v2025_11_25 import methods, untagged
 from mcp_wire.v2025_11_25.types import (
     Annotations,
     AnyResourceContents,
@@ -436,3 +436,5 @@ PROFILE = Profile(
     related_task_key="io.modelcontextprotocol/related-task",
     model_immediate_response_key="io.modelcontextprotocol/model-immediate-response",
 )
+
+untagged.register()

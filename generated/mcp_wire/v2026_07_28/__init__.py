@@ -6,7 +6,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2026_07_28 import methods
+from mcp_wire.v2026_07_28 import methods, untagged
 from mcp_wire.v2026_07_28.types import (
     Annotations,
     AnyCallToolResult,
@@ -453,3 +453,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

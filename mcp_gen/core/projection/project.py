@@ -19,7 +19,7 @@ from mcp_gen.core.errors import McpError, ProjectionError
 from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
 from mcp_wire.aliases import ALIASES
-from mcp_wire.base import Arm, arm_of
+from mcp_wire.base import UntaggedUnion, arm_of
 from mcp_wire.profile import Profile
 
 __all__ = ["Loss", "Projected", "project", "project_error"]
@@ -96,7 +96,7 @@ class _FieldShape:
                 self.item = _FieldShape(get_args(arm)[0])
             elif origin is dict:
                 self.value = _FieldShape(get_args(arm)[1])
-            elif isinstance(arm, type) and issubclass(arm, Struct | Arm):
+            elif isinstance(arm, type) and issubclass(arm, Struct | UntaggedUnion):
                 self.structs += (arm,)
 
     @property
