@@ -25,6 +25,7 @@ _SHARED = (
     "extension",
     "handlers",
     "hook_machinery",
+    "hook_types",
     "hooks",
     "latest",
     "lenient_decoding",

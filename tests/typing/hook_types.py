@@ -9,7 +9,7 @@ from mcp_gen import Client, ClientSession, Context, Server
 from mcp_gen.session.duplex.server import ServerConnection
 from mcp_wire import common, latest, v2024_11_05, v2025_11_25
 from mcp_wire.hook_machinery import HookPoint, NoticePoint
-from mcp_wire.hooks import (
+from mcp_wire.hook_types import (
     CallToolParams,
     CallToolResults,
     CreateMessageParams,
