@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codegen.errors import CodegenError
 from codegen.model import ir
+from codegen.model.message_docs import is_envelope, is_envelope_name, is_framed
 from codegen.model.profile import NO_PROFILE_DOCS, ProfileDocs
 from codegen.model.text import check_line
 from codegen.schema.load import is_object, read_toml
@@ -13,7 +14,6 @@ from codegen.schema.load import is_object, read_toml
 _ANY_TYPE = "*"
 _TABLES = ("types", "fields")
 _FIELD = re.compile(r"(\*|[A-Za-z]\w*)\.\S+")
-_ENVELOPE = re.compile(r"JSONRPC.*|.*ResultResponse|(Client|Server)(Request|Notification|Result)")
 
 
 def read_docs(root: Path) -> "Docs":
@@ -111,25 +111,18 @@ NO_DOCS = Docs("docs.toml", {}, {})
 def documented_types(revision: ir.Revision) -> Iterator[str]:
     """Yield the types that need documentation: all but envelopes and typing-only unions."""
     for struct in revision.structs.values():
-        if not _is_envelope(struct):
+        if not is_envelope(struct):
             yield struct.name
     for alias in revision.aliases.values():
-        if alias.strategy != "typing" and not _ENVELOPE.fullmatch(alias.name):
+        if alias.strategy != "typing" and not is_envelope_name(alias.name):
             yield alias.name
 
 
 def _documented_fields(revision: ir.Revision) -> Iterator[tuple[str, str]]:
     for struct in revision.structs.values():
-        if _is_envelope(struct):
+        if is_envelope(struct):
             continue
         wires = {field.wire for field in struct.fields}
-        frame = {"jsonrpc", "id"} if "jsonrpc" in wires else set[str]()
+        frame = {"jsonrpc", "id"} if is_framed(struct) else set[str]()
         for wire in sorted(wires - frame):
             yield struct.name, wire
-
-
-def _is_envelope(struct: ir.Struct) -> bool:
-    """Return True if a struct is a message or a JSON-RPC frame."""
-    has_method = any(field.wire == "method" for field in struct.fields)
-    is_message = struct.tag is not None and struct.tag.wire == "method"
-    return has_method or is_message or _ENVELOPE.fullmatch(struct.name) is not None

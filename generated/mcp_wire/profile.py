@@ -139,7 +139,7 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     elicit: Method[Any, Any] | None
     """`elicitation/create`, the request for input of the user."""
     url_elicitation: Literal["none", "mode"]
-    """How an elicitation leads to a web page: `mode` is `url`; `none`: forms alone."""
+    """Elicitation at a web page: its `mode` is `url`; `none`: forms only."""
     elicitation_complete: Method[Any, Any] | None
     """Notification that the user is done at the web page."""
     create_message: Method[Any, Any] | None

@@ -6,6 +6,9 @@ import ast
 import inspect
 from functools import cache
 from itertools import pairwise
+from types import ModuleType
+
+import msgspec
 
 
 @cache
@@ -39,4 +42,15 @@ def documented(kind: type) -> dict[str, str]:
         and isinstance(text, ast.Expr)
         and isinstance(text.value, ast.Constant)
         and isinstance(text.value.value, str)
+    }
+
+
+def structs(module: ModuleType) -> dict[str, type[msgspec.Struct]]:
+    """Return the structs that a module defines, by name."""
+    return {
+        name: kind
+        for name, kind in vars(module).items()
+        if isinstance(kind, type)
+        and issubclass(kind, msgspec.Struct)
+        and kind.__module__ == module.__name__
     }
