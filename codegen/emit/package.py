@@ -8,6 +8,7 @@ from typing import Any
 
 from codegen.emit.changes import table
 from codegen.emit.extension import emit_extension
+from codegen.emit.package_docs import package_doc
 from codegen.emit.profile import error_types, fact_types, role_names
 from codegen.emit.pydantic_models import models
 from codegen.emit.python_text import IRREGULAR, annotation, picked, sections
@@ -113,7 +114,8 @@ class _Emitter:
             files |= {folder / f"{name}.py": self._render(name, dated) for name in _DATED}
             if picked(revision):
                 files[folder / "untagged.py"] = self._render("untagged", dated)
-            files[folder / "__init__.py"] = self._render("revision", dated)
+            doc = package_doc(revision, self._docs)
+            files[folder / "__init__.py"] = self._render("revision", {**dated, "doc": doc})
         return files
 
     def pydantic(self) -> dict[Path, str]:

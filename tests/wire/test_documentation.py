@@ -1,8 +1,10 @@
-"""Documentation in the modules of types: on every struct, field and union."""
+"""Documentation of each revision: of its package, and of every struct, field and union."""
 
 from __future__ import annotations
 
 import ast
+import pydoc
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -100,3 +102,52 @@ def test_a_request_inside_of_a_result_is_no_whole_message() -> None:
 def test_a_message_is_described_by_its_method(name: str, line: str) -> None:
     kind: type[msgspec.Struct] = kept(mcp_wire.LATEST).named(name)
     assert (kind.__doc__ or "").splitlines()[0] == line
+
+
+# --- the package of a revision ---
+
+FIRST = [
+    "PROFILE",
+    "Tool",
+    "CallToolRequestParams",
+    "CallToolResult",
+    "TextContent",
+    "Resource",
+    "ReadResourceResult",
+    "Prompt",
+    "GetPromptResult",
+    "ServerCapabilities",
+]
+
+
+def paragraphs(revision: str) -> list[str]:
+    """Return the docstring of a package: summary, heading and names twice, and the source."""
+    text = pydoc.getdoc(mcp_wire.types(revision))
+    return re.split(r"\n\n", text)
+
+
+@every_revision
+def test_help_begins_with_ten_names(revision: str) -> None:
+    heading, names = paragraphs(revision)[1:3]
+    entries = [line.split()[0] for line in names.splitlines() if re.match(r" {4}\w", line)]
+    assert (heading, entries) == ("Names to begin with:", FIRST)
+
+
+@every_revision
+def test_help_has_a_meaning_for_each_of_them(revision: str) -> None:
+    entries = re.findall(r"(?m)^ {4}(\w+) +(\w.*)$", paragraphs(revision)[2])
+    assert [name for name, meaning in entries if meaning] == FIRST
+
+
+@every_revision
+def test_help_lists_every_name_once(revision: str) -> None:
+    listed = re.sub(r"(?m)^ {4}\w[^:]*:", ",", paragraphs(revision)[4])
+    names = re.findall(r"\w+", listed)
+    assert sorted([*names, "PROFILE"]) == sorted(mcp_wire.types(revision).__all__)
+
+
+@every_revision
+def test_help_has_the_sections_of_the_types(revision: str) -> None:
+    titles = re.findall(r"(?m)^ {4}(\w[^:]*):", paragraphs(revision)[4])
+    headings = re.findall(r"(?m)^# --- (.*) ---$", source(kept(revision)))
+    assert titles == [one for one in headings if one != "Untagged unions"]
